@@ -1,0 +1,128 @@
+"""YAML (or JSON) files whose every value knows the line it stands on.
+
+Reading is fast and plain; the lines are looked up only when a message needs one, because
+composing a document with its marks costs ten times as much as reading it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from freshline.core.errors import Place, UserError
+
+Path_ = tuple[Hashable, ...]
+"""Where a value stands in its document: keys and list indices from the root."""
+
+
+class YamlFile:
+    """One document: ``data`` as plain Python values, ``place(path)`` for messages.
+
+    Raises:
+        UserError: The file cannot be read (``unreadable-file``), is no YAML
+            (``bad-yaml``) or names one key twice (``duplicate-key``).
+    """
+
+    def __init__(self, path: Path, *, shown_as: str | None = None) -> None:
+        self.path = path
+        self.shown_as = shown_as or str(path)
+        self._root: yaml.Node | None = None
+        try:
+            self._text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                "unreadable-file",
+                f"cannot read {self.shown_as}: {_reason(error)}",
+                next_step="Check the path and its permissions.",
+            ) from error
+        self.data: Any = self._parse()
+
+    def place(self, path: Path_ = ()) -> Place:
+        """The file and line of the value at ``path``, or of its nearest ancestor."""
+        if self._root is None:
+            self._root = yaml.compose(self._text, Loader=_loader())
+        node, line = self._root, 1
+        if node is not None:
+            line = node.start_mark.line + 1
+        for key in path:
+            found = _child(node, key)
+            if found is None:
+                break
+            node, line = found
+        return Place(self.shown_as, line)
+
+    def _parse(self) -> Any:
+        if self.path.suffix == ".json":
+            try:
+                return json.loads(self._text, object_pairs_hook=_unique)
+            except (ValueError, _DuplicateKeyError):
+                pass  # YAML reads JSON too, and knows the line for the message
+        try:
+            root = yaml.compose(self._text, Loader=_loader())
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            raise UserError(
+                "bad-yaml",
+                f"this is not YAML: {getattr(error, 'problem', None) or 'it cannot be parsed'}",
+                where=Place(self.shown_as, mark.line + 1 if mark else None),
+                next_step="Correct the syntax; indentation and quotes are the usual cause.",
+            ) from error
+        self._root = root
+        _refuse_duplicate_keys(root, self.shown_as)
+        return yaml.load(self._text, Loader=_loader())  # noqa: S506 - a safe loader
+
+
+class _DuplicateKeyError(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _DuplicateKeyError
+    return result
+
+
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "it is not UTF-8"
+
+
+def _child(node: yaml.Node | None, key: Hashable) -> tuple[yaml.Node, int] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value_node in node.value:
+            if key_node.value == str(key):
+                return value_node, key_node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+        item = node.value[key]
+        return item, item.start_mark.line + 1
+    return None
+
+
+def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if key_node.value in seen:
+                raise UserError(
+                    "duplicate-key",
+                    f"the key '{key_node.value}' is given twice",
+                    where=Place(shown_as, line),
+                    rule=f"its first value stands on line {seen[key_node.value]}",
+                    next_step="Keep one of the two.",
+                )
+            seen[key_node.value] = line
+            _refuse_duplicate_keys(value_node, shown_as)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_duplicate_keys(item, shown_as)
