@@ -1,0 +1,1 @@
+"""One policy a file; the folder is scanned by ``freshline.core.registry``."""

@@ -1,0 +1,137 @@
+"""What happens to the scheduler: events in.
+
+All events of one instant are handed over together (``Scheduler.handle(now_s, events)``),
+because the papers decide only after everything of an instant is known. Their order is
+total: completions by track, arrivals by table order, then what people asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class UpdateFinished:
+    """An update was committed.
+
+    Attributes:
+        table: Its table.
+        version: The version it committed (warehouse only).
+        seconds: What it took, to learn from; None: finish minus start.
+        to_s: What freshness it brought, where that differs from what was started (a repeated
+            commit whose content was fixed by an earlier attempt).
+        files: Names loaded, where they differ from what was started; None: as started.
+    """
+
+    table: str
+    version: int | None = None
+    seconds: float | None = None
+    to_s: float | None = None
+    files: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class UpdateFailed:
+    """An update failed; nothing of it is visible. Its work is pending again from ``retry_s``."""
+
+    table: str
+    retry_s: float
+
+
+@dataclass(slots=True)
+class FileArrived:
+    """A file of a base table's feed is complete.
+
+    Attributes:
+        table: The base table.
+        timestamp_s: The file's timestamp, at most its arrival.
+        name: The file, as the update's command will name it (warehouse only).
+    """
+
+    table: str
+    timestamp_s: float
+    name: str | None = None
+
+
+@dataclass(slots=True)
+class FilesWithdrawn:
+    """Files that arrived will not be loaded (vanished, or in quarantine)."""
+
+    table: str
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class TableRestored:
+    """State of a table as a former run left it; before any other event of the table.
+
+    Attributes:
+        freshness_s: F; None where nothing was ever loaded.
+        version: Newest committed version.
+        number: Number of its last update.
+        alpha_s, beta: Learned costs; None keeps the first guess.
+        pinned: Version and freshness of each parent as last read (derived).
+        stale: Whether it must be made anew whatever its freshness (a changed definition).
+    """
+
+    table: str
+    freshness_s: float | None
+    version: int | None
+    number: int
+    alpha_s: float | None = None
+    beta: float | None = None
+    late_s: float = 0.0
+    stale: bool = False
+
+
+@dataclass(slots=True)
+class PeriodLearned:
+    """A feed without a declared period shows one."""
+
+    table: str
+    period_s: float
+
+
+@dataclass(slots=True)
+class TablePaused:
+    """No update of the table starts until it is resumed."""
+
+    table: str
+
+
+@dataclass(slots=True)
+class TableResumed:
+    """Updates of the table may start again; a pending retry is due at once."""
+
+    table: str
+
+
+@dataclass(slots=True)
+class TablePrioritised:
+    """The table's own priority changes."""
+
+    table: str
+    priority: float
+
+
+@dataclass(slots=True)
+class RefreshRequested:
+    """Somebody wants the table as fresh as can be now, its ancestors first."""
+
+    table: str
+    full: bool = False
+
+
+Event = (
+    UpdateFinished
+    | UpdateFailed
+    | FileArrived
+    | FilesWithdrawn
+    | TableRestored
+    | PeriodLearned
+    | TablePaused
+    | TableResumed
+    | TablePrioritised
+    | RefreshRequested
+)
+"""Any of them. A tick is an instant without events."""

@@ -1,0 +1,86 @@
+"""How much of the pending data one update loads.
+
+All of it (Golab et al. 2011, 2.4: pending updates are merged), at most c periods of it
+(chopping, 3.4, rule G13), or one file (Leontyev et al. 2009, II and Definition 8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshline.core.model import PendingFile, Table
+
+
+class Extent:
+    """How far an update goes; the base class loads all that is pending."""
+
+    keeps_files = False
+    """Whether every pending file must be remembered, or only the oldest."""
+
+    def next_to_s(self, table: Table) -> float:
+        """Where the next update of ``table`` would bring its freshness."""
+        return table.trailing_edge_s
+
+    def take(self, table: Table, to_s: float) -> list[PendingFile]:
+        """Remove from ``table.pending`` what an update to ``to_s`` loads, and return it."""
+        taken: list[PendingFile] = []
+        pending = table.pending
+        while pending and pending[0].timestamp_s <= to_s:
+            taken.append(pending.popleft())
+        return taken
+
+
+class _AllPending(Extent):
+    def take(self, table: Table, to_s: float) -> list[PendingFile]:  # noqa: ARG002
+        taken = list(table.pending)
+        table.pending.clear()
+        return taken
+
+
+ALL_PENDING: Extent = _AllPending()
+
+
+@dataclass(frozen=True, slots=True)
+class Chop(Extent):
+    """At most ``periods`` periods of new data (Golab et al. 3.4, rule G13).
+
+    Base: the longest run of pending files, oldest first, with timestamp <= F + c * period,
+    at least one. Derived: min(TE, F + c * period).
+    """
+
+    periods: float
+    keeps_files = True
+
+    def next_to_s(self, table: Table) -> float:
+        limit_s = table.freshness_s + self.periods * table.period_s
+        if not table.is_base:
+            return min(table.trailing_edge_s, limit_s)
+        return _run_end_s(table, limit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class OneFile(Extent):
+    """Base: one file; derived: at most one period (Leontyev et al. Definition 8)."""
+
+    keeps_files = True
+
+    def next_to_s(self, table: Table) -> float:
+        if not table.is_base:
+            # The paper's F + min(TE - F, p), in this order of operations (contract, aus).
+            freshness_s = table.freshness_s
+            return freshness_s + min(table.trailing_edge_s - freshness_s, table.period_s)
+        return _run_end_s(table, float("-inf"))
+
+
+def _run_end_s(table: Table, limit_s: float) -> float:
+    """Timestamp of the last file of the run; F when only late files, or nothing, is pending."""
+    end_s = table.freshness_s
+    for file in table.pending:
+        if file.timestamp_s <= end_s:  # late data goes along: it brings no freshness
+            continue
+        if file.timestamp_s > limit_s and end_s > table.freshness_s:
+            break
+        end_s = file.timestamp_s
+        if end_s >= limit_s:
+            break
+    return end_s

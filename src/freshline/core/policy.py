@@ -1,0 +1,105 @@
+"""What a policy is: an order in which waiting tables are started.
+
+Most policies are one formula: ``key(table)``, smaller first, which changes only when
+something happens to that table. The scheduler keeps the keys in a heap, so a decision costs
+O(log n). A policy with more to say sets one of the flags below and overrides what goes
+with it; the loop asks nobody who has nothing to say.
+
+A policy is one file in ``core/policies`` with a class attribute ``name``. The folder is
+scanned (``registry.py``), so a new file needs no second edit. Dataclass fields are its
+parameters, taken from the scenario's or project's ``policy`` keys of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Protocol
+
+from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.model import Table
+
+Key = Any
+"""Comparable; keys of one policy compare with each other. None: not startable yet."""
+
+
+class View(Protocol):
+    """What a policy may see of the scheduler."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """All tables, in table order."""
+
+    @property
+    def track_count(self) -> int:
+        """How many updates can run at once."""
+
+    @property
+    def now_s(self) -> float:
+        """The instant being handled."""
+
+    def waiting(self) -> list[Table]:
+        """Tables that could be started now, best first by the policy's key."""
+
+    def rekey(self, table: Table) -> None:
+        """Ask for ``table``'s key anew (its policy state changed)."""
+
+
+class Policy:
+    """Base of all policies: what none of them needs to repeat."""
+
+    name: ClassVar[str]
+    eager: ClassVar[bool] = True
+    """Never leaves a track idle while a startable update waits (Bateni et al. 3)."""
+    chooses: ClassVar[bool] = False
+    """Overrides ``choose``: its first pick is not always the smallest key."""
+    reacts: ClassVar[bool] = False
+    """Overrides ``react`` (and ``started``, ``next_wakeup_s``): it has state of its own."""
+    inherits: ClassVar[bool] = True
+    """Whether inherited priorities apply."""
+
+    def prepare(self, view: View) -> None:
+        """Called once, before the first event, and again when tables' costs were reset.
+
+        Raises:
+            UserError: The tables do not fit the policy.
+        """
+
+    def extent(self, given: Extent) -> Extent:
+        """How much one update loads; ``given`` is what the settings ask for."""
+        return given or ALL_PENDING
+
+    def key(self, table: Table) -> Key:
+        """Place of a table that has news among the waiting: smaller is started first."""
+        raise NotImplementedError
+
+    def score(self, table: Table) -> str:
+        """The key in words, for people."""
+        return f"{self.key(table)}"
+
+    def choose(self, view: View) -> Table | None:
+        """The table to start next (only asked where ``chooses``)."""
+        raise NotImplementedError
+
+    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+        """After all events of an instant, before the choice (only where ``reacts``).
+
+        Args:
+            view: The scheduler.
+            finished: Tables whose update finished at this instant.
+            arrived: Base tables for which a file arrived.
+        """
+
+    def started(self, table: Table, now_s: float) -> None:
+        """An update of ``table`` starts (only where ``reacts``)."""
+
+    def release_s(self, table: Table) -> float:
+        """Release of the work about to start, as the trace shows it."""
+        return table.release_s
+
+    def mode(self, table: Table) -> str | None:  # noqa: ARG002 - part of the interface
+        """The mode of the update about to start; None where the policy has none."""
+        return None
+
+    def next_wakeup_s(self) -> float:
+        """When it wants an instant of its own, at the latest (only where ``reacts``)."""
+        return float("inf")

@@ -1,0 +1,543 @@
+"""The scheduler: a state machine that both the simulator and the warehouse drive.
+
+Everything that happens comes in through ``handle(now_s, events)``: all events of one
+instant, in their total order. What should be done comes out as commands. Time is only ever
+what the caller says; nothing here reads a clock, rolls dice or does I/O.
+
+    while not source.done():
+        now_s, events = source.next(before_s=scheduler.next_wakeup_s())
+        for command in scheduler.handle(now_s, events):
+            sink.carry_out(command)
+
+At one instant (contract of updates, semantics 2): completions, arrivals, then one choice
+for every free track. The waiting tables stand in a heap by (policy's key, table order,
+stamp); a table's stamp grows whenever its key changes, so older entries are recognised and
+skipped. Every event costs O(log n).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from freshline.core.commands import Candidate, StartUpdate
+from freshline.core.errors import InternalError
+from freshline.core.events import (
+    Event,
+    FileArrived,
+    FilesWithdrawn,
+    PeriodLearned,
+    RefreshRequested,
+    TablePaused,
+    TablePrioritised,
+    TableRestored,
+    TableResumed,
+    UpdateFailed,
+    UpdateFinished,
+)
+from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.graph import ancestors, connected, set_periods
+from freshline.core.inheritance import inherit
+from freshline.core.model import PendingFile, Running, Table, TableSpec
+from freshline.core.placement import Placement
+from freshline.core.policy import Policy
+from freshline.core.staleness import settle
+
+_INFINITY = float("inf")
+_UNKNOWN = float("-inf")
+_SHOWN_CANDIDATES = 3
+
+
+class Scheduler:
+    """Tables, tracks and a policy.
+
+    Args:
+        specs: The tables; their order breaks ties.
+        tracks: How many updates can run at once (m, p or N in the papers), >= 1.
+        policy: The order in which waiting tables start.
+        placement: A partition into tracks; None: any table on any track.
+        inherit_rule, inherit_factor: Whose priority counts (``inheritance.py``).
+        extent: How much one update loads.
+        start_s: When the clock starts.
+        origin_s: Freshness of every table at the start. None: unknown until the first file
+            arrives, then one period before that file's timestamp (a warehouse, whose clock
+            did not start at 0).
+        learns: Whether costs are learned from finished updates.
+        explains: Whether commands carry scores and the candidates passed over.
+
+    Raises:
+        UserError: The graph has a cycle, an unknown source or a name twice.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[TableSpec],
+        *,
+        tracks: int,
+        policy: Policy,
+        placement: Placement | None = None,
+        inherit_rule: str = "none",
+        inherit_factor: float = 1.0,
+        extent: Extent = ALL_PENDING,
+        start_s: float = 0.0,
+        origin_s: float | None = 0.0,
+        learns: bool = False,
+        explains: bool = False,
+    ) -> None:
+        self.now_s = start_s
+        self.track_count = tracks
+        self.policy = policy
+        self.tables: tuple[Table, ...] = tuple(
+            Table(spec, order, origin_s, start_s) for order, spec in enumerate(specs)
+        )
+        self._by_name = {table.name: table for table in self.tables}
+        connected(specs, self.tables)
+        set_periods(self.tables)
+        self._inherit_rule = inherit_rule if policy.inherits else "none"
+        self._inherit_factor = inherit_factor
+        inherit(self.tables, self._inherit_rule, inherit_factor)
+        self._placement = placement
+        self._extent = policy.extent(extent)
+        self._merges_all = self._extent is ALL_PENDING
+        self._keeps_files = self._extent.keeps_files
+        self._learns = learns
+        self._explains = explains
+        self._on_track: list[Table | None] = [None] * tracks
+        self._free = list(range(tracks))
+        self._ready: list[tuple[Any, int, int]] = []
+        self._ready_limit = 64 + 4 * len(self.tables)
+        self._deferred: list[tuple[float, int]] = []
+        self._asked: list[Table] = []
+        self._finished_now: list[Table] = []
+        self._arrived_now: list[Table] = []
+        self._controls: dict[type, Callable[[Any], None]] = {
+            UpdateFailed: self._failed,
+            FilesWithdrawn: self._withdrawn,
+            TableRestored: self._restored,
+            PeriodLearned: self._period_learned,
+            TablePaused: self._paused,
+            TableResumed: self._resumed,
+            TablePrioritised: self._prioritised,
+            RefreshRequested: self._refresh_requested,
+        }
+        policy.prepare(self)
+
+    # ---- the loop ----
+
+    def handle(self, now_s: float, events: Iterable[Event]) -> list[StartUpdate]:
+        """Take in all events of one instant and choose for every free track.
+
+        Args:
+            now_s: The instant; never earlier than the one before.
+            events: What happened, completions first, by track; then arrivals by table order.
+
+        Returns:
+            The updates to start, in the order in which they were chosen.
+
+        Raises:
+            InternalError: The clock went back, or an event does not fit the state.
+        """
+        if now_s < self.now_s:
+            raise InternalError(
+                "clock-went-back", f"an instant at {now_s} came after one at {self.now_s}"
+            )
+        self.now_s = now_s
+        for event in events:
+            kind = type(event)
+            if kind is FileArrived:
+                self._arrived(event)  # type: ignore[arg-type]
+            elif kind is UpdateFinished:
+                self._finished(event)  # type: ignore[arg-type]
+            else:
+                self._controls[kind](event)
+        while self._deferred and self._deferred[0][0] <= now_s:
+            self.rekey(self.tables[heappop(self._deferred)[1]])
+        policy = self.policy
+        if policy.reacts:
+            policy.react(self, self._finished_now, self._arrived_now)
+            self._finished_now.clear()
+            self._arrived_now.clear()
+        if not self._free:
+            return []
+        commands: list[StartUpdate] = []
+        if self._asked:
+            self._start_asked(commands)
+        if self._placement is not None:
+            self._start_placed(self._placement, commands)
+        elif policy.chooses:
+            while self._free and (table := policy.choose(self)) is not None:
+                commands.append(self._start(table, heappop(self._free)))
+        else:
+            ready, tables = self._ready, self.tables
+            while ready and self._free:
+                _, order, stamp = heappop(ready)
+                table = tables[order]
+                if table.stamp == stamp:
+                    commands.append(self._start(table, heappop(self._free)))
+        return commands
+
+    def next_wakeup_s(self) -> float:
+        """When an instant is wanted although nothing happens; infinite if never."""
+        wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
+        return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
+
+    def table(self, name: str) -> Table:
+        """State of the table ``name``; KeyError if there is none."""
+        return self._by_name[name]
+
+    def running(self) -> list[Table]:
+        """The tables with a running update, by track."""
+        return [table for table in self._on_track if table is not None]
+
+    def waiting(self) -> list[Table]:
+        """Tables that could be started now, best first."""
+        tables = self.tables
+        entries = sorted(entry for entry in self._ready if tables[entry[1]].stamp == entry[2])
+        return [tables[order] for _, order, _ in entries]
+
+    # ---- completions and arrivals ----
+
+    def _arrived(self, event: FileArrived) -> None:
+        table = self._by_name[event.table]
+        timestamp_s = event.timestamp_s
+        if timestamp_s > table.trailing_edge_s:
+            if table.trailing_edge_s == _UNKNOWN:
+                self._originate(table, timestamp_s - (table.period_s or 1.0))
+            table.trailing_edge_s = timestamp_s
+            if self._keeps_files or event.name is not None or not table.pending:
+                table.pending.append(PendingFile(timestamp_s, self.now_s, event.name))
+        else:
+            self._insert(table, PendingFile(timestamp_s, self.now_s, event.name))
+        if self.policy.reacts:
+            self._arrived_now.append(table)
+        if table.running is None:
+            self.rekey(table)
+
+    def _finished(self, event: UpdateFinished) -> None:
+        now_s = self.now_s
+        table = self._by_name[event.table]
+        running = self._ended(table)
+        settle(table, now_s)
+        to_s = running.to_s if event.to_s is None else event.to_s
+        if event.files is not None:
+            self._hand_back(table, running, except_for=set(event.files))
+        if to_s > table.freshness_s:
+            table.freshness_s = to_s
+        table.number = running.number
+        if event.version is not None:
+            table.version = event.version
+            if self._keeps_files:
+                table.versions.append((table.freshness_s, event.version))
+        if self._learns:
+            seconds = event.seconds if event.seconds is not None else now_s - running.start_s
+            table.cost.learn(running.amount_s, seconds)
+        if self.policy.reacts:
+            self._finished_now.append(table)
+        for child in table.children:
+            if running.late_s > 0.0 or (running.full and event.version is not None):
+                self._correct(child, running.late_s or child.period_s)
+            self._set_edge(child)
+        if table.trailing_edge_s > table.freshness_s or table.late_s > 0.0 or table.full:
+            self.rekey(table)
+
+    def _failed(self, event: UpdateFailed) -> None:
+        table = self._by_name[event.table]
+        running = self._ended(table)
+        self._hand_back(table, running, except_for=set())
+        table.started_to_s = table.freshness_s
+        table.late_s += running.late_s
+        table.full = table.full or running.full
+        self._defer(table, event.retry_s)
+
+    def _ended(self, table: Table) -> Running:
+        running = table.running
+        if running is None:
+            raise InternalError("no-update", f"table '{table.name}' has no running update")
+        table.running = None
+        self._on_track[running.track] = None
+        heappush(self._free, running.track)
+        return running
+
+    def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
+        """Make the files of an update pending again that were not loaded after all."""
+        back = [file for file in running.files if file.name not in except_for]
+        table.pending.extendleft(reversed(back))
+
+    def _insert(self, table: Table, file: PendingFile) -> None:
+        """Take in a file whose timestamp is not the newest of its feed."""
+        if file.timestamp_s <= table.started_to_s:
+            table.late_s += table.period_s or 1.0
+        later: list[PendingFile] = []
+        while table.pending and table.pending[-1].timestamp_s > file.timestamp_s:
+            later.append(table.pending.pop())
+        table.pending.append(file)
+        table.pending.extend(reversed(later))
+
+    # ---- derived tables ----
+
+    def _set_edge(self, table: Table) -> None:
+        """Move a derived table's trailing edge to the least of its sources' freshness."""
+        edge_s = min([source.freshness_s for source in table.sources])
+        if edge_s > table.trailing_edge_s:
+            table.trailing_edge_s = edge_s
+            if self._keeps_files or not table.pending:
+                table.pending.append(PendingFile(edge_s, self.now_s, None))
+        elif not table.late_s > 0.0:
+            return
+        if table.running is None:
+            self.rekey(table)
+
+    def _correct(self, table: Table, amount_s: float) -> None:
+        """A parent changed at or before this table's freshness."""
+        if not table.known:
+            return
+        table.late_s += amount_s
+        if not table.pending:
+            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
+
+    def _originate(self, table: Table, origin_s: float) -> None:
+        """First news of a table whose freshness was unknown, and of what is derived from it."""
+        table.freshness_s = table.trailing_edge_s = table.next_to_s = origin_s
+        table.started_to_s = origin_s
+        table.area_since_s = self.now_s
+        for child in table.children:
+            if not child.known and all(source.known for source in child.sources):
+                self._originate(child, min(source.freshness_s for source in child.sources))
+
+    # ---- the waiting tables ----
+
+    def rekey(self, table: Table) -> None:
+        """Put ``table`` among the waiting with its present key, or take it out of them."""
+        table.stamp += 1
+        if table.running is not None:
+            return
+        if self._merges_all:
+            table.next_to_s = table.trailing_edge_s
+        elif table.known:
+            table.next_to_s = self._extent.next_to_s(table)
+        if not self.startable(table) or table.asked:
+            return
+        key = self.policy.key(table)
+        if key is None:
+            return
+        ready = self._ready
+        heappush(ready, (key, table.order, table.stamp))
+        if len(ready) > self._ready_limit:
+            tables = self.tables
+            ready[:] = [entry for entry in ready if tables[entry[1]].stamp == entry[2]]
+            heapify(ready)
+
+    def startable(self, table: Table) -> bool:
+        """Whether an update of it could start now, were a track free and the policy willing."""
+        return (
+            (
+                table.trailing_edge_s > table.freshness_s
+                or table.late_s > 0.0
+                or (table.full and table.known)
+            )
+            and table.running is None
+            and (not table.paused or table.asked)
+            and table.deferred_until_s <= self.now_s
+        )
+
+    def _defer(self, table: Table, until_s: float) -> None:
+        table.deferred_until_s = until_s
+        heappush(self._deferred, (until_s, table.order))
+        self.rekey(table)
+
+    # ---- starting ----
+
+    def _start(self, table: Table, track: int) -> StartUpdate:
+        policy = self.policy
+        from_s, to_s = table.freshness_s, table.next_to_s
+        amount_s = to_s - from_s + table.late_s
+        cost = table.cost
+        expected_s = cost.alpha_s + cost.beta * amount_s
+        release_s = policy.release_s(table)
+        mode = policy.mode(table)
+        score, over = self._explained(table) if self._explains else ("", ())
+        files = self._extent.take(table, to_s)
+        number = table.number + 1
+        parents = self._pins(table, to_s) if table.sources else ()
+        full = table.full
+        table.running = Running(
+            number,
+            track,
+            self.now_s,
+            to_s,
+            amount_s,
+            table.late_s,
+            expected_s,
+            files,
+            parents,
+            full=full,
+        )
+        table.started_to_s = to_s
+        table.late_s = 0.0
+        table.full = False
+        if table.asked:
+            table.asked = False
+            self._asked.remove(table)
+        table.stamp += 1
+        self._on_track[track] = table
+        if policy.reacts:
+            policy.started(table, self.now_s)
+        names = tuple([file.name for file in files if file.name is not None])
+        return StartUpdate(
+            table.name,
+            number,
+            track,
+            release_s,
+            from_s,
+            to_s,
+            expected_s,
+            names,
+            parents,
+            full,
+            mode,
+            score,
+            over,
+        )
+
+    def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
+        """The version of each parent to read: its newest whose freshness is at most ``to_s``.
+
+        Where updates are not cut to size a parent's newest version is read: it is the one
+        that decides the trailing edge, or fresher than it (DESIGN, freshness in versions).
+        """
+        pins = []
+        for source in table.sources:
+            if source.version is None:
+                continue
+            version = source.version
+            for freshness_s, older in reversed(source.versions):
+                version = older
+                if freshness_s <= to_s:
+                    break
+            pins.append((source.name, version))
+        return tuple(pins)
+
+    def _start_placed(self, placement: Placement, commands: list[StartUpdate]) -> None:
+        if not self._ready:
+            return
+        waiting = self.waiting()
+        if self.policy.chooses and (first := self.policy.choose(self)) is not None:
+            waiting.remove(first)
+            waiting.insert(0, first)
+        for table, track in placement.assign(waiting, sorted(self._free)):
+            self._free.remove(track)
+            heapify(self._free)
+            commands.append(self._start(table, track))
+
+    def _start_asked(self, commands: list[StartUpdate]) -> None:
+        """Start what people asked for, ahead of the policy, ancestors before dependents."""
+        for table in list(self._asked):
+            if any(item.asked or item.running is not None for item in ancestors(table)):
+                continue
+            if table.running is None and not (table.has_news and table.known):
+                self._asked.remove(table)  # nothing new: it is as fresh as can be
+                table.asked = False
+            elif self._free and self.startable(table):
+                commands.append(self._start(table, heappop(self._free)))
+
+    def _explained(self, table: Table) -> tuple[str, tuple[Candidate, ...]]:
+        """The chosen table's score, and the best of those passed over with theirs."""
+        seen, over = [], []
+        while self._ready and len(over) < _SHOWN_CANDIDATES:
+            entry = heappop(self._ready)
+            other = self.tables[entry[1]]
+            if other.stamp == entry[2]:
+                seen.append(entry)
+                if other is not table:
+                    over.append(Candidate(other.name, self.policy.score(other)))
+        for entry in seen:
+            heappush(self._ready, entry)
+        score = "asked for" if table.asked else self.policy.score(table)
+        return score, tuple(over)
+
+    # ---- what people and feeds ask for ----
+
+    def _withdrawn(self, event: FilesWithdrawn) -> None:
+        table = self._by_name[event.table]
+        gone = set(event.names)
+        kept = [file for file in table.pending if file.name not in gone]
+        late = sum(file.timestamp_s <= table.started_to_s for file in table.pending)
+        late_kept = sum(file.timestamp_s <= table.started_to_s for file in kept)
+        table.late_s = table.late_s * late_kept / late if late else table.late_s
+        table.pending = deque(kept)
+        newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
+        table.trailing_edge_s = max(newest_s, table.started_to_s)
+        self.rekey(table)
+
+    def _restored(self, event: TableRestored) -> None:
+        table = self._by_name[event.table]
+        table.number = event.number
+        table.version = event.version
+        if event.alpha_s is not None and event.beta is not None:
+            table.cost.alpha_s, table.cost.beta = event.alpha_s, event.beta
+        if event.freshness_s is not None:
+            table.freshness_s = table.started_to_s = event.freshness_s
+            table.trailing_edge_s = event.freshness_s
+            table.area_since_s = self.now_s
+            if event.version is not None and self._keeps_files:
+                table.versions.append((event.freshness_s, event.version))
+        if table.sources and table.known:
+            self._set_edge(table)
+            if event.late_s > 0.0:
+                self._correct(table, event.late_s)
+        if event.stale:
+            self._make_anew(table)
+        for child in table.children:
+            if child.known:
+                self._set_edge(child)
+            elif all(source.known for source in child.sources):
+                # Never built: it stands where the oldest of its sources' data began.
+                self._originate(child, min(s.freshness_s - s.period_s for s in child.sources))
+                self._set_edge(child)
+        self.rekey(table)
+
+    def _make_anew(self, table: Table) -> None:
+        table.full = True
+        if not table.pending and table.known:
+            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
+
+    def _period_learned(self, event: PeriodLearned) -> None:
+        table = self._by_name[event.table]
+        table.period_s = event.period_s
+        set_periods(self.tables)
+        for changed in self.tables:
+            if changed is table or changed.sources:
+                self.rekey(changed)
+
+    def _paused(self, event: TablePaused) -> None:
+        table = self._by_name[event.table]
+        table.paused = True
+        self.rekey(table)
+
+    def _resumed(self, event: TableResumed) -> None:
+        table = self._by_name[event.table]
+        table.paused = False
+        table.deferred_until_s = float("-inf")
+        self.rekey(table)
+
+    def _prioritised(self, event: TablePrioritised) -> None:
+        self._by_name[event.table].priority = event.priority
+        before = [table.weight for table in self.tables]
+        inherit(self.tables, self._inherit_rule, self._inherit_factor)
+        for table, weight in zip(self.tables, before, strict=True):
+            if table.weight != weight:
+                self.rekey(table)
+
+    def _refresh_requested(self, event: RefreshRequested) -> None:
+        wanted = self._by_name[event.table]
+        if event.full:
+            self._make_anew(wanted)
+        for table in [*ancestors(wanted), wanted]:
+            if not table.asked and (table is wanted or not table.paused):
+                table.asked = True
+                table.deferred_until_s = _UNKNOWN
+                self._asked.append(table)
+                self.rekey(table)
+        self._asked.sort(key=lambda table: table.order)

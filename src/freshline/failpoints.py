@@ -1,0 +1,49 @@
+"""Named places at which a test can make the process die or the disk fail.
+
+``FRESHLINE_FAILPOINT=name`` kills the process (SIGKILL) the first time it passes ``name``;
+``name:3`` the third time; ``name=eio`` and ``name=enospc`` raise the OSError instead, once.
+Without the variable a failpoint costs one dictionary look-up in an empty dictionary.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+
+_ERRORS = {"eio": errno.EIO, "enospc": errno.ENOSPC}
+
+
+def _armed(setting: str) -> dict[str, tuple[int, str]]:
+    armed = {}
+    for item in filter(None, setting.split(",")):
+        name, _, action = item.partition("=")
+        name, _, count = name.partition(":")
+        armed[name] = (int(count or 1), action or "kill")
+    return armed
+
+
+_points = _armed(os.environ.get("FRESHLINE_FAILPOINT", ""))
+_lock = threading.Lock()
+
+
+def failpoint(name: str) -> None:
+    """Die, or raise, if this place is armed.
+
+    Raises:
+        OSError: EIO or ENOSPC, when the failpoint is armed with that action.
+    """
+    if not _points:
+        return
+    with _lock:
+        if name not in _points:
+            return
+        count, action = _points[name]
+        if count > 1:
+            _points[name] = (count - 1, action)
+            return
+        del _points[name]
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise OSError(_ERRORS[action], os.strerror(_ERRORS[action]), name)
