@@ -1,0 +1,81 @@
+# `make` lists the targets. Nothing but make, Python >= 3.11 and, on Debian or Ubuntu, apt-get
+# is needed beforehand; everything made lies in .venv, .cache and Ivy's cache.
+
+VENV  := .venv
+PY    := $(VENV)/bin/python
+STAMP := $(VENV)/.stamp
+# Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
+# in one of them.
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile
+
+# Spark binds to the loopback alone, and its Python workers run on this environment.
+export SPARK_LOCAL_IP := 127.0.0.1
+export PYSPARK_PYTHON := $(abspath $(PY))
+
+# Recipes that start Spark begin with this; the search takes a third of a second.
+with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The targets share an environment and two cores: one after the other, whatever -j says.
+.NOTPARALLEL:
+.PHONY: help setup demo test laws spark check format bench lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
+	    while read -r name does; do printf '  %-7s %s\n' "$$name" "$$does"; done
+
+setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install Java, fetch Delta's jars
+	@scripts/find-java --install >/dev/null
+	@$(with_java) $(PY) scripts/fetch_jars.py
+
+demo: setup  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (two minutes)
+	@$(with_java) $(PY) -m demo
+
+test: setup  ## run every test; ARGS="-k name" narrows it
+	@$(with_java) $(PYTEST) $(ARGS)
+
+laws: setup  ## run the property tests alone, with more examples than test does
+	@HYPOTHESIS_PROFILE=thorough $(PYTEST) tests/laws $(ARGS)
+
+spark: setup  ## run the tests that start Spark alone
+	@$(with_java) $(PYTEST) -m spark $(ARGS)
+
+check: setup  ## check format, lint, types and imports
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy $(wildcard src tests scripts demo benchmarks)
+	$(VENV)/bin/lint-imports --no-logo
+
+format: setup  ## format, and repair what ruff can repair by itself
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+bench: setup  ## measure; ratios within one run, written to benchmarks/results
+	@$(with_java) $(PY) -m benchmarks
+
+# The hashes pin the content, so no address needs to be in the file: any mirror will do.
+lock: setup  ## write requirements.txt anew from pyproject.toml; ARGS=--upgrade for newer versions
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --group dev pyproject.toml --output-file requirements.txt $(ARGS)
+
+clean:  ## remove what running leaves behind (.venv stays)
+	rm -rf build dist demo-out spark-warehouse metastore_db derby.log .cache \
+	    .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The steps of setup, each remembered by a file in .venv.
+
+$(STAMP)-venv:
+	@python=$$(scripts/find-python) && echo "Creating $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	@touch $@
+
+$(STAMP)-packages: requirements.txt | $(STAMP)-venv
+	@echo "Installing requirements.txt (a minute when nothing is cached)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+# Its dependencies are installed and hatchling is among them: nothing is fetched here.
+$(STAMP)-package: pyproject.toml $(STAMP)-packages
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
