@@ -1,0 +1,52 @@
+"""The lock file: hashes for all, addresses for none, and no pin that pyproject.toml forbids."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DECLARED = [
+    *PROJECT["project"]["dependencies"],
+    *PROJECT["dependency-groups"]["dev"],
+    *PROJECT["build-system"]["requires"],
+]
+
+
+def entries() -> list[tuple[Requirement, str]]:
+    """Each pinned requirement with the lines that belong to it."""
+    joined = re.sub(r"\\\n\s*", " ", LOCK)
+    lines = [line for line in joined.splitlines() if line and not line.lstrip().startswith("#")]
+    return [(Requirement(line.split(" --hash")[0].strip()), line) for line in lines]
+
+
+def test_no_line_names_an_address_or_a_host():
+    words = re.findall(r"\S+", LOCK)
+    assert [word for word in words if "://" in word or word.startswith("git+")] == []
+    options = [line for line in LOCK.splitlines() if re.match(r"\s*(-i|-f|--(?!hash=))", line)]
+    assert options == []
+    hosts = re.findall(r"\b[\w-]+(?:\.[\w-]+)*\.(?:org|com|io|net|dev|example)\b", LOCK)
+    assert hosts == []
+
+
+def test_every_requirement_is_pinned_to_one_version_by_hash():
+    assert entries()
+    for requirement, line in entries():
+        assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), line
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", line), requirement
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+def test_every_declared_dependency_is_locked_within_its_range(declared):
+    wanted = Requirement(declared)
+    locked = {canonicalize_name(found.name): found for found, _ in entries()}
+    pin = locked[canonicalize_name(wanted.name)]
+    version = str(pin.specifier).removeprefix("==")
+    assert wanted.specifier.contains(version, prereleases=True), f"{pin} against {wanted}"
