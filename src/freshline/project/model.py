@@ -1,0 +1,256 @@
+"""A project as the other layers see it: checked, resolved, immutable.
+
+Everything here was found right by :mod:`freshline.project.load`; who holds a Project need not
+check it again. What only Spark can tell (types, columns, functions) is checked by Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from freshline.core.errors import InternalError, Place
+
+FeedKind = Literal["files", "kafka", "push"]
+TableKind = Literal["base", "derived"]
+Span = tuple[int, int]
+"""Offsets in a query's text: first character, and behind the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampPattern:
+    """How a file's name tells its timestamp: a pattern with one group, and its format."""
+
+    pattern: re.Pattern[str]
+    format: str
+
+    def timestamp_s(self, file_name: str) -> float | None:
+        """Seconds since the epoch, or None where the name does not tell.
+
+        A format without ``%z`` means UTC.
+        """
+        found = self.pattern.search(file_name)
+        if found is None or found[1] is None:
+            return None
+        try:
+            moment = datetime.strptime(found[1], self.format)
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """Where a feed of kind kafka reads. ``time``: the event-time column of its schema."""
+
+    servers: str
+    topic: str
+    starting: str
+    time: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PushSource:
+    """What a feed of kind push takes in. ``quota_bytes``: the most it may keep on disk."""
+
+    time: str | None
+    quota_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A stream of arriving data.
+
+    Attributes:
+        name: As in freshline.yml.
+        kind: files, kafka or push.
+        path: Directory (absolute) or URI; empty for kafka and push.
+        format: parquet, csv or json.
+        options: Of Spark's reader (files) or source (kafka).
+        schema: DDL of the records; None only for parquet files.
+        timestamp: How a file's name tells its time; None: its modification time.
+        period_s: How often data is due; None: learned.
+        place: Where the feed is declared.
+        settings: What only kafka and push have.
+    """
+
+    name: str
+    kind: FeedKind
+    path: str
+    format: str
+    options: Mapping[str, str]
+    schema: str | None
+    timestamp: TimestampPattern | None
+    period_s: float | None
+    place: Place
+    settings: KafkaSource | PushSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRead:
+    """A table of another storage that a query reads.
+
+    Attributes:
+        name: As the query names it, e.g. ``delta.`/data/part` `` or ``catalog.db.t``.
+        format: delta, parquet, ... when it is read by its path, else None.
+        path: The absolute path or URI (relative ones start at the project), else None.
+        spans: Where in the query's text it is read.
+        time_travel: The query itself fixes the version; leave it as it is.
+    """
+
+    name: str
+    format: str | None
+    path: str | None
+    spans: tuple[Span, ...]
+    time_travel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableDef:
+    """One table of the project.
+
+    Attributes:
+        name: Unique in any case; its Delta table is STORAGE/name.
+        kind: base (row-wise over one feed) or derived (a view over other tables).
+        query: The user's text behind AS, verbatim.
+        query_place: File, and the line on which ``query`` starts.
+        place: File and line of the statement.
+        priority: Greater than 0.
+        target_lag_s: The staleness asked for; None: none, or DOWNSTREAM.
+        target_downstream: As fresh as the tables that read it need.
+        time_column: The event-time column.
+        refresh: auto, incremental, incremental_strict or full.
+        period_s: Of derived tables that have one.
+        feed: Name of the feed that a base table reads.
+        feed_spans: Where in ``query`` it is read, the word STREAM included.
+        parents: Tables of the project that are read, by first mention.
+        statics: Other tables that are read, by first mention.
+        partitioned_by: Columns.
+        comment: The table's comment.
+        properties: All of TBLPROPERTIES, freshline.* included.
+        analysed: False where the query's form is known to Spark alone and row-wise or not
+            was judged by its words only.
+    """
+
+    name: str
+    kind: TableKind
+    query: str
+    query_place: Place
+    place: Place
+    priority: float = 1.0
+    target_lag_s: float | None = None
+    target_downstream: bool = False
+    time_column: str | None = None
+    refresh: str = "auto"
+    period_s: float | None = None
+    feed: str | None = None
+    feed_spans: tuple[Span, ...] = ()
+    parents: tuple[str, ...] = ()
+    statics: tuple[StaticRead, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    analysed: bool = True
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The feed of a base table, the parents of a derived one."""
+        return (self.feed,) if self.feed is not None else self.parents
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """``scheduler:`` of freshline.yml: the tracks and the policy with its keys.
+
+    Attributes:
+        policy: Its name; the other keys are those of the simulator's scenarios.
+        chop: An update loads at most this many periods of new data; None: all.
+        objective: staleness or cost.
+        backfill_share: The least share of the tracks that backfills get, 0 to 1.
+    """
+
+    tracks: int = 2
+    policy: str = "max-benefit"
+    partition: str = "none"
+    clustering: int = 10
+    allocation: str = "all"
+    aggressive: bool = True
+    inherit: str = "max"
+    inherit_factor: float = 1.0
+    chop: float | None = None
+    recovery: str = "average"
+    objective: str = "staleness"
+    backfill_share: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """``ingest:`` of freshline.yml: where pushed records come in."""
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    memory_bytes: int = 256_000_000
+    max_body_bytes: int = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A checked project.
+
+    Attributes:
+        root: The directory of freshline.yml.
+        storage: Absolute path or URI; table t is at ``table_path(t)``.
+        tables: Parents before children; ties in the order of files, then statements.
+        feeds: By name, in the order of freshline.yml.
+        configuration: Spark settings, as texts.
+        ingest: None where nothing is pushed.
+        sql_files: All that were read.
+        warnings: What is allowed but probably not meant, one sentence each.
+    """
+
+    name: str
+    root: Path
+    storage: str
+    tables: tuple[TableDef, ...]
+    feeds: Mapping[str, Feed]
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    spark_master: str = "local[*]"
+    spark_packages: tuple[str, ...] = ()
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    ingest: IngestSettings | None = None
+    sql_files: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def table(self, name: str) -> TableDef:
+        """The table of that name, in any case.
+
+        Raises:
+            InternalError: There is none; ask ``has_table`` where the name is the user's.
+        """
+        for table in self.tables:
+            if table.name.lower() == name.lower():
+                return table
+        raise InternalError("no-such-table", f"project {self.name} has no table {name}")
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of that name, in any case."""
+        return any(table.name.lower() == name.lower() for table in self.tables)
+
+    def children(self, name: str) -> tuple[TableDef, ...]:
+        """The tables that read table ``name`` directly."""
+        return tuple(table for table in self.tables if name in table.parents)
+
+    def table_path(self, name: str) -> str:
+        """Where the Delta table of ``name`` is kept."""
+        return f"{self.storage}/{name}"
+
+    @property
+    def own_path(self) -> str:
+        """Where freshline keeps what is its own: STORAGE/_freshline."""
+        return f"{self.storage}/_freshline"

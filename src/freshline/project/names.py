@@ -1,0 +1,41 @@
+"""Names: which ones a table or feed may have, and the one that was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+RULE = "a name is letters, digits and _, and does not start with a digit"
+REJECTED_SUFFIX = "__rejected"
+OWN_PREFIX = "_freshline"
+
+
+def name_fault(name: str) -> str | None:
+    """The rule that ``name`` breaks as a name of a table or feed, or None."""
+    if not _IDENTIFIER.match(name):
+        return RULE
+    if name.lower().endswith(REJECTED_SUFFIX):
+        return f"names ending in {REJECTED_SUFFIX} are kept for rows that do not fit a schema"
+    if name.lower().startswith(OWN_PREFIX):
+        return f"names starting with {OWN_PREFIX} are kept for freshline's own files"
+    return None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like ``name``, or None when none does."""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[close[0]] if close else None
+
+
+def listed(names: Iterable[str]) -> str:
+    """``a, b, c``, or ``none``."""
+    return ", ".join(names) or "none"
+
+
+def correction(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The next step for an unknown name: the nearest known one, or ``otherwise``."""
+    close = nearest(name, known)
+    return f"Did you mean {close}?" if close else otherwise

@@ -1,0 +1,84 @@
+"""The sections of freshline.yml that are not about data: scheduler, spark, ingest."""
+
+from __future__ import annotations
+
+from freshline.project.model import IngestSettings, SchedulerSettings
+from freshline.project.section import Section
+
+POLICIES = (
+    "fifo", "random", "edf", "edf-p", "max-benefit", "lookahead", "myopic", "group-and-run",
+    "aus", "index",
+)  # fmt: skip
+"""Names of the policies, as in scenarios."""
+
+_DEFAULT = SchedulerSettings()
+
+
+def read_scheduler(section: Section | None) -> SchedulerSettings:
+    """``scheduler:``; the keys are those of a scenario's policy, and tracks."""
+    if section is None:
+        return _DEFAULT
+    section.only(
+        "tracks", "policy", "partition", "clustering", "allocation", "aggressive", "inherit",
+        "inherit_factor", "chop", "recovery", "objective", "backfill_share",
+    )  # fmt: skip
+    return SchedulerSettings(
+        tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
+        policy=section.choice("policy", POLICIES, _DEFAULT.policy),
+        partition=section.choice(
+            "partition", ("none", "edf-partitioned", "proportional"), _DEFAULT.partition
+        ),
+        clustering=section.whole("clustering", _DEFAULT.clustering, least=1),
+        allocation=section.choice("allocation", ("basic", "all"), _DEFAULT.allocation),
+        aggressive=section.flag("aggressive", _DEFAULT.aggressive),
+        inherit=section.choice("inherit", ("none", "sum", "max", "max-plus"), _DEFAULT.inherit),
+        inherit_factor=section.number(
+            "inherit_factor",
+            _DEFAULT.inherit_factor,
+            lambda factor: factor > 0,
+            "it is a number greater than 0",
+        ),
+        chop=section.number("chop", None, lambda chop: chop >= 1, "it is a number of at least 1"),
+        recovery=section.choice(
+            "recovery", ("average", "worst", "simultaneous", "explicit"), _DEFAULT.recovery
+        ),
+        objective=section.choice("objective", ("staleness", "cost"), _DEFAULT.objective),
+        backfill_share=section.number(
+            "backfill_share",
+            _DEFAULT.backfill_share,
+            lambda share: 0 <= share <= 1,
+            "it is a number from 0 to 1",
+        ),
+    )
+
+
+def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
+    """``spark:``: the master and the packages to add."""
+    if section is None:
+        return "local[*]", ()
+    section.only("master", "packages")
+    packages = section.data.get("packages") or []
+    if not isinstance(packages, list) or not all(isinstance(each, str) for each in packages):
+        section.fault(
+            "bad-value",
+            "packages of spark is no list of texts",
+            key="packages",
+            rule="it is a list of Maven coordinates, group:artifact:version",
+            next_step="Correct the list.",
+        )
+        packages = []
+    return section.text("master") or "local[*]", tuple(packages)
+
+
+def read_ingest(section: Section | None, *, pushed: bool) -> IngestSettings | None:
+    """``ingest:``; without it the defaults where a feed is pushed (``pushed``), else None."""
+    default = IngestSettings()
+    if section is None:
+        return default if pushed else None
+    section.only("host", "port", "memory", "max_body")
+    return IngestSettings(
+        host=section.text("host") or default.host,
+        port=section.whole("port", default.port, least=0, most=65535),
+        memory_bytes=section.size_bytes("memory") or default.memory_bytes,
+        max_body_bytes=section.size_bytes("max_body") or default.max_body_bytes,
+    )
