@@ -1,0 +1,1 @@
+"""One spilling algorithm a file; the folder is scanned, so a new file needs no second edit."""
