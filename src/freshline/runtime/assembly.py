@@ -1,0 +1,84 @@
+"""From a project to the core's tables and scheduler."""
+
+from __future__ import annotations
+
+from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.errors import UserError
+from freshline.core.model import TableSpec
+from freshline.core.scheduler import Scheduler
+from freshline.project.model import Project
+from freshline.runtime.journal import Journal
+
+FIRST_PERIOD_S = 60.0
+"""Taken for a feed without a declared period until one is learned."""
+
+FIRST_COST_S = 1.0
+"""What an update is expected to take before the first one ended: a small commit's time."""
+
+MOST_FILES = 1000
+"""Of one update: a directory with 10,000 old files is loaded in ten."""
+
+
+def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
+    """The project's tables as the core sees them, with what former runs learned.
+
+    Raises:
+        UserError: A table reads a feed of a kind that cannot be run yet.
+    """
+    rows = {row["name"]: row for row in journal.rows("SELECT name, period_s FROM tables")}
+    specs = []
+    for table in project.tables:
+        period_s = table.period_s
+        if table.feed is not None:
+            feed = project.feeds[table.feed]
+            if feed.kind != "files":
+                raise UserError(
+                    "feed-kind",
+                    f"feed '{feed.name}' of kind {feed.kind} cannot be run by this version",
+                    where=feed.place,
+                    rule="only feeds of kind files are loaded",
+                    next_step="Land its records as files for the time being.",
+                )
+            learned_s = rows[table.name]["period_s"] if table.name in rows else None
+            period_s = feed.period_s or learned_s or FIRST_PERIOD_S
+        specs.append(
+            TableSpec(
+                name=table.name,
+                sources=table.parents,
+                period_s=period_s,
+                priority=table.priority,
+                alpha_s=FIRST_COST_S,
+            )
+        )
+    return specs
+
+
+def scheduler_for(project: Project, specs: list[TableSpec], start_s: float) -> Scheduler:
+    """The core for a run of ``project``: it learns costs and explains its choices.
+
+    Raises:
+        UserError: The policy's settings do not fit the tables.
+    """
+    chosen = project.scheduler
+    settings = PolicySettings(
+        name=chosen.policy,
+        partition=chosen.partition,
+        clustering=chosen.clustering,
+        allocation=chosen.allocation,
+        aggressive=chosen.aggressive,
+        inherit=chosen.inherit,
+        inherit_factor=chosen.inherit_factor,
+        chop=chosen.chop,
+        recovery=chosen.recovery,
+    )
+    return make_scheduler(
+        specs,
+        tracks=chosen.tracks,
+        settings=settings,
+        guarded=True,
+        start_s=start_s,
+        origin_s=None,
+        learns=True,
+        explains=True,
+        most_files=MOST_FILES,
+    )

@@ -1,0 +1,178 @@
+"""What happens to updates that fail and to files that cannot be read.
+
+A file that cannot be read is taken out of its table's pending work, so that the others go
+on at once; it comes back after growing delays and, after its attempts, goes into
+quarantine, where only ``freshline retry`` takes it out. A file that is gone is noted as
+vanished and comes back if it is listed again. An update that fails for any other reason is
+tried again after growing delays, for ever: its data must not be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import Protocol
+
+from freshline.core.errors import FreshlineError
+from freshline.core.events import Event, FileArrived, FilesWithdrawn, TableResumed, UpdateFailed
+from freshline.core.scheduler import Scheduler
+from freshline.runtime.backoff import Backoff
+from freshline.runtime.ledger import Ledger
+from freshline.runtime.pending import PendingFiles, file_of
+from freshline.runtime.tracks import Outcome
+from freshline.spark.records import FeedFile, UnreadableFilesError
+
+_INFINITY = float("inf")
+
+
+class Hears(Protocol):
+    """Whom to tell."""
+
+    def notice(self, text: str) -> None:
+        """Something people should hear."""
+
+
+class FailureHandling:
+    """Counts failures, decides on retries and quarantine."""
+
+    def __init__(
+        self, ledger: Ledger, pending: PendingFiles, backoff: Backoff, hears: Hears
+    ) -> None:
+        self._ledger = ledger
+        self._pending = pending
+        self._backoff = backoff
+        self._hears = hears
+        self._failures: dict[str, int] = {}
+        self._attempts: dict[tuple[str, str], int] = {}
+        self._due: list[tuple[float, str, str, FeedFile]] = []
+
+    def attempt(self, table: str) -> int:
+        """Which attempt the next update of ``table`` is, 1 for the first."""
+        return self._failures.get(table, 0) + 1
+
+    def given_up(self, table: str) -> bool:
+        """Whether ``table`` failed so often in a row that nobody should wait for it."""
+        return self._failures.get(table, 0) >= self._backoff.attempts
+
+    def waits_for_files(self) -> bool:
+        """Whether files that could not be read will be tried again."""
+        return bool(self._due)
+
+    def next_due_s(self) -> float:
+        """When the next of them is tried; infinite if none."""
+        return self._due[0][0] if self._due else _INFINITY
+
+    def due(self, now_s: float) -> list[Event]:
+        """Files whose delay is over."""
+        events: list[Event] = []
+        while self._due and self._due[0][0] <= now_s:
+            _, table, _, file = heappop(self._due)
+            self._pending.put_back(table, file)
+            self._ledger.file_retried(table, file.name)
+            events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
+        return events
+
+    def succeeded(self, table: str) -> None:
+        """An update of ``table`` was committed."""
+        self._failures.pop(table, None)
+
+    def failed(
+        self, outcome: Outcome, now_s: float, has_vanished: Callable[[str, str], bool]
+    ) -> tuple[list[Event], float]:
+        """An update failed.
+
+        Args:
+            outcome: What was tried and how it failed.
+            now_s: The instant.
+            has_vanished: Asked with (table, name) of each unreadable file whether it is gone.
+
+        Returns:
+            Events for the core, and when the table may be tried again.
+        """
+        table = outcome.command.table
+        error = outcome.error
+        if isinstance(error, UnreadableFilesError):
+            names = tuple(name for name, _ in error.files)
+            for name, reason in error.files:
+                self._file_failed(table, name, reason, now_s, gone=has_vanished(table, name))
+            self._journal_failure(outcome, one_line(error), now_s, now_s)
+            return [UpdateFailed(table, now_s), FilesWithdrawn(table, names)], now_s
+        failures = self._failures.get(table, 0) + 1
+        self._failures[table] = failures
+        retry_s = now_s + self._backoff.delay_s(failures)
+        self._journal_failure(outcome, one_line(error), now_s, retry_s)
+        return [UpdateFailed(table, retry_s)], retry_s
+
+    def retry(self, scheduler: Scheduler, table: str, now_s: float) -> tuple[list[Event], int]:
+        """Take a table's files out of quarantine, and its next attempt out of its delay.
+
+        Returns:
+            Events for the core, and how many files come back.
+        """
+        journal = self._ledger.journal
+        rows = journal.rows(
+            "SELECT * FROM files WHERE table_name=? AND state IN ('quarantined','retrying')",
+            (table,),
+        )
+        names = {row["name"] for row in rows}
+        self._due = [item for item in self._due if not (item[1] == table and item[2] in names)]
+        heapify(self._due)
+        events: list[Event] = []
+        for row in rows:
+            file = file_of(row)
+            self._attempts.pop((table, file.name), None)
+            self._pending.put_back(table, file)
+            self._ledger.file_retried(table, file.name)
+            events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
+        self._failures.pop(table, None)
+        if not scheduler.table(table).paused:
+            events.append(TableResumed(table))
+        return events, len(rows)
+
+    def restored(self) -> None:
+        """Attempts of former runs count."""
+        for row in self._ledger.journal.each(
+            "SELECT table_name, name, attempts FROM files WHERE attempts>0 AND state<>'loaded'"
+        ):
+            self._attempts[row["table_name"], row["name"]] = row["attempts"]
+
+    def _file_failed(
+        self,
+        table: str,
+        name: str,
+        reason: str,
+        now_s: float,
+        *,
+        gone: bool,
+    ) -> None:
+        (file,) = self._pending.get(table, [name])
+        self._pending.loaded(table, [name])
+        if gone:
+            self._pending.forget(table, name)
+            self._ledger.file_unreadable(table, name, "vanished", 0, reason, None)
+            self._hears.notice(f"{table}: the file {name} vanished before it was loaded")
+            return
+        attempts = self._attempts.get((table, name), 0) + 1
+        self._attempts[table, name] = attempts
+        if attempts >= self._backoff.attempts:
+            self._ledger.file_unreadable(table, name, "quarantined", attempts, reason, None)
+            self._hears.notice(
+                f"{table}: the file {name} is in quarantine after {attempts} attempts: {reason};"
+                f" `freshline retry {table}` tries it again"
+            )
+            return
+        retry_s = now_s + self._backoff.delay_s(attempts)
+        self._ledger.file_unreadable(table, name, "retrying", attempts, reason, retry_s)
+        heappush(self._due, (retry_s, table, file.name, file))
+
+    def _journal_failure(self, outcome: Outcome, error: str, now_s: float, retry_s: float) -> None:
+        table = outcome.command.table
+        failures = self._failures.get(table, 0)
+        self._ledger.update_failed(table, error, failures, retry_s, outcome.seconds, now_s)
+
+
+def one_line(error: Exception | None) -> str:
+    """The reason of a failure in one line of at most 300 characters."""
+    text = error.render() if isinstance(error, FreshlineError) else f"{error}"
+    line = " ".join((text or type(error).__name__).split())
+    return line if len(line) <= 300 else line[:299] + "…"  # noqa: PLR2004 - see the docstring

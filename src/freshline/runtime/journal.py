@@ -1,0 +1,184 @@
+"""The journal: what happened in a warehouse, in one SQLite file beside the tables.
+
+It is a cache. What is true stands in the Delta log; a lost journal is rebuilt from there
+(``recovery.py``). So nothing here must survive a power cut, and a full disk does not stop
+the warehouse: writes are buffered, one transaction an instant, and a transaction that
+cannot be written is kept and tried again with the next.
+
+Only the running warehouse writes, except for requests (``pause``, ``refresh``, ...), which
+other processes add and the warehouse answers. Everybody may read, at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from freshline.core.errors import PlatformError
+
+_SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+  id INTEGER PRIMARY KEY, pid INTEGER, started_s REAL, ready_s REAL, stopped_s REAL,
+  setting TEXT);
+CREATE TABLE IF NOT EXISTS tables (
+  name TEXT PRIMARY KEY, kind TEXT, definition TEXT, freshness_s REAL, trailing_edge_s REAL,
+  version INTEGER, number INTEGER DEFAULT 0, parents TEXT, alpha_s REAL, beta REAL,
+  cost_samples INTEGER DEFAULT 0, cost_error REAL DEFAULT 0, period_s REAL,
+  paused INTEGER DEFAULT 0, priority REAL, state TEXT DEFAULT 'new', since_s REAL,
+  failures INTEGER DEFAULT 0, error TEXT, retry_s REAL, note TEXT,
+  rejected_rows INTEGER DEFAULT 0, updates INTEGER DEFAULT 0, busy_s REAL DEFAULT 0,
+  max_staleness_s REAL, staleness_area_s2 REAL, measured_s REAL, dropped INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS files (
+  table_name TEXT, name TEXT, size_bytes INTEGER, modified_s REAL, timestamp_s REAL,
+  arrived_s REAL, state TEXT, number INTEGER, attempts INTEGER DEFAULT 0, reason TEXT,
+  retry_s REAL, PRIMARY KEY (table_name, name)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS files_by_state ON files (table_name, state);
+CREATE TABLE IF NOT EXISTS updates (
+  id INTEGER PRIMARY KEY, run INTEGER, table_name TEXT, number INTEGER, attempt INTEGER,
+  track INTEGER, release_s REAL, start_s REAL, finish_s REAL, from_s REAL, to_s REAL,
+  expected_s REAL, seconds REAL, rows INTEGER, rejected_rows INTEGER, version INTEGER,
+  strategy TEXT, reason TEXT, state TEXT, error TEXT, score TEXT, passed_over TEXT,
+  files INTEGER, parents TEXT, full INTEGER);
+CREATE INDEX IF NOT EXISTS updates_by_table ON updates (table_name, id);
+CREATE INDEX IF NOT EXISTS updates_by_start ON updates (start_s);
+CREATE TABLE IF NOT EXISTS instants (
+  id INTEGER PRIMARY KEY, run INTEGER, now_s REAL, events TEXT, commands TEXT);
+CREATE TABLE IF NOT EXISTS requests (
+  id INTEGER PRIMARY KEY, at_s REAL, kind TEXT, table_name TEXT, argument TEXT,
+  answered_s REAL, answer TEXT);
+"""
+
+Row = sqlite3.Row
+
+
+class Journal:
+    """One journal file.
+
+    Args:
+        path: The SQLite file; made with its folder when ``create``.
+        create: False opens what is there, for reading and for requests.
+
+    Raises:
+        PlatformError: It cannot be opened, or was written by a newer freshline.
+    """
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        self.path = path
+        self._buffer: list[tuple[str, Sequence[Any]]] = []
+        self.behind = False
+        try:
+            if create:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            mode = "rwc" if create else "rw"
+            self._db = sqlite3.connect(
+                f"file:{_uri_path(path)}?mode={mode}",
+                uri=True,
+                timeout=5.0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            self._db.row_factory = sqlite3.Row
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version > _SCHEMA_VERSION:
+                raise PlatformError(
+                    "newer-journal",
+                    f"{path} was written by a newer freshline (schema {version})",
+                    next_step="Use that version, or delete the journal: it will be rebuilt.",
+                )
+            if create:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                # A cache: what a power cut takes, the Delta log gives back.
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.executescript(_SCHEMA)
+                self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+        except sqlite3.Error as error:
+            raise PlatformError(
+                "journal",
+                f"cannot open the journal {path}: {error}",
+                next_step="Check disk and permissions; a damaged journal may be deleted.",
+            ) from error
+
+    # ---- writing: buffered until flush ----
+
+    def write(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Buffer one statement."""
+        self._buffer.append((sql, values))
+
+    def put(self, table: str, key: dict[str, Any], **values: Any) -> None:
+        """Insert or update the row of ``table`` that ``key`` names."""
+        names = [*key, *values]
+        marks = ",".join("?" * len(names))
+        changed = ",".join(f"{name}=excluded.{name}" for name in values) or "rowid=rowid"
+        self.write(
+            f"INSERT INTO {table} ({','.join(names)}) VALUES ({marks}) "
+            f"ON CONFLICT ({','.join(key)}) DO UPDATE SET {changed}",
+            [*key.values(), *values.values()],
+        )
+
+    def flush(self) -> bool:
+        """Write what is buffered in one transaction.
+
+        Returns:
+            Whether it is written. If not (disk full, I/O error), the buffer is kept, and
+            ``behind`` is set until a later flush succeeds.
+        """
+        if not self._buffer:
+            return not self.behind
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for sql, values in self._buffer:
+                self._db.execute(sql, values)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError:
+            self.behind = True
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            return False
+        self._buffer.clear()
+        self.behind = False
+        return True
+
+    # ---- reading ----
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query."""
+        return self._db.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query."""
+        found: Row | None = self._db.execute(sql, values).fetchone()
+        return found
+
+    def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        """The rows of a query one by one."""
+        yield from self._db.execute(sql, values)
+
+    # ---- requests: other processes ask, the running warehouse answers ----
+
+    def ask(self, at_s: float, kind: str, table: str, argument: str = "") -> int:
+        """Add a request at once; its id."""
+        cursor = self._db.execute(
+            "INSERT INTO requests (at_s, kind, table_name, argument) VALUES (?,?,?,?)",
+            (at_s, kind, table, argument),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def answer_to(self, request: int) -> dict[str, Any] | None:
+        """The answer, None while there is none."""
+        found = self.row("SELECT answer FROM requests WHERE id=?", (request,))
+        return json.loads(found["answer"]) if found and found["answer"] else None
+
+    def close(self) -> None:
+        """Write what is left, and close."""
+        self.flush()
+        self._db.close()
+
+
+def _uri_path(path: Path) -> str:
+    """The path as SQLite's URI form wants it."""
+    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

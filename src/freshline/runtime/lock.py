@@ -1,0 +1,79 @@
+"""One running warehouse per storage: a file lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from freshline.core.errors import PlatformError, UserError
+
+
+class WarehouseLock:
+    """Held while a warehouse runs; the file holds the process' number.
+
+    The kernel drops the lock when the process ends however it ends, so a stale file means
+    nothing.
+
+    Raises:
+        UserError: Another process holds it (``already-running``), by its number.
+        PlatformError: The file cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "lock"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise PlatformError(
+                "lock", f"cannot make {self.path}: {error.strerror}", next_step="Check the disk."
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise UserError(
+                "already-running",
+                f"process {holder} runs this warehouse already",
+                rule=f"one run per storage; it holds {self.path}",
+                next_step=f"Stop it (kill {holder}), or use `freshline status`.",
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> WarehouseLock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def holder(folder: Path) -> int | None:
+    """The process that runs the warehouse of ``folder``, None if none does."""
+    path = folder / "lock"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.read(file, 32).decode(errors="replace").strip()
+        return int(text) if text.isdigit() else -1
+    finally:
+        os.close(file)
+    return None

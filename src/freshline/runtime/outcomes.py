@@ -1,0 +1,53 @@
+"""From the core's commands to what the executor is asked, and from its results back."""
+
+from __future__ import annotations
+
+from freshline.core.commands import StartUpdate
+from freshline.core.events import UpdateFinished
+from freshline.project.model import Project
+from freshline.runtime.failures import FailureHandling
+from freshline.runtime.pending import PendingFiles
+from freshline.runtime.recovery import definition_of, seconds_of
+from freshline.runtime.tracks import Outcome
+from freshline.spark.deltalog import last_commit
+from freshline.spark.records import UpdateRequest
+
+
+def request_for(
+    command: StartUpdate, project: Project, pending: PendingFiles, failures: FailureHandling
+) -> UpdateRequest:
+    """What the executor must do for a command."""
+    table = project.table(command.table)
+    if table.kind == "base" and command.full:
+        files = pending.all_files(command.table)
+    else:
+        files = pending.get(command.table, command.files)
+    return UpdateRequest(
+        number=command.number,
+        table=command.table,
+        from_s=command.from_s,
+        to_s=command.to_s,
+        files=files,
+        parents=dict(command.parents),
+        full=command.full,
+        attempt=failures.attempt(command.table),
+        definition=definition_of(table),
+    )
+
+
+def finished_event(outcome: Outcome, project: Project) -> tuple[UpdateFinished, tuple[str, ...]]:
+    """The event for a committed update, and the names of the files that it loaded.
+
+    A repeated commit was made by an earlier attempt whose end nobody heard; what it loaded
+    stands in its metadata and may be less than what this attempt was given.
+    """
+    result, request = outcome.result, outcome.request
+    assert result is not None
+    names = tuple(file.name for file in request.files)
+    if result.repeated:
+        commit = last_commit(project.table_path(request.table))
+        if commit is not None and int(commit.metadata["update"]) == request.number:
+            names = tuple(commit.metadata.get("files", ()))
+            to_s = seconds_of(commit.metadata["to"])
+            return UpdateFinished(request.table, commit.version, None, to_s, names), names
+    return UpdateFinished(request.table, result.version, outcome.seconds), names

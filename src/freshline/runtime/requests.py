@@ -1,0 +1,119 @@
+"""What people ask of a warehouse from another process: pause, resume, refresh, retry.
+
+A request is a row in the journal. The running warehouse turns it into an event for the core
+and writes the answer beside it; where none runs, ``carry_out_offline`` does what can be
+done without one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from freshline.core.events import (
+    Event,
+    RefreshRequested,
+    TablePaused,
+    TablePrioritised,
+    TableResumed,
+)
+from freshline.core.scheduler import Scheduler
+from freshline.runtime.failures import FailureHandling
+from freshline.runtime.journal import Journal
+from freshline.runtime.ledger import Ledger
+
+Answer = dict[str, Any]
+
+
+class Requests:
+    """Reads new requests and answers them."""
+
+    def __init__(
+        self, journal: Journal, ledger: Ledger, scheduler: Scheduler, failures: FailureHandling
+    ) -> None:
+        self._journal = journal
+        self._ledger = ledger
+        self._scheduler = scheduler
+        self._failures = failures
+        newest = journal.row("SELECT max(id) AS id FROM requests")
+        self._seen = (newest["id"] or 0) if newest else 0
+
+    def standing_orders(self) -> list[Event]:
+        """What was asked in former runs and still holds: pauses."""
+        known = {table.name for table in self._scheduler.tables}
+        rows = self._journal.rows("SELECT name FROM tables WHERE paused=1")
+        return [TablePaused(row["name"]) for row in rows if row["name"] in known]
+
+    def new(self, now_s: float) -> list[Event]:
+        """Events for the requests that came since; each is answered."""
+        events: list[Event] = []
+        for row in self._journal.rows(
+            "SELECT * FROM requests WHERE id>? AND answered_s IS NULL ORDER BY id", (self._seen,)
+        ):
+            self._seen = row["id"]
+            asked, answer = self._carry_out(row["kind"], row["table_name"], row["argument"], now_s)
+            events += asked
+            self._ledger.answer(row["id"], now_s, answer)
+        return events
+
+    def _carry_out(
+        self, kind: str, name: str, argument: str, now_s: float
+    ) -> tuple[list[Event], Answer]:
+        try:
+            table = self._scheduler.table(name)
+        except KeyError:
+            return [], {
+                "ok": False,
+                "message": f"the running warehouse has no table '{name}'; it started before"
+                " the table was written: start it again",
+            }
+        if kind == "pause":
+            return [TablePaused(name)], {"ok": True, "message": f"{name} is paused"}
+        if kind == "resume":
+            return [TableResumed(name)], {"ok": True, "message": f"{name} is resumed"}
+        if kind == "prioritise":
+            priority = float(argument)
+            return [TablePrioritised(name, priority)], {
+                "ok": True,
+                "message": f"{name} has priority {priority:g} until this run ends",
+            }
+        if kind == "refresh":
+            full = argument == "full"
+            if not full and not table.has_news and table.running is None:
+                message = f"{name} has nothing new; its sources are brought up to date"
+            else:
+                message = f"{name} is next" + (", made anew" if full else "")
+            return [RefreshRequested(name, full)], {"ok": True, "message": message}
+        if kind == "retry":
+            events, files = self._failures.retry(self._scheduler, name, now_s)
+            return events, {"ok": True, "message": f"{name} is tried again; files: {files}"}
+        return [], {"ok": False, "message": f"this version knows no request '{kind}'"}
+
+
+def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:
+    """Do what ``kind`` asks where no warehouse runs: it holds from the next start.
+
+    Only pause, resume and retry; a refresh needs Spark.
+    """
+    if kind in ("pause", "resume"):
+        journal.put("tables", {"name": name}, paused=int(kind == "pause"))
+        message = f"{name} is {kind}d; no warehouse runs now, it holds from the next start"
+    else:
+        rows = journal.rows(
+            "SELECT name FROM files WHERE table_name=? AND state IN ('quarantined','retrying')",
+            (name,),
+        )
+        journal.write(
+            "UPDATE files SET state='pending', attempts=0, retry_s=NULL, reason=NULL"
+            " WHERE table_name=? AND state IN ('quarantined','retrying')",
+            (name,),
+        )
+        message = f"{name}: {len(rows)} files are tried again at the next start"
+    at_s = journal.ask(now_s, kind, name)
+    answer = {"ok": True, "message": message}
+    journal.write(
+        "UPDATE requests SET answered_s=?, answer=? WHERE id=?",
+        (now_s, json.dumps(answer), at_s),
+    )
+    journal.flush()
+    return answer

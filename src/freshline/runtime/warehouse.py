@@ -1,0 +1,406 @@
+"""The running warehouse: the wall-clock driver around the scheduling core.
+
+One thread owns everything here. Other threads (feeds, tracks, Spark's start) only put
+messages into its inbox. A round of the loop is one instant of the core:
+
+    messages and requests  ->  events  ->  core  ->  journal  ->  updates to their tracks
+
+The journal is written before an update starts and after its commit; if the process dies in
+between, the commit decides (``recovery.py``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from freshline.core.commands import StartUpdate
+from freshline.core.errors import FreshlineError, PlatformError
+from freshline.core.events import Event, FileArrived, PeriodLearned, RefreshRequested
+from freshline.core.scheduler import Scheduler
+from freshline.failpoints import failpoint
+from freshline.project.model import Project
+from freshline.runtime.assembly import scheduler_for, specs_for
+from freshline.runtime.backoff import Backoff
+from freshline.runtime.failures import FailureHandling
+from freshline.runtime.feeds import FeedListing, PeriodEstimate
+from freshline.runtime.journal import Journal
+from freshline.runtime.ledger import Ledger
+from freshline.runtime.lock import WarehouseLock
+from freshline.runtime.outcomes import finished_event, request_for
+from freshline.runtime.pending import PendingFiles
+from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.recovery import recover
+from freshline.runtime.requests import Requests
+from freshline.runtime.tracks import Outcome, Tracks
+from freshline.runtime.watch import FeedWatcher
+from freshline.spark.records import Executor, FeedFile
+
+_LOOK_S = 0.2
+"""The loop looks at requests at least this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How long to run, and for what.
+
+    Attributes:
+        until_idle: End when every file that was there at the start is in every table that
+            can be brought up to date.
+        grace_s: How long running updates may go on after a stop.
+        refresh: Only bring these tables (and their ancestors) up to date.
+        full: Make those tables anew.
+    """
+
+    until_idle: bool = False
+    grace_s: float = 30.0
+    refresh: tuple[str, ...] = ()
+    full: bool = False
+
+
+class Observer(Protocol):
+    """Somebody who watches a run: log lines, a live table."""
+
+    def ready(self, seconds: float) -> None:
+        """Spark is there after ``seconds``."""
+
+    def started(self, command: StartUpdate) -> None:
+        """An update starts."""
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """An update ended; ``retry_in_s`` when it failed."""
+
+    def notice(self, text: str) -> None:
+        """Something people should hear."""
+
+
+class Warehouse:
+    """One run of a project.
+
+    Args:
+        project: What to keep fresh.
+        make_executor: Starts Spark and returns the executor; called in a thread.
+        observer: Told what happens.
+        options: How long to run.
+        clock: Wall-clock seconds since the epoch.
+        backoff: Delays of retries.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        make_executor: Callable[[], Executor],
+        observer: Observer,
+        options: RunOptions | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.project = project
+        self.options = options or RunOptions()
+        self._make_executor = make_executor
+        self._observer = observer
+        self._clock = clock
+        self._now_s = clock()
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._backoff = backoff or Backoff()
+        self._stopping_since_s: float | None = None
+        self._running: set[str] = set()
+        self._unlisted: set[str] = set()
+        self._periods: dict[str, PeriodEstimate] = {}
+        self._tracks: Tracks | None = None
+        self._executor: Executor | None = None
+
+    def stop(self) -> None:
+        """End the run: running updates may finish. Safe from signal handlers and threads."""
+        self._inbox.put(("stop", None))
+
+    def run(self) -> int:
+        """Run until stopped, or until idle.
+
+        Returns:
+            How many tables could not be brought up to date (0 unless ``until_idle``).
+
+        Raises:
+            UserError: Another process runs this warehouse.
+            PlatformError: Spark, or a table's log, or the journal's folder failed.
+        """
+        with WarehouseLock(own_folder(self.project)):
+            journal = Journal(journal_path(self.project), create=True)
+            try:
+                return self._run(journal)
+            finally:
+                journal.close()
+
+    # ---- start and end ----
+
+    def _run(self, journal: Journal) -> int:
+        started_s = time.monotonic()
+        threading.Thread(target=self._start_executor, name="spark-start", daemon=True).start()
+        self._journal = journal
+        self._ledger = Ledger(journal)
+        self._tick()
+        recovered = recover(self.project, journal, self._ledger)
+        specs = specs_for(self.project, journal)
+        self._scheduler: Scheduler = scheduler_for(self.project, specs, self._now_s)
+        setting = {
+            "start_s": self._now_s,
+            "scheduler": dataclasses.asdict(self.project.scheduler),
+            "specs": [dataclasses.asdict(spec) for spec in specs],
+        }
+        self._ledger.begin_run(os.getpid(), self._now_s, setting)
+        for note in recovered.notes:
+            self._observer.notice(note)
+        self._pending = PendingFiles(journal)
+        self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
+        self._requests = Requests(journal, self._ledger, self._scheduler, self._failures)
+        first: list[Event] = [*recovered.events]
+        first += self._requests.standing_orders()
+        self._failures.restored()
+        first += self._pending.restored(self.project)
+        first += [RefreshRequested(name, self.options.full) for name in self.options.refresh]
+        watcher = self._watch_feeds(journal)
+        try:
+            self._await_executor()
+            self._ledger.run_ready(self._now_s)
+            self._observer.ready(time.monotonic() - started_s)
+            assert self._executor is not None
+            self._tracks = Tracks(
+                self._executor,
+                self.project.scheduler.tracks,
+                lambda outcome: self._inbox.put(("ended", outcome)),
+            )
+            self._instant(first)
+            return self._loop()
+        finally:
+            watcher.stop()
+            self._tick()
+            self._ledger.end_run(self._now_s)
+            journal.flush()
+            if self._tracks is not None:
+                self._tracks.close()
+            if self._executor is not None:
+                closing = threading.Thread(target=self._executor.close, daemon=True)
+                closing.start()
+                closing.join(timeout=10.0)
+
+    def _start_executor(self) -> None:
+        try:
+            self._inbox.put(("executor", self._make_executor()))
+        except BaseException as error:  # noqa: BLE001 - raised again in the loop's thread
+            self._inbox.put(("no-executor", error))
+
+    def _await_executor(self) -> None:
+        """Until Spark is there; what else comes in meanwhile is kept in order."""
+        kept: list[tuple[str, Any]] = []
+        while self._executor is None:
+            kind, content = self._inbox.get()
+            if kind == "executor":
+                self._executor = content
+            elif kind == "no-executor":
+                raise content
+            else:
+                kept.append((kind, content))
+                if kind == "stop":
+                    self._stopping_since_s = time.monotonic()
+        for message in kept:
+            self._inbox.put(message)
+        self._tick()
+
+    def _watch_feeds(self, journal: Journal) -> FeedWatcher:
+        listings = []
+        for feed in self.project.feeds.values():
+            readers = [table for table in self.project.tables if table.feed == feed.name]
+            if feed.kind != "files" or not readers:
+                continue
+            listing = FeedListing(feed)
+            known = [
+                {
+                    row["name"]
+                    for row in journal.each(
+                        "SELECT name FROM files WHERE table_name=? AND state<>'vanished'",
+                        (table.name,),
+                    )
+                }
+                for table in readers
+            ]
+            # A file that one reader of the feed does not know yet is told again.
+            listing.remember(set.intersection(*known))
+            listings.append(listing)
+            self._periods[feed.name] = PeriodEstimate()
+            self._unlisted.add(feed.name)
+        watcher = FeedWatcher(
+            listings,
+            lambda feed, files: self._inbox.put(("files", (feed, files))),
+            lambda feed, error: self._inbox.put(("listing-failed", (feed, error))),
+            once=self.options.until_idle,
+        )
+        self._listings = {listing.feed.name: listing for listing in listings}
+        watcher.start()
+        return watcher
+
+    # ---- the loop ----
+
+    def _loop(self) -> int:
+        while True:
+            events: list[Event] = []
+            ended: list[Event] = []
+            messages = self._messages()
+            for outcome in sorted(
+                (content for kind, content in messages if kind == "ended"),
+                key=lambda outcome: outcome.command.track,
+            ):
+                ended += self._ended(outcome)
+            for kind, content in messages:
+                if kind == "files":
+                    events += self._files(*content)
+                elif kind == "listing-failed":
+                    self._observer.notice(content[1].render())
+                elif kind == "stop" and self._stopping_since_s is None:
+                    self._stopping_since_s = time.monotonic()
+            if self._stopping_since_s is None:
+                events += self._failures.due(self._now_s)
+                events += self._requests.new(self._now_s)
+                self._instant(ended + events)
+                if self.options.until_idle and self._is_idle():
+                    return self._left_behind()
+            else:
+                self._journal.flush()
+                if not self._running:
+                    return 0
+                if time.monotonic() - self._stopping_since_s > self.options.grace_s:
+                    names = ", ".join(sorted(self._running))
+                    self._observer.notice(f"the grace is over; left running: {names}")
+                    return 0
+
+    def _messages(self) -> list[tuple[str, Any]]:
+        """All that came in, waiting for the first at most until something is due."""
+        wakeup_s = min(self._scheduler.next_wakeup_s(), self._failures.next_due_s())
+        wait_s = max(0.0, min(_LOOK_S, wakeup_s - self._clock()))
+        messages = []
+        try:
+            messages.append(self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait())
+            while True:
+                messages.append(self._inbox.get_nowait())
+        except queue.Empty:
+            pass
+        self._tick()
+        return messages
+
+    def _tick(self) -> None:
+        """Now; never earlier than before, whatever the clock is set to."""
+        self._now_s = max(self._now_s, self._clock())
+
+    def _instant(self, events: list[Event]) -> None:
+        """Hand everything of this instant to the core, and its commands to the tracks."""
+        commands = self._scheduler.handle(self._now_s, events)
+        if not events and not commands:
+            return
+        touched = {event.table for event in events} | {item.table for item in commands}
+        for name in list(touched):
+            touched |= {child.name for child in self._scheduler.table(name).children}
+        self._ledger.instant(self._now_s, events, commands)
+        requests = []
+        for command in commands:
+            request = request_for(command, self.project, self._pending, self._failures)
+            self._ledger.update_started(command, request.attempt, self._now_s, len(request.files))
+            requests.append((command, request))
+        for name in touched:
+            self._ledger.table_state(self._scheduler.table(name), self._now_s)
+        failpoint("journal.before_start")
+        self._journal.flush()
+        failpoint("journal.after_start")
+        assert self._tracks is not None
+        for command, request in requests:
+            self._running.add(command.table)
+            self._observer.started(command)
+            self._tracks.start(command, request)
+
+    # ---- what comes in ----
+
+    def _files(self, feed_name: str, files: list[FeedFile]) -> list[Event]:
+        """New files of a feed: remembered first, then told to every table that reads it."""
+        self._unlisted.discard(feed_name)
+        events: list[Event] = []
+        readers = [table.name for table in self.project.tables if table.feed == feed_name]
+        feed = self.project.feeds[feed_name]
+        failpoint("files.before_journal")
+        for file in files:
+            # A file stamped later than it came would make its table fresher than now.
+            timestamp_s = min(file.timestamp_s, self._now_s)
+            for name in readers:
+                if self._pending.add(name, file):
+                    self._ledger.file_arrived(name, file, self._now_s)
+                    events.append(FileArrived(name, timestamp_s, file.name))
+            if feed.period_s is None:
+                period_s = self._periods[feed_name].saw(timestamp_s)
+                if period_s is not None:
+                    events += [PeriodLearned(name, period_s) for name in readers]
+        self._journal.flush()
+        failpoint("files.after_journal")
+        return events
+
+    def _ended(self, outcome: Outcome) -> list[Event]:
+        """An update ended: journal first, then the event."""
+        table = outcome.command.table
+        self._running.discard(table)
+        if outcome.result is not None:
+            event, names = finished_event(outcome, self.project)
+            failpoint("update.before_journal")
+            self._ledger.files_loaded(table, names, outcome.command.number)
+            self._ledger.update_finished(table, outcome.result, outcome.seconds, self._now_s)
+            self._journal.flush()
+            failpoint("update.after_journal")
+            self._pending.loaded(table, names)
+            self._failures.succeeded(table)
+            self._observer.ended(outcome, None)
+            return [event]
+        assert outcome.error is not None
+        events, retry_s = self._failures.failed(outcome, self._now_s, self._has_vanished)
+        self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
+        if self._executor is not None and not self._executor.healthy():
+            raise PlatformError(
+                "spark-gone",
+                "Spark's process is gone",
+                next_step="Start `freshline run` again; nothing committed is lost.",
+            ) from outcome.error
+        return events
+
+    def _has_vanished(self, table: str, name: str) -> bool:
+        """Whether a file is gone; one that comes under its name is then told again."""
+        listing = self._listings.get(self.project.table(table).feed or "")
+        if listing is None or listing.exists(name):
+            return False
+        listing.forget(name)
+        return True
+
+    # ---- until idle ----
+
+    def _is_idle(self) -> bool:
+        if self._running or self._unlisted or not self._inbox.empty():
+            return False
+        if self._failures.waits_for_files():
+            return False
+        return not any(
+            table.known
+            and table.has_news
+            and not table.paused
+            and not self._failures.given_up(table.name)
+            for table in self._scheduler.tables
+        )
+
+    def _left_behind(self) -> int:
+        return sum(table.known and table.has_news for table in self._scheduler.tables)
+
+
+def run_error(error: BaseException) -> FreshlineError:
+    """Whatever ended a run, as one of our errors."""
+    if isinstance(error, FreshlineError):
+        return error
+    return PlatformError("spark-start", f"Spark did not start: {error}")
