@@ -72,7 +72,7 @@ $(STAMP)-venv:
 
 $(STAMP)-packages: requirements.txt | $(STAMP)-venv
 	@echo "Installing requirements.txt (a minute when nothing is cached)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --require-hashes -r requirements.txt
 	@touch $@
 
 # Its dependencies are installed and hatchling is among them: nothing is fetched here.

@@ -1,0 +1,1 @@
+"""The commands: one file each; they render records and compute nothing."""

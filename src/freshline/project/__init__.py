@@ -1,0 +1,1 @@
+"""Project files to tables, feeds and settings; every error with file and line."""

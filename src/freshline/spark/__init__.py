@@ -1,0 +1,1 @@
+"""The only importer of pyspark: sessions, reading feeds, one update as one Delta commit."""

@@ -1,0 +1,1 @@
+"""What a query reads and how its table can be maintained, found without Spark."""
