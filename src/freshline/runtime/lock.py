@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from freshline.core.errors import PlatformError, UserError
 
@@ -50,7 +51,7 @@ class WarehouseLock:
             os.close(self._file)
             self._file = -1
 
-    def __enter__(self) -> WarehouseLock:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ from freshline.runtime.pending import PendingFiles
 from freshline.runtime.recovery import definition_of, seconds_of
 from freshline.runtime.tracks import Outcome
 from freshline.spark.deltalog import last_commit
-from freshline.spark.records import UpdateRequest
+from freshline.spark.records import UpdateRequest, UpdateResult
 
 
 def request_for(
@@ -35,14 +35,15 @@ def request_for(
     )
 
 
-def finished_event(outcome: Outcome, project: Project) -> tuple[UpdateFinished, tuple[str, ...]]:
+def finished_event(
+    outcome: Outcome, result: UpdateResult, project: Project
+) -> tuple[UpdateFinished, tuple[str, ...]]:
     """The event for a committed update, and the names of the files that it loaded.
 
     A repeated commit was made by an earlier attempt whose end nobody heard; what it loaded
     stands in its metadata and may be less than what this attempt was given.
     """
-    result, request = outcome.result, outcome.request
-    assert result is not None
+    request = outcome.request
     names = tuple(file.name for file in request.files)
     if result.repeated:
         commit = last_commit(project.table_path(request.table))

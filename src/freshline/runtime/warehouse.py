@@ -114,7 +114,6 @@ class Warehouse:
         self._running: set[str] = set()
         self._unlisted: set[str] = set()
         self._periods: dict[str, PeriodEstimate] = {}
-        self._tracks: Tracks | None = None
         self._executor: Executor | None = None
 
     def stop(self) -> None:
@@ -166,13 +165,13 @@ class Warehouse:
         first += self._pending.restored(self.project)
         first += [RefreshRequested(name, self.options.full) for name in self.options.refresh]
         watcher = self._watch_feeds(journal)
+        tracks: Tracks | None = None
         try:
-            self._await_executor()
+            executor = self._awaited_executor()
             self._ledger.run_ready(self._now_s)
             self._observer.ready(time.monotonic() - started_s)
-            assert self._executor is not None
-            self._tracks = Tracks(
-                self._executor,
+            tracks = self._tracks = Tracks(
+                executor,
                 self.project.scheduler.tracks,
                 lambda outcome: self._inbox.put(("ended", outcome)),
             )
@@ -183,8 +182,8 @@ class Warehouse:
             self._tick()
             self._ledger.end_run(self._now_s)
             journal.flush()
-            if self._tracks is not None:
-                self._tracks.close()
+            if tracks is not None:
+                tracks.close()
             if self._executor is not None:
                 closing = threading.Thread(target=self._executor.close, daemon=True)
                 closing.start()
@@ -196,13 +195,14 @@ class Warehouse:
         except BaseException as error:  # noqa: BLE001 - raised again in the loop's thread
             self._inbox.put(("no-executor", error))
 
-    def _await_executor(self) -> None:
-        """Until Spark is there; what else comes in meanwhile is kept in order."""
+    def _awaited_executor(self) -> Executor:
+        """Spark, once it is there; what else comes in meanwhile is kept in order."""
         kept: list[tuple[str, Any]] = []
-        while self._executor is None:
+        executor: Executor | None = None
+        while executor is None:
             kind, content = self._inbox.get()
             if kind == "executor":
-                self._executor = content
+                executor = self._executor = content
             elif kind == "no-executor":
                 raise content
             else:
@@ -212,6 +212,7 @@ class Warehouse:
         for message in kept:
             self._inbox.put(message)
         self._tick()
+        return executor
 
     def _watch_feeds(self, journal: Journal) -> FeedWatcher:
         listings = []
@@ -316,7 +317,6 @@ class Warehouse:
         failpoint("journal.before_start")
         self._journal.flush()
         failpoint("journal.after_start")
-        assert self._tracks is not None
         for command, request in requests:
             self._running.add(command.table)
             self._observer.started(command)
@@ -350,18 +350,18 @@ class Warehouse:
         """An update ended: journal first, then the event."""
         table = outcome.command.table
         self._running.discard(table)
-        if outcome.result is not None:
-            event, names = finished_event(outcome, self.project)
+        result = outcome.result
+        if result is not None:
+            event, names = finished_event(outcome, result, self.project)
             failpoint("update.before_journal")
             self._ledger.files_loaded(table, names, outcome.command.number)
-            self._ledger.update_finished(table, outcome.result, outcome.seconds, self._now_s)
+            self._ledger.update_finished(table, result, outcome.seconds, self._now_s)
             self._journal.flush()
             failpoint("update.after_journal")
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
             self._observer.ended(outcome, None)
             return [event]
-        assert outcome.error is not None
         events, retry_s = self._failures.failed(outcome, self._now_s, self._has_vanished)
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
         if self._executor is not None and not self._executor.healthy():
