@@ -1,0 +1,196 @@
+"""The exact plan: fewest batches, then least cost, for any nondecreasing cost and arrivals.
+
+Forwards, the recursion finds how many batches suffice and the earliest deadline; backwards,
+with that number fixed, the sizes that cost least (reading note C4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from freshline.reports.costs import TOLERANCE_S, Piece
+from freshline.reports.filling import fill
+from freshline.reports.plan import Infeasible, Objective, Plan, Window, late_plan
+from freshline.reports.recursion import cheapest_any, cheapest_next, earliest_first, earliest_next
+
+
+def solve(window: Window, objective: Objective) -> Plan | Infeasible:
+    """The best plan by ``objective``, or the earliest feasible deadline."""
+    if window.tuples == 0:
+        if window.end_s > window.deadline_s + TOLERANCE_S:
+            return Infeasible(window.end_s, window.slack_s)
+        return Plan((), 0.0, 0.0, window.slack_s)
+    search = _Search(window)
+    sizes = search.sizes(objective)
+    if sizes is None:
+        return Infeasible(search.earliest_deadline_s(), window.slack_s)
+    return late_plan(window, sizes)
+
+
+def earliest_deadline_s(window: Window) -> float:
+    """The earliest deadline that any plan can meet."""
+    if window.tuples == 0:
+        return window.end_s
+    return _Search(window).earliest_deadline_s()
+
+
+class _Search:
+    """The layers of both recursions, each made once and kept."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.arrivals_s = window.indexed_arrivals_s()
+        self.pieces: list[Piece] = window.cost.pieces(window.tuples)
+        self.unlimited_s = earliest_first(self.arrivals_s, self.pieces)[-1]
+        self._suffixes: dict[float, list[list[float]]] = {}
+
+    def sizes(self, objective: Objective) -> list[int] | None:
+        """Sizes of the best plan by ``objective``; None: no plan meets the deadline."""
+        if len(self.pieces) == 1:
+            return fill(self.window)  # affine: fewest is also cheapest, and filling finds it
+        fewest = self.fewest_batches()
+        if fewest is None:
+            return None
+        return self.fewest(fewest) if objective == "batches" else self.cheapest(fewest)
+
+    def _earliest_ends(self) -> Iterator[tuple[int, float]]:
+        """Earliest end of all tuples with at most 1, 2, ... batches, until more do not help."""
+        before_s = [-math.inf] + [math.inf] * self.window.tuples
+        for batches in range(1, self.window.tuples + 1):
+            done_s = earliest_next(before_s, self.arrivals_s, self.pieces)
+            yield batches, done_s[-1]
+            if done_s == before_s:
+                return
+            before_s = done_s
+
+    def fewest_batches(self) -> int | None:
+        """The least number of batches that meets the deadline; None: no number does."""
+        deadline_s = self.window.deadline_s + TOLERANCE_S
+        final = self.window.final
+        for batches, end_s in self._earliest_ends():
+            if end_s + final(batches) <= deadline_s:
+                return batches
+            if self.unlimited_s + final(batches + 1) > deadline_s:
+                return None
+        return None
+
+    def earliest_deadline_s(self) -> float:
+        """The least end of the final aggregation over all numbers of batches."""
+        final = self.window.final
+        if final.per_batch_s == 0.0:  # from two batches on, their number is free
+            single_s = self.arrivals_s[-1] + self.window.cost(self.window.tuples)
+            return min(single_s, self.unlimited_s + final(2))
+        best_s = math.inf
+        for batches, end_s in self._earliest_ends():
+            best_s = min(best_s, end_s + final(batches))
+            if self.unlimited_s + final(batches + 1) >= best_s:
+                break
+        return best_s
+
+    def fewest(self, fewest: int) -> list[int] | None:
+        """Sizes of the cheapest plan with the fewest batches."""
+        for batches in range(fewest, self.window.tuples + 1):
+            sizes = self._sizes(batches)
+            if sizes is not None:
+                return sizes
+        return None
+
+    def cheapest(self, fewest: int) -> list[int] | None:
+        """Sizes of the cheapest plan of all; of equal ones, that with fewer batches.
+
+        The numbers of batches are tried by the larger of two bounds, their own and that of
+        `_floor_s`, so that most need no recursion.
+        """
+        floor_s = self._floor_s()
+        best = self._sizes(1) if fewest == 1 else None
+        best_s = late_plan(self.window, best).cost_s if best else math.inf
+        for bound_s, batches in sorted(
+            (max(bound_s, floor_s) if batches > 1 else bound_s, batches)
+            for bound_s, batches in self._lower_bounds_s(fewest)
+        ):
+            if bound_s > best_s + TOLERANCE_S:
+                break
+            if best is not None and bound_s >= best_s - TOLERANCE_S and batches > len(best):
+                continue
+            sizes = self._sizes(batches)
+            if sizes is None:
+                continue
+            cost_s = late_plan(self.window, sizes).cost_s
+            fewer = best is not None and len(sizes) < len(best)
+            if cost_s < best_s - TOLERANCE_S or (fewer and cost_s <= best_s + TOLERANCE_S):
+                best, best_s = sizes, cost_s
+        return best
+
+    def _floor_s(self) -> float:
+        """A bound below the cost of every plan with two batches or more.
+
+        The final aggregation is charged to the batches: ``per_batch_s`` each, and as late as
+        their own successors leave it. What a plan's earlier batches add to the final comes on
+        top, so this is a relaxation; with ``per_batch_s`` 0 it is exact.
+        """
+        final = self.window.final
+        pieces = [
+            Piece(p.from_tuples, p.to_tuples, p.offset_s + final.per_batch_s, p.slope_s)
+            for p in self.pieces
+        ]
+        end_s = self.window.deadline_s - final.overhead_s
+        suffix_s = cheapest_any(self.arrivals_s, pieces, end_s)
+        return suffix_s[0] + final.overhead_s
+
+    def _lower_bounds_s(self, fewest: int) -> list[tuple[float, int]]:
+        """Least cost of n batches whatever arrives when: n times the convex hull at N / n."""
+        tuples, final = self.window.tuples, self.window.final
+        hull = _lower_hull([(size, self.window.cost(size)) for size in range(1, tuples + 1)])
+        bounds: list[tuple[float, int]] = []
+        edge = len(hull) - 1
+        for batches in range(fewest, tuples + 1):
+            mean = tuples / batches
+            while edge > 0 and hull[edge][0] > mean:
+                edge -= 1
+            (x0, y0) = hull[edge]
+            (x1, y1) = hull[min(edge + 1, len(hull) - 1)]
+            at_s = y0 if x1 == x0 else y0 + (mean - x0) * (y1 - y0) / (x1 - x0)
+            bounds.append((batches * at_s + final(batches), batches))
+        return bounds
+
+    def _sizes(self, batches: int) -> list[int] | None:
+        """Sizes of the cheapest plan with exactly ``batches`` batches; None: there is none."""
+        end_s = self.window.deadline_s - self.window.final(batches)
+        layers = self._suffixes.setdefault(end_s, [[math.inf] * self.window.tuples + [0.0]])
+        while len(layers) <= batches:
+            layers.append(cheapest_next(layers[-1], self.arrivals_s, self.pieces, end_s))
+        if layers[batches][0] == math.inf:
+            return None
+        sizes: list[int] = []
+        done = 0
+        for layer in range(batches, 0, -1):
+            size = self._size_at(layers[layer - 1], layers[layer][done], done, end_s)
+            sizes.append(size)
+            done += size
+        return sizes
+
+    def _size_at(self, suffix_s: list[float], cost_s: float, done: int, end_s: float) -> int:
+        """The size that reaches ``cost_s``: found again by search, so no layer keeps choices."""
+        best, best_gap_s = 0, math.inf
+        for piece in self.pieces:
+            for size in range(piece.from_tuples, min(piece.to_tuples, self.window.tuples - done) + 1):
+                total_s = suffix_s[done + size] + piece.offset_s + piece.slope_s * size
+                gap_s = abs(total_s - cost_s)
+                starts_s = end_s - total_s
+                if gap_s < best_gap_s and starts_s >= self.arrivals_s[done + size] - 2 * TOLERANCE_S:
+                    best, best_gap_s = size, gap_s
+        return best
+
+
+def _lower_hull(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The lower convex hull of points with increasing x."""
+    hull: list[tuple[int, float]] = []
+    for x, y in points:
+        while len(hull) >= 2:
+            (x0, y0), (x1, y1) = hull[-2], hull[-1]
+            if (y1 - y0) * (x - x0) < (y - y0) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return hull
