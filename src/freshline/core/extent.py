@@ -16,6 +16,9 @@ class Extent:
 
     keeps_files = False
     """Whether every pending file must be remembered, or only the oldest."""
+    cuts_derived = False
+    """Whether derived updates may stop short of the trailing edge, so that older versions of
+    their parents are read and must be remembered."""
 
     def next_to_s(self, table: Table) -> float:
         """Where the next update of ``table`` would bring its freshness."""
@@ -31,7 +34,8 @@ class Extent:
 
 
 class _AllPending(Extent):
-    def take(self, table: Table, to_s: float) -> list[PendingFile]:  # noqa: ARG002
+    def take(self, table: Table, to_s: float) -> list[PendingFile]:
+        """Everything, without looking at each file."""
         taken = list(table.pending)
         table.pending.clear()
         return taken
@@ -50,8 +54,10 @@ class Chop(Extent):
 
     periods: float
     keeps_files = True
+    cuts_derived = True
 
     def next_to_s(self, table: Table) -> float:
+        """At most c periods further, except where one file alone reaches further."""
         limit_s = table.freshness_s + self.periods * table.period_s
         if not table.is_base:
             return min(table.trailing_edge_s, limit_s)
@@ -59,12 +65,33 @@ class Chop(Extent):
 
 
 @dataclass(frozen=True, slots=True)
+class Batch(Extent):
+    """All that is pending, but at most ``most_files`` files of a base table at once.
+
+    For a feed found with ten thousand old files: one update of them all would hold its track
+    for minutes and fail as a whole. Files of one timestamp stay together, because freshness
+    cannot stand in the middle of them, so an update may be larger than ``most_files``.
+    """
+
+    most_files: int
+    keeps_files = True
+
+    def next_to_s(self, table: Table) -> float:
+        """The end of the oldest file, or one period further at most."""
+        if not table.is_base or len(table.pending) <= self.most_files:
+            return table.trailing_edge_s
+        return max(table.freshness_s, table.pending[self.most_files - 1].timestamp_s)
+
+
+@dataclass(frozen=True, slots=True)
 class OneFile(Extent):
     """Base: one file; derived: at most one period (Leontyev et al. Definition 8)."""
 
     keeps_files = True
+    cuts_derived = True
 
     def next_to_s(self, table: Table) -> float:
+        """The end of the oldest file, or one period further at most."""
         if not table.is_base:
             # The paper's F + min(TE - F, p), in this order of operations (contract, aus).
             freshness_s = table.freshness_s
