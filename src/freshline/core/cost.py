@@ -39,8 +39,18 @@ class CostStatistics:
 class LearnedCost:
     """alpha and beta of one table; constant until ``learn`` is called."""
 
-    __slots__ = ("_x", "_xx", "_xy", "_y", "_w", "alpha_s", "beta")
-    __slots__ += ("bias_ratio", "error_ratio", "samples")
+    __slots__ = (
+        "_w",
+        "_x",
+        "_xx",
+        "_xy",
+        "_y",
+        "alpha_s",
+        "beta",
+        "bias_ratio",
+        "error_ratio",
+        "samples",
+    )
 
     def __init__(self, alpha_s: float, beta: float) -> None:
         self.alpha_s = alpha_s

@@ -50,7 +50,7 @@ class FreshlineError(Exception):
         super().__init__(self.render())
 
     def render(self) -> str:
-        """The whole message: ``[code] file:line: what; rule. Next step.``"""
+        """The whole message: ``[code] file:line: what; rule. Next step.``."""
         place = f"{self.where}: " if self.where else ""
         rule = f"; {self.rule}" if self.rule else ""
         step = f". {self.next_step}" if self.next_step else ""

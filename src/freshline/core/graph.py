@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from freshline.core.errors import UserError
 from freshline.core.model import Table, TableSpec
@@ -43,28 +43,45 @@ def topological(tables: Sequence[Table]) -> list[Table]:
     Raises:
         UserError: A cycle; the message names it whole.
     """
-    result: list[Table] = []
+    by_name = {table.name: table for table in tables}
+    names, cycle = _walked({t.name: [source.name for source in t.sources] for t in tables})
+    if cycle:
+        raise UserError("cycle", f"tables depend on themselves: {' -> '.join(cycle)}")
+    return [by_name[name] for name in names]
+
+
+def cycle_in(sources: Mapping[str, Sequence[str]]) -> list[str]:
+    """A cycle, its first name again at the end; empty when there is none.
+
+    Args:
+        sources: The names each name depends on; names that are no key are ignored.
+    """
+    return _walked(sources)[1]
+
+
+def _walked(sources: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Names, sources first, and the first cycle met, at which the walk ends."""
+    result: list[str] = []
     state: dict[str, int] = {}
-    for root in tables:
-        stack = [(root, iter(root.sources))]
-        if state.get(root.name):
+    for root in sources:
+        if root in state:
             continue
-        state[root.name] = 1
+        stack = [(root, iter(sources[root]))]
+        state[root] = 1
         while stack:
-            table, rest = stack[-1]
+            name, rest = stack[-1]
             source = next(rest, None)
             if source is None:
-                state[table.name] = 2
-                result.append(table)
+                state[name] = 2
+                result.append(name)
                 stack.pop()
-            elif not state.get(source.name):
-                state[source.name] = 1
-                stack.append((source, iter(source.sources)))
-            elif state[source.name] == 1:
-                names = [item.name for item, _ in stack]
-                cycle = [*names[names.index(source.name) :], source.name]
-                raise UserError("cycle", f"tables depend on themselves: {' -> '.join(cycle)}")
-    return result
+            elif source in sources and source not in state:
+                state[source] = 1
+                stack.append((source, iter(sources[source])))
+            elif state.get(source) == 1:
+                path = [item for item, _ in stack]
+                return result, [*path[path.index(source) :], source]
+    return result, []
 
 
 def dependents(table: Table) -> list[Table]:

@@ -56,10 +56,20 @@ class PendingFile(NamedTuple):
 class Running:
     """The update that a table is running."""
 
-    __slots__ = ("amount_s", "expected_s", "files", "full", "late_s", "number", "parents")
-    __slots__ += ("start_s", "to_s", "track")
+    __slots__ = (
+        "amount_s",
+        "expected_s",
+        "files",
+        "full",
+        "late_s",
+        "number",
+        "parents",
+        "start_s",
+        "to_s",
+        "track",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - by position: keywords would cost a tenth of a start
         self,
         number: int,
         track: int,
@@ -94,6 +104,7 @@ class Table:
         freshness_s: F; -infinity while nothing is known of its data (warehouse only).
         trailing_edge_s: TE: what could be loaded at most (Golab et al. 2.2).
         next_to_s: Where the next update would bring F: TE, or less with chopping.
+        last_arrival_s: When the newest file with new data arrived; None before the first.
         late_s: Amount of pending data at or before F: late files, and parents' corrections.
         release_s: Arrival of the oldest work not loaded by a finished or running update (G8).
         pending: That work, oldest first; only its first entry where no update is cut to size.
@@ -109,6 +120,7 @@ class Table:
         "freshness_s",
         "full",
         "is_base",
+        "last_arrival_s",
         "late_s",
         "max_staleness_s",
         "name",
@@ -146,6 +158,7 @@ class Table:
         self.trailing_edge_s = self.freshness_s
         self.next_to_s = self.freshness_s
         self.started_to_s = self.freshness_s
+        self.last_arrival_s: float | None = None
         self.late_s = 0.0
         self.pending: deque[PendingFile] = deque()
         self.running: Running | None = None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.extent import Extent
 from freshline.core.model import Table
 
 Key = Any
@@ -40,6 +40,9 @@ class View(Protocol):
     def waiting(self) -> list[Table]:
         """Tables that could be started now, best first by the policy's key."""
 
+    def first(self) -> Table | None:
+        """The best of them; None when nothing waits."""
+
     def rekey(self, table: Table) -> None:
         """Ask for ``table``'s key anew (its policy state changed)."""
 
@@ -56,6 +59,10 @@ class Policy:
     """Overrides ``react`` (and ``started``, ``next_wakeup_s``): it has state of its own."""
     inherits: ClassVar[bool] = True
     """Whether inherited priorities apply."""
+    partitioned: ClassVar[bool] = True
+    """Whether a partition into tracks applies; where not, the setting is ignored."""
+    own_partition: ClassVar[str | None] = None
+    """The partition that is part of the policy; no other can be asked for beside it."""
 
     def prepare(self, view: View) -> None:
         """Called once, before the first event, and again when tables' costs were reset.
@@ -66,7 +73,7 @@ class Policy:
 
     def extent(self, given: Extent) -> Extent:
         """How much one update loads; ``given`` is what the settings ask for."""
-        return given or ALL_PENDING
+        return given
 
     def key(self, table: Table) -> Key:
         """Place of a table that has news among the waiting: smaller is started first."""
@@ -96,9 +103,13 @@ class Policy:
         """Release of the work about to start, as the trace shows it."""
         return table.release_s
 
-    def mode(self, table: Table) -> str | None:  # noqa: ARG002 - part of the interface
+    def mode(self, table: Table) -> str | None:
         """The mode of the update about to start; None where the policy has none."""
         return None
+
+    def findings(self) -> dict[str, Any]:
+        """What it has to tell at the end of a simulation, beside what all policies have."""
+        return {}
 
     def next_wakeup_s(self) -> float:
         """When it wants an instant of its own, at the latest (only where ``reacts``)."""

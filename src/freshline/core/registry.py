@@ -6,27 +6,26 @@ import dataclasses
 import functools
 import importlib
 import pkgutil
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
-from freshline.core import policies
+from freshline.core import partitions, policies
+from freshline.core.placement import Placement
 from freshline.core.policy import Policy
+
+_Kind = TypeVar("_Kind")
 
 
 @functools.cache
 def found_policies() -> dict[str, type[Policy]]:
     """Every policy in ``core/policies`` by its name, in order of names."""
-    found: dict[str, type[Policy]] = {}
-    for module_info in pkgutil.iter_modules(policies.__path__):
-        module = importlib.import_module(f"{policies.__name__}.{module_info.name}")
-        for value in vars(module).values():
-            if (
-                isinstance(value, type)
-                and issubclass(value, Policy)
-                and value.__module__ == module.__name__
-                and "name" in vars(value)
-            ):
-                found[value.name] = value
-    return dict(sorted(found.items()))
+    return _found(policies, Policy)
+
+
+@functools.cache
+def found_partitions() -> dict[str, type[Placement]]:
+    """Every partition in ``core/partitions`` by its name, in order of names."""
+    return _found(partitions, Placement)
 
 
 def make_policy(name: str, parameters: dict[str, Any]) -> Policy:
@@ -35,7 +34,34 @@ def make_policy(name: str, parameters: dict[str, Any]) -> Policy:
     Raises:
         KeyError: No policy has that name; callers know the file and line for the message.
     """
-    kind = found_policies()[name]
+    return _made(found_policies()[name], parameters)
+
+
+def make_partition(name: str, parameters: dict[str, Any]) -> Placement:
+    """A partition with those of ``parameters`` that it has fields for.
+
+    Raises:
+        KeyError: No partition has that name.
+    """
+    return _made(found_partitions()[name], parameters)
+
+
+def _found(package: ModuleType, base: type[_Kind]) -> dict[str, type[_Kind]]:
+    found: dict[str, type[_Kind]] = {}
+    for module_info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
+        for value in vars(module).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, base)
+                and value.__module__ == module.__name__
+                and "name" in vars(value)
+            ):
+                found[vars(value)["name"]] = value
+    return dict(sorted(found.items()))
+
+
+def _made(kind: type[_Kind], parameters: dict[str, Any]) -> _Kind:
     if not dataclasses.is_dataclass(kind):
         return kind()
     fields = {field.name for field in dataclasses.fields(kind) if field.init}

@@ -99,6 +99,8 @@ class Scheduler:
         self._inherit_factor = inherit_factor
         inherit(self.tables, self._inherit_rule, inherit_factor)
         self._placement = placement
+        if placement is not None:
+            placement.place(self.tables, tracks)
         self._extent = policy.extent(extent)
         self._merges_all = self._extent is ALL_PENDING
         self._keeps_files = self._extent.keeps_files
@@ -164,6 +166,12 @@ class Scheduler:
         commands: list[StartUpdate] = []
         if self._asked:
             self._start_asked(commands)
+        self._start_waiting(commands)
+        return commands
+
+    def _start_waiting(self, commands: list[StartUpdate]) -> None:
+        """Fill the free tracks with the best of the waiting."""
+        policy = self.policy
         if self._placement is not None:
             self._start_placed(self._placement, commands)
         elif policy.chooses:
@@ -176,12 +184,16 @@ class Scheduler:
                 table = tables[order]
                 if table.stamp == stamp:
                     commands.append(self._start(table, heappop(self._free)))
-        return commands
 
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
         wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
         return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
+
+    @property
+    def merges_all(self) -> bool:
+        """Whether an update always loads all that is pending."""
+        return self._merges_all
 
     def table(self, name: str) -> Table:
         """State of the table ``name``; KeyError if there is none."""
@@ -197,6 +209,16 @@ class Scheduler:
         entries = sorted(entry for entry in self._ready if tables[entry[1]].stamp == entry[2])
         return [tables[order] for _, order, _ in entries]
 
+    def first(self) -> Table | None:
+        """The best of them; None when nothing waits."""
+        ready, tables = self._ready, self.tables
+        while ready:
+            _, order, stamp = ready[0]
+            if tables[order].stamp == stamp:
+                return tables[order]
+            heappop(ready)
+        return None
+
     # ---- completions and arrivals ----
 
     def _arrived(self, event: FileArrived) -> None:
@@ -206,6 +228,7 @@ class Scheduler:
             if table.trailing_edge_s == _UNKNOWN:
                 self._originate(table, timestamp_s - (table.period_s or 1.0))
             table.trailing_edge_s = timestamp_s
+            table.last_arrival_s = self.now_s
             if self._keeps_files or event.name is not None or not table.pending:
                 table.pending.append(PendingFile(timestamp_s, self.now_s, event.name))
         else:
@@ -223,16 +246,18 @@ class Scheduler:
         to_s = running.to_s if event.to_s is None else event.to_s
         if event.files is not None:
             self._hand_back(table, running, except_for=set(event.files))
-        if to_s > table.freshness_s:
+        if to_s > table.freshness_s:  # noqa: PLR1730 - a call costs three times as much
             table.freshness_s = to_s
         table.number = running.number
         if event.version is not None:
             table.version = event.version
-            if self._keeps_files:
-                table.versions.append((table.freshness_s, event.version))
+            if self._extent.cuts_derived:
+                self._remember_version(table, event.version)
         if self._learns:
             seconds = event.seconds if event.seconds is not None else now_s - running.start_s
             table.cost.learn(running.amount_s, seconds)
+            if self._placement is not None and not self._placement.suits(table):
+                self._placement.replace(self.tables, self.track_count)
         if self.policy.reacts:
             self._finished_now.append(table)
         for child in table.children:
@@ -419,6 +444,14 @@ class Scheduler:
             pins.append((source.name, version))
         return tuple(pins)
 
+    def _remember_version(self, table: Table, version: int) -> None:
+        """Keep what a chopped child may still read: from the newest that every child has."""
+        versions = table.versions
+        versions.append((table.freshness_s, version))
+        least_s = min([child.freshness_s for child in table.children], default=_INFINITY)
+        while len(versions) > 1 and versions[1][0] <= least_s:
+            versions.popleft()
+
     def _start_placed(self, placement: Placement, commands: list[StartUpdate]) -> None:
         if not self._ready:
             return
@@ -444,7 +477,8 @@ class Scheduler:
 
     def _explained(self, table: Table) -> tuple[str, tuple[Candidate, ...]]:
         """The chosen table's score, and the best of those passed over with theirs."""
-        seen, over = [], []
+        seen: list[tuple[Any, int, int]] = []
+        over: list[Candidate] = []
         while self._ready and len(over) < _SHOWN_CANDIDATES:
             entry = heappop(self._ready)
             other = self.tables[entry[1]]
@@ -481,8 +515,8 @@ class Scheduler:
             table.freshness_s = table.started_to_s = event.freshness_s
             table.trailing_edge_s = event.freshness_s
             table.area_since_s = self.now_s
-            if event.version is not None and self._keeps_files:
-                table.versions.append((event.freshness_s, event.version))
+            if event.version is not None and self._extent.cuts_derived:
+                self._remember_version(table, event.version)
         if table.sources and table.known:
             self._set_edge(table)
             if event.late_s > 0.0:
@@ -507,6 +541,8 @@ class Scheduler:
         table = self._by_name[event.table]
         table.period_s = event.period_s
         set_periods(self.tables)
+        if self._placement is not None:
+            self._placement.replace(self.tables, self.track_count)
         for changed in self.tables:
             if changed is table or changed.sources:
                 self.rekey(changed)

@@ -12,7 +12,7 @@ from freshline.core.policy import Policy
 
 
 def benefit(table: Table) -> float:
-    """p * delta / E; infinite where E is 0, and 0 where the priority is 0 as well."""
+    """Ratio p * delta / E; infinite where E is 0, and 0 where the priority is 0 as well."""
     cost = table.cost
     amount_s = table.next_to_s - table.freshness_s + table.late_s
     expected_s = cost.alpha_s + cost.beta * amount_s

@@ -1,0 +1,141 @@
+"""From settings to a scheduler: the one place where policy, partition and extent meet.
+
+The simulator and the warehouse both build their scheduler here, so the same settings mean
+the same decisions in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from freshline.core.errors import UserError
+from freshline.core.extent import ALL_PENDING, Batch, Chop, Extent
+from freshline.core.model import TableSpec
+from freshline.core.policy import Policy
+from freshline.core.registry import (
+    found_partitions,
+    found_policies,
+    make_partition,
+    make_policy,
+)
+from freshline.core.scheduler import Scheduler
+
+NO_PARTITION = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """How to choose, with the names and defaults of the contract's ``policy`` keys.
+
+    Attributes:
+        name: A policy of ``core/policies``.
+        partition: none, or a partition of ``core/partitions``.
+        clustering: k of the Proportional clustering (Golab et al. 3.2.3).
+        allocation: basic or all (3.2.3).
+        aggressive: Whether promotion ignores tables that wait for their home track (3.2.2).
+        inherit: none, sum, max or max-plus (3.3).
+        inherit_factor: K of max-plus.
+        chop: At most this many periods in one update, >= 1 (3.4); None: all that is pending.
+        recovery: How the adaptive scheduler lets a late table catch up (Leontyev et al.).
+    """
+
+    name: str = "fifo"
+    partition: str = NO_PARTITION
+    clustering: float = 10.0
+    allocation: str = "all"
+    aggressive: bool = True
+    inherit: str = "none"
+    inherit_factor: float = 1.0
+    chop: float | None = None
+    recovery: str = "average"
+
+
+def partition_names() -> list[str]:
+    """What the key ``partition`` may say: none, or a partition that no policy brings along."""
+    owned = {kind.own_partition for kind in found_policies().values()}
+    return [NO_PARTITION, *(name for name in found_partitions() if name not in owned)]
+
+
+def make_scheduler(
+    specs: Sequence[TableSpec],
+    *,
+    tracks: int,
+    settings: PolicySettings,
+    seed: int = 1,
+    guarded: bool = False,
+    start_s: float = 0.0,
+    origin_s: float | None = 0.0,
+    learns: bool = False,
+    explains: bool = False,
+    most_files: int | None = None,
+) -> Scheduler:
+    """A scheduler for ``specs`` under ``settings``.
+
+    Args:
+        specs: The tables; their order breaks ties.
+        tracks: How many updates can run at once, >= 1.
+        settings: Policy, partition, inheritance, chopping.
+        seed: Of the policy's own chance.
+        guarded: Whether policies that could starve a table (lookahead) are kept from it.
+        start_s, origin_s, learns, explains: As the scheduler's.
+        most_files: One update loads at most so many files, where it is not chopped.
+
+    Raises:
+        UserError: An unknown policy or partition, a partition that does not go with the
+            policy or does not fit the tracks, or a graph that is none.
+    """
+    policy = _policy(settings, seed=seed, guarded=guarded)
+    name = policy.own_partition
+    if policy.partitioned and settings.partition != NO_PARTITION:
+        if name is not None:
+            raise UserError(
+                "two-partitions",
+                f"policy '{policy.name}' divides the tracks itself and does not go with "
+                f"partition '{settings.partition}'",
+                next_step="Remove 'partition', or take another policy.",
+            )
+        name = settings.partition
+        if name not in partition_names():
+            raise UserError(
+                "unknown-partition",
+                f"there is no partition '{name}'",
+                rule=f"known are {', '.join(partition_names())}",
+            )
+    return Scheduler(
+        specs,
+        tracks=tracks,
+        policy=policy,
+        placement=None if name is None else make_partition(name, _parameters(settings)),
+        inherit_rule=settings.inherit,
+        inherit_factor=settings.inherit_factor,
+        extent=_extent(settings.chop, most_files),
+        start_s=start_s,
+        origin_s=origin_s,
+        learns=learns,
+        explains=explains,
+    )
+
+
+def _extent(chop: float | None, most_files: int | None) -> Extent:
+    if chop is not None:
+        return Chop(chop)
+    return ALL_PENDING if most_files is None else Batch(most_files)
+
+
+def _policy(settings: PolicySettings, *, seed: int, guarded: bool) -> Policy:
+    if settings.name not in found_policies():
+        raise UserError(
+            "unknown-policy",
+            f"there is no policy '{settings.name}'",
+            rule=f"known are {', '.join(found_policies())}",
+        )
+    return make_policy(settings.name, {**_parameters(settings), "seed": seed, "guarded": guarded})
+
+
+def _parameters(settings: PolicySettings) -> dict[str, Any]:
+    """Settings by name, as far as policies and partitions may have fields for them."""
+    parameters = asdict(settings)
+    del parameters["name"]
+    return parameters
