@@ -101,7 +101,7 @@ class RangeSet:
         for at in range(len(self._starts) - 1, -1, -1):
             if self._stops[at] < stop:
                 yield max(start, self._stops[at]), stop
-            stop = self._starts[at]
+            stop = min(stop, self._starts[at])
             if stop <= start:
                 return
         if start < stop:
