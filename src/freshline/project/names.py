@@ -10,6 +10,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RULE = "a name is letters, digits and _, and does not start with a digit"
 REJECTED_SUFFIX = "__rejected"
 OWN_PREFIX = "_freshline"
+_LISTED = 15
 
 
 def name_fault(name: str) -> str | None:
@@ -31,8 +32,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(names: Iterable[str]) -> str:
-    """``a, b, c``, or ``none``."""
-    return ", ".join(names) or "none"
+    """``a, b, c``, or ``none``; of a long list the first dozen and how many more."""
+    every = list(names)
+    if len(every) > _LISTED:
+        return f"{', '.join(every[:_LISTED])} and {len(every) - _LISTED} more"
+    return ", ".join(every) or "none"
 
 
 def correction(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from freshline.core.registry import found_policies
 from freshline.project.model import IngestSettings, SchedulerSettings
 from freshline.project.section import Section
-
-POLICIES = (
-    "fifo", "random", "edf", "edf-p", "max-benefit", "lookahead", "myopic", "group-and-run",
-    "aus", "index",
-)  # fmt: skip
-"""Names of the policies, as in scenarios."""
 
 _DEFAULT = SchedulerSettings()
 
@@ -24,7 +19,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
     )  # fmt: skip
     return SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
-        policy=section.choice("policy", POLICIES, _DEFAULT.policy),
+        policy=section.choice("policy", found_policies(), _DEFAULT.policy),
         partition=section.choice(
             "partition", ("none", "edf-partitioned", "proportional"), _DEFAULT.partition
         ),

@@ -1,1 +1,1 @@
-"""What a query reads and how its table can be maintained, found without Spark."""
+"""What the text of a query tells without Spark: what it reads and how it can be maintained."""

@@ -1,0 +1,61 @@
+"""What a query's syntax tree tells before Spark is asked: row-wise or not, output columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from freshline.core.errors import UserError
+from freshline.project.model import TableDef
+from freshline.project.names import correction, listed
+from freshline.sql.outputs import output_columns
+from freshline.sql.rowwise import row_wise
+
+
+def analyse(table: TableDef, errors: list[UserError]) -> TableDef:
+    """Checks one table whose reads are right; returns it with ``analysed`` as it came out."""
+    if table.kind == "base" and len(table.feed_spans) == 1:
+        verdict = row_wise(table.query)
+        if verdict.fault is not None:
+            errors.append(
+                UserError(
+                    "not-row-wise",
+                    f"the query of the base table {table.name} is not row-wise: {verdict.fault}",
+                    where=table.query_place,
+                    rule="each record of the feed makes its rows by itself",
+                    next_step="Keep the records here and do the rest in a materialized view.",
+                )
+            )
+        table = replace(table, analysed=verdict.analysed)
+    columns = output_columns(table.query)
+    if columns is not None:
+        _check_columns(table, columns, errors)
+    return table
+
+
+def _check_columns(table: TableDef, columns: tuple[str, ...], errors: list[UserError]) -> None:
+    lower = Counter(column.lower() for column in columns)
+    for column in dict.fromkeys(column for column in columns if lower[column.lower()] > 1):
+        errors.append(
+            UserError(
+                "duplicate-column",
+                f"the query of table {table.name} gives the column {column} twice",
+                where=table.query_place,
+                rule="a table's columns have different names, compared without case",
+                next_step="Give one of them another name with AS.",
+            )
+        )
+        break
+    wanted = [("'freshline.time'", table.time_column)] if table.time_column else []
+    wanted += [("PARTITIONED BY", column) for column in table.partitioned_by]
+    for what, column in wanted:
+        if column is not None and column.lower() not in lower:
+            errors.append(
+                UserError(
+                    "unknown-column",
+                    f"{what} of table {table.name} names the column '{column}'",
+                    where=table.place,
+                    rule=f"its query gives {listed(columns)}",
+                    next_step=correction(column, columns, "Name a column of the query."),
+                )
+            )

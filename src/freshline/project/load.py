@@ -1,0 +1,209 @@
+"""A project's directory read into a :class:`Project`, every error in it found in one go.
+
+``collect`` returns what is wrong as a list, for ``freshline validate``; ``load_project``
+raises it. Reading goes on behind each fault as long as what follows can be judged without
+what was wrong, and a fault is reported once: who reads a table whose statement is broken is
+not told that the table does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from freshline.core.errors import UserError, UserErrors
+from freshline.project import feeds as feeds_
+from freshline.project.graph import circles, parents_first
+from freshline.project.libraries import Library, read_libraries, shown_files
+from freshline.project.model import Project, TableDef
+from freshline.project.section import Section
+from freshline.project.settings import read_ingest, read_scheduler, read_spark
+from freshline.project.tables import read_tables
+from freshline.project.yamlfile import YamlFile
+from freshline.sql.functions import volatile_call
+from freshline.sql.tokens import tokens
+
+PROJECT_FILE = "freshline.yml"
+_KEYS = (
+    "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "ingest",
+)  # fmt: skip
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+
+
+def find_project(start: Path, project_dir: Path | None = None) -> Path:
+    """The directory of the project.
+
+    Args:
+        start: Where the search upwards begins.
+        project_dir: The directory itself, when the user named it.
+
+    Raises:
+        UserError: There is no freshline.yml (``no-project``).
+    """
+    if project_dir is not None:
+        if (project_dir / PROJECT_FILE).is_file():
+            return project_dir.absolute()
+        where = f"{project_dir}"
+    else:
+        for directory in (start.absolute(), *start.absolute().parents):
+            if (directory / PROJECT_FILE).is_file():
+                return directory
+        where = f"{start} or above it"
+    raise UserError(
+        "no-project",
+        f"there is no {PROJECT_FILE} in {where}",
+        rule=f"a project is a directory with a {PROJECT_FILE}",
+        next_step="Go there, name it with --project DIR, or make one with freshline init NAME.",
+    )
+
+
+def load_project(
+    start: Path, project_dir: Path | None = None, *, analyse: bool = True
+) -> Project:
+    """The project in or above ``start``, or in ``project_dir``.
+
+    Args:
+        analyse: Also judge the queries' syntax trees. Without it loading is a third of a
+            second faster; for commands that only look at a project that was run before.
+
+    Raises:
+        UserErrors: Something in it is wrong; all errors, in the order of the files.
+    """
+    project, errors = collect(start, project_dir, analyse=analyse)
+    if project is None:
+        raise UserErrors(errors)
+    return project
+
+
+def collect(
+    start: Path, project_dir: Path | None = None, *, analyse: bool = True
+) -> tuple[Project | None, list[UserError]]:
+    """Like :func:`load_project`, with the errors as a list; no project when there are any."""
+    try:
+        root = find_project(start, project_dir)
+        file = YamlFile(root / PROJECT_FILE, shown_as=PROJECT_FILE)
+    except UserError as error:
+        return None, [error]
+    errors: list[UserError] = []
+    top = Section(file, (), PROJECT_FILE, errors)
+    top.only(*_KEYS)
+    top.require("name", "storage", "libraries")
+    _check_name(top)
+    feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
+    library = read_libraries(top, root)
+    tables = read_tables(library, feed_names, root, errors)
+    _check_circles(tables, errors)
+    if analyse:
+        tables = _analysed(tables, errors)
+    scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
+    master, packages = read_spark(top.sub("spark", "spark"))
+    pushed = any(feed.kind == "push" for feed in feeds.values())
+    ingest = read_ingest(top.sub("ingest", "ingest"), pushed=pushed)
+    storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
+    configuration = top.texts("configuration")
+    name = top.text("name") or ""
+    if errors:
+        return None, _in_order_of_files(errors, library, root)
+    order = parents_first({table.name: table.parents for table in tables})
+    by_name = {table.name: table for table in tables}
+    warnings = [
+        *library.warnings,
+        *feeds_.unread_feeds(feeds, {table.feed for table in tables if table.feed}),
+        *_volatile(tables),
+        *_roundabout(tables, storage),
+    ]
+    project = Project(
+        name=name,
+        root=root,
+        storage=storage,
+        tables=tuple(by_name[each] for each in order),
+        feeds=feeds,
+        configuration=configuration,
+        spark_master=master,
+        spark_packages=packages,
+        scheduler=scheduler,
+        ingest=ingest,
+        sql_files=tuple(library.files),
+        warnings=tuple(warnings),
+    )
+    return project, []
+
+
+def _check_name(top: Section) -> None:
+    name = top.text("name")
+    if name is not None and not _NAME.match(name):
+        top.fault(
+            "bad-name",
+            f"'{name}' cannot name a project",
+            key="name",
+            rule="a project's name is letters, digits, _, - and .",
+            next_step="Rename the project.",
+        )
+
+
+def _analysed(tables: list[TableDef], errors: list[UserError]) -> list[TableDef]:
+    from freshline.project.analysis import analyse  # noqa: PLC0415 - sqlglot takes 0.3 s
+
+    return [analyse(table, errors) for table in tables]
+
+
+def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:
+    derived = {table.name: table for table in tables if table.kind == "derived"}
+    parents = {
+        name: [parent for parent in table.parents if parent in derived]
+        for name, table in derived.items()
+    }
+    for circle in circles(parents):
+        way = " reads ".join(f"{name} ({derived[name].place})" for name in circle)
+        errors.append(
+            UserError(
+                "circle",
+                f"views read each other in a circle: {way} reads {circle[0]}",
+                where=derived[circle[0]].place,
+                rule="a view is computed from tables that do not need it",
+                next_step="Take one of these names out of the query that reads it.",
+            )
+        )
+
+
+def _volatile(tables: list[TableDef]) -> list[str]:
+    warnings = []
+    for table in tables:
+        call = volatile_call(tokens(table.query)) if table.kind == "derived" else None
+        if call is not None:
+            token, what = call
+            warnings.append(
+                f"{table.query_place.file}:{(table.query_place.line or 1) + token.line - 1}: view "
+                f"{table.name} calls {token.text}, which asks {_ASKED[what]}: no version of it "
+                "can be checked against its query"
+            )
+    return warnings
+
+
+_ASKED = {"clock": "the clock", "chance": "chance or the place where it runs"}
+
+
+def _roundabout(tables: list[TableDef], storage: str) -> list[str]:
+    """Tables of the project that are read by their path, behind the scheduler's back."""
+    return [
+        f"{table.place}: table {table.name} reads {static.name}, which is in this project's own "
+        "storage: by its path it counts as static, by its name it would be kept fresh"
+        for table in tables
+        for static in table.statics
+        if static.path is not None and f"{static.path}/".startswith(f"{storage}/")
+    ]
+
+
+def _in_order_of_files(
+    errors: list[UserError], library: Library, root: Path
+) -> list[UserError]:
+    """freshline.yml first, then the SQL files as they were read, each by its lines."""
+    files = [PROJECT_FILE, *shown_files(library, root)]
+    rank = {file: index for index, file in enumerate(files)}
+
+    def key(error: UserError) -> tuple[int, int]:
+        if error.where is None:
+            return -1, 0
+        return rank.get(error.where.file, len(files)), error.where.line or 0
+
+    return sorted(errors, key=key)

@@ -1,0 +1,173 @@
+"""The freshline.* properties of a table: what is known, on which tables, with which values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from freshline.core.errors import Place, UserError
+from freshline.project import durations
+from freshline.project.names import correction
+from freshline.sql.statements import Property, Statement
+
+PREFIX = "freshline."
+_DEADLINE = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s+\S+)?\Z")
+_CRON = re.compile(r"(?:[\d*/,A-Za-z-]+\s+){4}[\d*/,A-Za-z-]+(?:\s+\S+)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """One property.
+
+    Attributes:
+        fault: What is wrong with a value, or None.
+        rule: What is right.
+        derived_only: Base tables cannot have it.
+    """
+
+    fault: Callable[[str], str | None]
+    rule: str
+    derived_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a table's properties ask for, read."""
+
+    priority: float
+    target_lag_s: float | None
+    target_downstream: bool
+    time_column: str | None
+    refresh: str
+    period_s: float | None
+
+
+def _one_of(*names: str) -> _Known:
+    rule = f"it is one of {', '.join(names)}"
+    return _Known(lambda value: None if value in names else "", rule)
+
+
+def _duration_fault(value: str) -> str | None:
+    try:
+        durations.duration_s(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _target_fault(value: str) -> str | None:
+    return None if value.upper() == "DOWNSTREAM" else _duration_fault(value)
+
+
+def _priority_fault(value: str) -> str | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return ""
+    return None if math.isfinite(number) and number > 0 else ""
+
+
+def _deadline_fault(value: str) -> str | None:
+    if _DEADLINE.match(value) or _CRON.match(value):
+        return None
+    return "" if _duration_fault(value) else None
+
+
+def _groups_fault(value: str) -> str | None:
+    return None if re.fullmatch(r"[1-9]\d*", value) else ""
+
+
+KNOWN = {
+    "freshline.priority": _Known(_priority_fault, "it is a number greater than 0"),
+    "freshline.target_lag": _Known(_target_fault, f"{durations.RULE}; or DOWNSTREAM"),
+    "freshline.time": _Known(
+        lambda value: None if value.strip() else "", "it names the event-time column"
+    ),
+    "freshline.refresh": _one_of("auto", "incremental", "incremental_strict", "full"),
+    "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
+    "freshline.emit": _one_of("final", "early"),
+    "freshline.catch_up": _one_of("oldest", "newest"),
+    "freshline.window": _Known(_duration_fault, durations.RULE, derived_only=True),
+    "freshline.deadline": _Known(
+        _deadline_fault,
+        "it is a time of day like '06:00 UTC', a cron expression or a duration",
+        derived_only=True,
+    ),
+    "freshline.groups": _Known(
+        _groups_fault, "it is a whole number of at least 1", derived_only=True
+    ),
+}
+
+
+def check_properties(statement: Statement, file: str, errors: list[UserError]) -> Wishes:
+    """Adds what is wrong to ``errors``; wrong values count as missing."""
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for each in statement.properties:
+        if each.key in lines:
+            errors.append(
+                UserError(
+                    "duplicate-property",
+                    f"table {statement.name} gives the property '{each.key}' twice",
+                    where=Place(file, each.line),
+                    rule=f"its first value stands on line {lines[each.key]}",
+                    next_step="Keep one of the two.",
+                )
+            )
+            continue
+        lines[each.key] = each.line
+        if each.key.lower().startswith(PREFIX):
+            error = _fault(each, statement, file)
+            if error is None:
+                values[each.key] = each.value
+            else:
+                errors.append(error)
+    target = values.get("freshline.target_lag")
+    downstream = target is not None and target.upper() == "DOWNSTREAM"
+    period = values.get("freshline.period")
+    return Wishes(
+        float(values.get("freshline.priority", "1")),
+        durations.duration_s(target) if target is not None and not downstream else None,
+        downstream,
+        values.get("freshline.time"),
+        values.get("freshline.refresh", "auto"),
+        durations.duration_s(period) if period is not None else None,
+    )
+
+
+def _fault(each: Property, statement: Statement, file: str) -> UserError | None:
+    where = Place(file, each.line)
+    known = KNOWN.get(each.key)
+    if known is None:
+        return UserError(
+            "unknown-property",
+            f"table {statement.name} has the unknown property '{each.key}'",
+            where=where,
+            rule=f"the known ones are {', '.join(KNOWN)}",
+            next_step=correction(each.key, KNOWN, "Remove the property."),
+        )
+    if known.derived_only and statement.kind == "base":
+        return UserError(
+            "property-of-views",
+            f"the base table {statement.name} has the property '{each.key}'",
+            where=where,
+            rule="only a materialized view can have it",
+            next_step=(
+                "Give the feed its period in freshline.yml instead."
+                if each.key == "freshline.period"
+                else "Remove the property."
+            ),
+        )
+    fault = known.fault(each.value)
+    if fault is None:
+        return None
+    detail = f": {fault}" if fault else ""
+    return UserError(
+        "bad-duration" if durations.RULE in known.rule else "bad-property",
+        f"'{each.key}' of table {statement.name} is '{each.value}'{detail}",
+        where=where,
+        rule=known.rule,
+        next_step="Correct the value.",
+    )
