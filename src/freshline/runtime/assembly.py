@@ -6,7 +6,7 @@ from freshline.core.assembly import PolicySettings, make_scheduler
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
-from freshline.project.model import Project
+from freshline.project.model import Project, SchedulerSettings
 from freshline.runtime.journal import Journal
 
 FIRST_PERIOD_S = 60.0
@@ -59,7 +59,17 @@ def scheduler_for(project: Project, specs: list[TableSpec], start_s: float) -> S
     Raises:
         UserError: The policy's settings do not fit the tables.
     """
-    chosen = project.scheduler
+    return scheduler_with(project.scheduler, specs, start_s)
+
+
+def scheduler_with(
+    chosen: SchedulerSettings, specs: list[TableSpec], start_s: float
+) -> Scheduler:
+    """The same from the settings alone, as a recorded run has them.
+
+    Raises:
+        UserError: The policy's settings do not fit the tables.
+    """
     settings = PolicySettings(
         name=chosen.policy,
         partition=chosen.partition,
