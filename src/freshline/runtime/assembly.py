@@ -62,9 +62,7 @@ def scheduler_for(project: Project, specs: list[TableSpec], start_s: float) -> S
     return scheduler_with(project.scheduler, specs, start_s)
 
 
-def scheduler_with(
-    chosen: SchedulerSettings, specs: list[TableSpec], start_s: float
-) -> Scheduler:
+def scheduler_with(chosen: SchedulerSettings, specs: list[TableSpec], start_s: float) -> Scheduler:
     """The same from the settings alone, as a recorded run has them.
 
     Raises:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from freshline.core.errors import FreshlineError
 from freshline.core.events import (
     Event,
     RefreshRequested,
@@ -18,9 +19,11 @@ from freshline.core.events import (
     TableResumed,
 )
 from freshline.core.scheduler import Scheduler
+from freshline.project.model import Project
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
+from freshline.runtime.reloading import check_reload
 
 Answer = dict[str, Any]
 
@@ -29,8 +32,14 @@ class Requests:
     """Reads new requests and answers them."""
 
     def __init__(
-        self, journal: Journal, ledger: Ledger, scheduler: Scheduler, failures: FailureHandling
+        self,
+        project: Project,
+        journal: Journal,
+        ledger: Ledger,
+        scheduler: Scheduler,
+        failures: FailureHandling,
     ) -> None:
+        self._project = project
         self._journal = journal
         self._ledger = ledger
         self._scheduler = scheduler
@@ -79,6 +88,11 @@ class Requests:
             }
         if kind == "refresh":
             full = argument == "full"
+            if full:
+                try:
+                    check_reload(self._project, self._journal, name)
+                except FreshlineError as error:
+                    return [], refusal(error)
             if not full and not table.has_news and table.running is None:
                 message = f"{name} has nothing new; its sources are brought up to date"
             else:
@@ -88,6 +102,19 @@ class Requests:
             events, files = self._failures.retry(self._scheduler, name, now_s)
             return events, {"ok": True, "message": f"{name} is tried again; files: {files}"}
         return [], {"ok": False, "message": f"this version knows no request '{kind}'"}
+
+
+def refusal(error: FreshlineError) -> Answer:
+    """An error as the answer to a request, from which the asker can raise it again."""
+    return {
+        "ok": False,
+        "message": error.render(),
+        "code": error.code,
+        "what": error.what,
+        "rule": error.rule,
+        "next": error.next_step,
+        "exit_status": error.exit_status,
+    }
 
 
 def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:

@@ -36,8 +36,10 @@ from freshline.runtime.lock import WarehouseLock
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.pending import PendingFiles
 from freshline.runtime.places import journal_path, own_folder
-from freshline.runtime.recovery import recover
+from freshline.runtime.recovery import Recovered, recover
+from freshline.runtime.reloading import check_reload
 from freshline.runtime.requests import Requests
+from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
 from freshline.runtime.watch import FeedWatcher
 from freshline.spark.records import Executor, FeedFile
@@ -146,6 +148,8 @@ class Warehouse:
         self._ledger = Ledger(journal)
         self._tick()
         recovered = recover(self.project, journal, self._ledger)
+        if self.options.refresh:
+            self._narrow(journal, recovered)
         specs = specs_for(self.project, journal)
         self._scheduler: Scheduler = scheduler_for(self.project, specs, self._now_s)
         setting = {
@@ -158,7 +162,9 @@ class Warehouse:
             self._observer.notice(note)
         self._pending = PendingFiles(journal)
         self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
-        self._requests = Requests(journal, self._ledger, self._scheduler, self._failures)
+        self._requests = Requests(
+            self.project, journal, self._ledger, self._scheduler, self._failures
+        )
         first: list[Event] = [*recovered.events]
         first += self._requests.standing_orders()
         self._failures.restored()
@@ -188,6 +194,20 @@ class Warehouse:
                 closing = threading.Thread(target=self._executor.close, daemon=True)
                 closing.start()
                 closing.join(timeout=10.0)
+
+    def _narrow(self, journal: Journal, recovered: Recovered) -> None:
+        """Go on with the tables to refresh and their ancestors alone.
+
+        Raises:
+            UserError: A table cannot be loaded anew without losing rows.
+        """
+        if self.options.full:
+            for name in self.options.refresh:
+                check_reload(self.project, journal, name)
+        self.project = subset(self.project, self.options.refresh)
+        recovered.events = [
+            event for event in recovered.events if self.project.has_table(event.table)
+        ]
 
     def _start_executor(self) -> None:
         try:
@@ -300,8 +320,10 @@ class Warehouse:
 
     def _instant(self, events: list[Event]) -> None:
         """Hand everything of this instant to the core, and its commands to the tracks."""
+        # An instant that the core asked for may change it although nothing happens.
+        awaited = self._scheduler.next_wakeup_s() <= self._now_s
         commands = self._scheduler.handle(self._now_s, events)
-        if not events and not commands:
+        if not (events or commands or awaited):
             return
         touched = {event.table for event in events} | {item.table for item in commands}
         for name in list(touched):
