@@ -324,6 +324,7 @@ class Warehouse:
         awaited = self._scheduler.next_wakeup_s() <= self._now_s
         commands = self._scheduler.handle(self._now_s, events)
         if not (events or commands or awaited):
+            self._journal.flush()  # a refused request's answer, or what could not be written
             return
         touched = {event.table for event in events} | {item.table for item in commands}
         for name in list(touched):
