@@ -1,0 +1,108 @@
+"""What the report scheduler is told and what it orders. Times are virtual or wall seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from freshline.reports.costs import CostModel, FinalCost
+
+
+class InputKind(Enum):
+    """How far the prediction of a report's input can be relied on (section 4.4)."""
+
+    KNOWN = "known"
+    """Tuples come as predicted."""
+    RATE_VARIES = "rate varies"
+    """As many as predicted, but at other times."""
+    TOTAL_VARIES = "total varies"
+    """Neither times nor number are certain before the input is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A query over a window of a stream, wanted by a deadline.
+
+    Args:
+        predicted_s: When each tuple is expected, nondecreasing.
+        groups: Rows of the result; a batch should hold at least twice as many tuples.
+        cost: Seconds of a batch by its tuples.
+        final: Seconds of the final aggregation by the number of batches.
+    """
+
+    name: str
+    start_s: float
+    end_s: float
+    deadline_s: float
+    predicted_s: tuple[float, ...]
+    cost: CostModel
+    final: FinalCost
+    groups: int = 1
+    input_kind: InputKind = InputKind.KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFinished:
+    """The batch on ``track`` ended; its final aggregation with it, if it had one."""
+
+    track: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A report is wanted from now on; ``order`` breaks ties (its place in the list)."""
+
+    report: Report
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Nobody wants the report any longer; a batch of it that runs ends as planned."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuplesArrived:
+    """So many tuples of the report's window are there by now, worked off or not."""
+
+    name: str
+    arrived: int
+    last_arrival_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class InputClosed:
+    """No more tuples of the report's window will come."""
+
+    name: str
+
+
+Event = BatchFinished | Submitted | Withdrawn | TuplesArrived | InputClosed
+
+
+@dataclass(frozen=True, slots=True)
+class StartBatch:
+    """Work off the next ``tuples`` of the report on ``track``.
+
+    Args:
+        final: Whether this is the report's last batch, with the final aggregation.
+        expected_s: Duration by the cost model, the final aggregation included.
+    """
+
+    name: str
+    track: int
+    tuples: int
+    final: bool
+    expected_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDone:
+    """The report's result is complete."""
+
+    name: str
+
+
+Command = StartBatch | ReportDone

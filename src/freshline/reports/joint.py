@@ -1,0 +1,163 @@
+"""The joint policy: one order of batches for all reports, made anew when something changes.
+
+Between changes it only waits: a batch starts at its planned time, as late as the deadlines
+allow, and takes what is there, at most what the longest batch may hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from freshline.reports.events import InputKind
+from freshline.reports.joint_order import Work
+from freshline.reports.joint_search import plan_order
+from freshline.reports.min_batch import longest_batch_tuples
+from freshline.reports.policies import ReportPolicy
+from freshline.reports.progress import Progress
+
+LAG_SHARE = 0.001
+"""A lag that changed by this share of the window is worth a new plan."""
+PAUSE_SHARE = 0.005
+"""But not more often than this share of the window, or a tenth of the time left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A batch to come; ``last``: the plan has none of this report after it."""
+
+    name: str
+    start_s: float
+    last: bool
+
+
+@dataclass(slots=True)
+class JointPlanner:
+    """Keeps the plan and says which batch is due.
+
+    Attributes:
+        changed: A report came or went since the plan was made.
+        plan: Batches to come, in order.
+    """
+
+    policy: ReportPolicy
+    tracks: int
+    changed: bool = False
+    plan: list[Entry] = field(default_factory=list)
+    _planned_lags_s: dict[str, float] = field(default_factory=dict)
+    _planned_at_s: float = -math.inf
+    _look_again_s: float = math.inf
+
+    def refresh(
+        self, live: Mapping[str, Progress], on_track: Mapping[int, Progress], now_s: float
+    ) -> None:
+        """Make the plan anew if reports came or went, a lag changed, or a report fell out."""
+        self._look_again_s = math.inf
+        if not (self.changed or self._fell_out(live) or self._lag_changed(live, now_s)):
+            return
+        works = [
+            self._work(progress, now_s)
+            for progress in live.values()
+            if progress.remaining(now_s) > 0 and not progress.in_final
+        ]
+        free_s = [now_s] * self.tracks
+        for track, progress in on_track.items():
+            free_s[track] = max(now_s, progress.ends_s)
+        index = {work.name: place for place, work in enumerate(works)}
+        seed = [index[entry.name] for entry in self.plan if entry.name in index]
+        timed = plan_order(works, free_s, seed or None)
+        last = {place: number for number, place in enumerate(timed.order)}
+        self.plan = [
+            Entry(works[place].name, start_s, last[place] == number)
+            for number, (place, start_s) in enumerate(zip(timed.order, timed.starts_s, strict=True))
+        ]
+        self.changed = False
+        self._planned_lags_s = {name: progress.lag_s for name, progress in live.items()}
+        self._planned_at_s = now_s
+
+    def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
+        """The first batch in the order that is due and can start; None: there is none."""
+        for progress in live.values():
+            if progress.only_final_left():
+                return progress, 0
+        passed: set[str] = set()
+        for place, entry in enumerate(self.plan):
+            if entry.start_s > now_s or entry.name in passed or entry.name not in live:
+                passed.add(entry.name)
+                continue
+            progress = live[entry.name]
+            tuples = min(progress.available, self._longest(progress, now_s))
+            if tuples > 0 and progress.track is None and not self._waits(entry, progress, now_s):
+                if not entry.last or tuples == progress.remaining(now_s):
+                    del self.plan[place]
+                return progress, tuples
+            passed.add(entry.name)
+        return None
+
+    def next_wakeup_s(self, now_s: float, *, idle: bool) -> float:
+        """The next planned start, or the time at which a changed lag may be acted upon."""
+        starts_s = (entry.start_s for entry in self.plan if entry.start_s > now_s and idle)
+        return min(min(starts_s, default=math.inf), self._look_again_s)
+
+    def awaited_tuples(self, progress: Progress, now_s: float) -> int:
+        """How many tuples must be there before an arrival matters."""
+        for entry in self.plan:
+            if entry.name == progress.report.name:
+                if entry.start_s > now_s:
+                    break
+                return progress.total(now_s) if entry.last else progress.taken + 1
+        return progress.total(now_s) + 1
+
+    @staticmethod
+    def _waits(entry: Entry, progress: Progress, now_s: float) -> bool:
+        """Whether a report's last batch must wait for tuples still to come."""
+        if not entry.last:
+            return False
+        return not progress.total_known or progress.available < progress.remaining(now_s)
+
+    def _fell_out(self, live: Mapping[str, Progress]) -> bool:
+        """Whether a report has tuples waiting and no batch in the plan."""
+        planned = {entry.name for entry in self.plan}
+        return any(
+            progress.available > 0 and not progress.in_final and name not in planned
+            for name, progress in live.items()
+        )
+
+    def _lag_changed(self, live: Mapping[str, Progress], now_s: float) -> bool:
+        if not self.policy.reanchor:
+            return False
+        for name, progress in live.items():
+            report = progress.report
+            if report.input_kind is InputKind.KNOWN:
+                continue
+            window_s = report.end_s - report.start_s
+            moved_s = abs(progress.lag_s - self._planned_lags_s.get(name, 0.0))
+            if moved_s <= LAG_SHARE * window_s:
+                continue
+            left_s = max(0.0, report.deadline_s - self._planned_at_s)
+            again_s = self._planned_at_s + min(PAUSE_SHARE * window_s, left_s / 10)
+            if now_s >= again_s:
+                return True
+            self._look_again_s = min(self._look_again_s, again_s)
+        return False
+
+    def _longest(self, progress: Progress, now_s: float) -> int:
+        remaining = max(1, progress.remaining(now_s))
+        limit_s = self.policy.max_batch_time_s
+        return longest_batch_tuples(progress.report.cost, remaining, limit_s) or remaining
+
+    def _work(self, progress: Progress, now_s: float) -> Work:
+        report, margin = progress.report, self.policy.margin
+        remaining = progress.remaining(now_s)
+        return Work(
+            name=report.name,
+            expected_s=progress.expected_s(now_s)[progress.taken :],
+            deadline_s=report.deadline_s,
+            cost_s=[margin * report.cost(tuples) for tuples in range(remaining + 1)],
+            final=report.final,
+            batches_before=progress.batches,
+            longest=self._longest(progress, now_s),
+            free_s=progress.ends_s if progress.track is not None else now_s,
+            margin=margin,
+        )

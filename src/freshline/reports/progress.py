@@ -1,0 +1,149 @@
+"""How far one report is: what has come, what is worked off, when its next batch is ready.
+
+Source: Chandrasekaran and Sudarshan, sections 4.2 and 4.4; reading notes C11 to C14.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from freshline.reports.costs import in_batches_s
+from freshline.reports.events import InputKind, Report
+
+
+@dataclass(slots=True)
+class Progress:
+    """The state of one submitted report.
+
+    Args:
+        min_batch: Tuples that make a batch ready; None: one is enough, and all are taken.
+        reanchor: Whether the lag last observed shifts the predicted times (C13).
+        taken: Tuples worked off or being worked off.
+        batches: Batches begun that hold tuples.
+        track: Where a batch runs; None: none does.
+        ends_s: When that batch should end by its cost model.
+        in_final: Whether that batch is the last, with the final aggregation.
+    """
+
+    report: Report
+    order: int
+    reanchor: bool
+    min_batch: int | None = None
+    arrived: int = 0
+    lag_s: float = 0.0
+    closed: bool = False
+    taken: int = 0
+    batches: int = 0
+    track: int | None = None
+    ends_s: float = -math.inf
+    in_final: bool = False
+
+    def observe(self, arrived: int, last_arrival_s: float) -> None:
+        """Note that ``arrived`` tuples are there, the last since ``last_arrival_s``."""
+        self.arrived = max(self.arrived, arrived)
+        predicted_s = self.report.predicted_s
+        if self.arrived and predicted_s:
+            self.lag_s = last_arrival_s - predicted_s[min(self.arrived, len(predicted_s)) - 1]
+
+    @property
+    def total_known(self) -> bool:
+        """Whether the number of tuples is certain."""
+        return self.closed or self.report.input_kind is not InputKind.TOTAL_VARIES
+
+    def total(self, now_s: float) -> int:
+        """Tuples of the whole window: known, or estimated from the share that came (C14)."""
+        predicted = len(self.report.predicted_s)
+        if self.closed:
+            return self.arrived
+        if self.report.input_kind is not InputKind.TOTAL_VARIES:
+            return predicted
+        so_far = bisect_right(self.report.predicted_s, now_s)
+        if so_far == 0:
+            return max(predicted, self.arrived)
+        return max(self.arrived, round(predicted * self.arrived / so_far))
+
+    def remaining(self, now_s: float) -> int:
+        """Tuples not yet taken, arrived or not."""
+        return self.total(now_s) - self.taken
+
+    @property
+    def available(self) -> int:
+        """Tuples that are there and not yet taken."""
+        return self.arrived - self.taken
+
+    def wanted(self, now_s: float) -> int:
+        """How many tuples the next batch waits for."""
+        return min(self.min_batch or 1, max(1, self.remaining(now_s)))
+
+    def overdue_from_s(self, now_s: float) -> float:
+        """When the next batch's tuples should be there by prediction; infinity: not used."""
+        if self.report.input_kind is not InputKind.RATE_VARIES or self.min_batch is None:
+            return math.inf
+        number = self.taken + self.wanted(now_s)
+        if number > len(self.report.predicted_s):
+            return math.inf
+        return self.report.predicted_s[number - 1] + (self.lag_s if self.reanchor else 0.0)
+
+    def ready_tuples(self, now_s: float) -> int:
+        """Tuples the next batch would take now; 0: it is not ready."""
+        available = self.available
+        if available <= 0 or self.track is not None:
+            return 0
+        if self.min_batch is None:
+            return available
+        wanted = self.wanted(now_s)
+        if available >= wanted:
+            return wanted
+        return available if now_s >= self.overdue_from_s(now_s) else 0
+
+    def only_final_left(self) -> bool:
+        """Whether every tuple is worked off, but the input closed too late for the final."""
+        return self.closed and self.track is None and self.available == 0
+
+    def is_last(self, tuples: int, now_s: float) -> bool:
+        """Whether a batch of ``tuples`` is certainly the report's last."""
+        return self.total_known and self.taken + tuples == self.total(now_s)
+
+    def batch_s(self, tuples: int, *, final: bool) -> float:
+        """Duration of the next batch by the cost model."""
+        cost_s = self.report.cost(tuples)
+        if not final:
+            return cost_s
+        return cost_s + self.report.final(self.batches + (1 if tuples else 0))
+
+    def remaining_s(self, now_s: float) -> float:
+        """Cost of all pending tuples in min batches, and of the final aggregation (C12)."""
+        remaining = max(0, self.remaining(now_s))
+        size = self.min_batch or max(1, remaining)
+        report = self.report
+        return in_batches_s(
+            report.cost, report.final, remaining, size, batches_before=self.batches
+        )
+
+    def expected_s(self, now_s: float) -> list[float]:
+        """When each tuple of the whole window is or was there, as far as can be known now.
+
+        What has come counts as there from now on; the rest follows the prediction, shifted by
+        the lag (C13) and, where the estimated total differs, thinned or thickened evenly.
+        """
+        predicted_s, total = self.report.predicted_s, self.total(now_s)
+        lag_s = self.lag_s if self.reanchor else 0.0
+        to_come = total - self.arrived
+        rest_s = predicted_s[self.arrived :] or (self.report.end_s - lag_s,)
+        result = [now_s] * self.arrived
+        for number in range(to_come):
+            place = number if len(rest_s) == to_come else number * len(rest_s) // to_come
+            result.append(max(now_s, rest_s[place] + lag_s))
+        if not self.total_known and result:
+            result[-1] = max(result[-1], self.report.end_s)
+        return result
+
+    def begin(self, tuples: int, track: int, ends_s: float, *, final: bool) -> None:
+        """Note that a batch of ``tuples`` starts on ``track`` and should end at ``ends_s``."""
+        self.ends_s = ends_s
+        self.taken += tuples
+        self.batches += 1 if tuples else 0
+        self.track = track
+        self.in_final = final
