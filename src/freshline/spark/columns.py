@@ -1,0 +1,39 @@
+"""Comparing the columns of a query's result with those of its table."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.sql.reads import quoted
+
+
+def same_columns(left: StructType, right: StructType) -> bool:
+    """Whether names and types are the same, in order; may-be-null does not count."""
+    return _signature(left) == _signature(right)
+
+
+def same_names(left: StructType, right: StructType) -> bool:
+    """Whether the names are the same, in order."""
+    return [field.name for field in left] == [field.name for field in right]
+
+
+def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
+    """``frame`` with each column that ``schema`` has too cast to its type there.
+
+    Columns that only ``frame`` has stay as they are.
+    """
+    types = {field.name.lower(): field for field in schema}
+    columns = []
+    for field in frame.schema:
+        column = F.col(quoted(field.name))
+        kept = types.get(field.name.lower())
+        if kept is not None and kept.dataType.simpleString() != field.dataType.simpleString():
+            column = column.cast(kept.dataType)
+        columns.append(column.alias(kept.name if kept is not None else field.name))
+    return frame.select(columns)
+
+
+def _signature(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema]

@@ -1,0 +1,215 @@
+"""What a table's Delta log says of our updates; read without Spark.
+
+A commit of ours carries the metadata of :mod:`freshline.spark.metadata`; others (the empty
+version 0, a VACUUM, somebody's ALTER TABLE) are passed over. On this machine's file system
+the log's JSON files are read directly, which takes under a millisecond; elsewhere delta-rs
+reads them.
+
+Delta removes log files older than the table's delta.logRetentionDuration when it makes a
+checkpoint. Base tables are created with a retention of a hundred years, since their commits
+are the only other record of what files were loaded; of a derived table only the newest
+commit matters. :func:`oldest_version` tells what remains of a table made by others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from freshline.core.errors import PlatformError
+from freshline.spark.metadata import decode
+
+_COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One commit of ours.
+
+    Attributes:
+        version: Its Delta version.
+        timestamp_s: When it was made, seconds since the epoch, by the committer's clock.
+        metadata: The fields of its userMetadata.
+    """
+
+    version: int
+    timestamp_s: float
+    metadata: Mapping[str, Any]
+
+    @property
+    def update(self) -> int:
+        """The number of the update that made it."""
+        return int(self.metadata["update"])
+
+
+def last_commit(path: str) -> CommitRecord | None:
+    """The newest commit of ours; None where there is no table, or none of ours in it.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    return next(_newest_first(path), None)
+
+
+def commit_of(path: str, number: int) -> CommitRecord | None:
+    """The commit that update ``number`` made; None where it made none that is still known.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    for record in _newest_first(path):
+        if record.update == number:
+            return record
+        if record.update < number:
+            return None
+    return None
+
+
+def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
+    """Commits of ours with a version above ``since``, oldest first.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = _local_log(path)
+    if folder is None:
+        yield from sorted(
+            (record for record in _by_delta_rs(path, None) if record.version > since),
+            key=lambda record: record.version,
+        )
+        return
+    versions = [version for version in _versions(folder) if version > since]
+    for version in sorted(versions):
+        record = _record(folder, version)
+        if record is not None:
+            yield record
+
+
+def version(path: str) -> int | None:
+    """The table's newest version; None where there is no table.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = _local_log(path)
+    if folder is not None:
+        return max(_versions(folder), default=None)
+    table = _delta_rs(path)
+    return None if table is None else int(table.version())
+
+
+def oldest_version(path: str) -> int | None:
+    """The oldest version whose commit can still be read; 0 where nothing was cleaned up.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = _local_log(path)
+    if folder is not None:
+        return min(_versions(folder), default=None)
+    table = _delta_rs(path)
+    return None if table is None else min(int(entry["version"]) for entry in table.history())
+
+
+def _local_log(path: str) -> Path | None:
+    """The folder of the log when the table is on this machine's file system."""
+    parts = urlsplit(path)
+    if path.startswith("/") or not parts.scheme:
+        return Path(path) / "_delta_log"
+    if parts.scheme == "file":
+        return Path(unquote(parts.path)) / "_delta_log"
+    return None
+
+
+def _versions(folder: Path) -> list[int]:
+    """All versions that have a commit file, in no order."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    found = (_COMMIT_FILE.match(name) for name in names)
+    return [int(match[1]) for match in found if match]
+
+
+def _newest_first(path: str) -> Iterator[CommitRecord]:
+    folder = _local_log(path)
+    if folder is None:
+        yield from _by_delta_rs(path, 20)
+        return
+    for number in sorted(_versions(folder), reverse=True):
+        record = _record(folder, number)
+        if record is not None:
+            yield record
+
+
+def _record(folder: Path, number: int) -> CommitRecord | None:
+    """The commit of that version if it is ours."""
+    file = folder / f"{number:020d}.json"
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                # commitInfo comes first in Spark's commits; other writers put it last.
+                if '"commitInfo"' in line:
+                    return _ours(number, json.loads(line).get("commitInfo") or {})
+    except FileNotFoundError:
+        return None  # cleaned up since the folder was listed
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+    return None
+
+
+def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:
+    fields = decode(info.get("userMetadata"))
+    if fields is None:
+        return None
+    return CommitRecord(number, float(info.get("timestamp", 0)) / 1000, fields)
+
+
+def _delta_rs(path: str) -> Any:
+    """The table as delta-rs sees it; None where there is none."""
+    import deltalake
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return deltalake.DeltaTable(path)
+    except TableNotFoundError:
+        return None
+    except Exception as error:
+        raise _unreadable(path, error) from error
+
+
+def _by_delta_rs(path: str, at_first: int | None) -> Iterator[CommitRecord]:
+    """Commits of ours, newest first; ``at_first`` entries are tried before all are fetched."""
+    table = _delta_rs(path)
+    if table is None:
+        return
+    entries: Iterable[Mapping[str, Any]] = table.history(at_first)
+    lowest = None
+    for entry in entries:
+        lowest = int(entry["version"])
+        record = _ours(lowest, entry)
+        if record is not None:
+            yield record
+    if at_first is None or lowest is None:
+        return
+    for entry in table.history():
+        if int(entry["version"]) < lowest:
+            record = _ours(int(entry["version"]), entry)
+            if record is not None:
+                yield record
+
+
+def _unreadable(where: Path | str, error: Exception) -> PlatformError:
+    return PlatformError(
+        "log-unreadable",
+        f"the Delta log at {where} cannot be read: {error}",
+        next_step="Check that the storage can be reached and the file is whole.",
+    )

@@ -1,0 +1,161 @@
+"""Reading exactly the given files of a feed, and telling rows that do not fit its schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StringType, StructField, StructType
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.project.model import Feed, Project
+from freshline.spark.failures import one_line
+from freshline.spark.session import is_local
+
+CORRUPT = "_freshline_corrupt"
+"""Where Spark's text readers put a record that they could not parse."""
+
+_TEXT_FORMATS = ("csv", "json")
+
+
+def declared_schema(feed: Feed) -> StructType | None:
+    """The schema written in freshline.yml, if there is one.
+
+    Raises:
+        UserError: It is no list of columns and types that Spark understands.
+    """
+    if feed.schema is None:
+        return None
+    try:
+        return StructType.fromDDL(feed.schema)
+    except PySparkException as error:
+        raise UserError(
+            "bad-schema",
+            f"the schema of feed {feed.name} is not understood: {one_line(error)}",
+            where=feed.place,
+            rule="a schema is a list such as `id BIGINT, at TIMESTAMP, price DECIMAL(15,2)`",
+            next_step="Correct the schema.",
+        ) from error
+
+
+class FeedReader:
+    """Reads a feed's files with its options and its schema.
+
+    A Parquet feed without a declared schema has that of the file first loaded; it is written
+    down beside the journal, so that a file with other columns cannot change what a running
+    table's query means.
+
+    Args:
+        project: Whose feed it is.
+        feed: The feed.
+    """
+
+    def __init__(self, project: Project, feed: Feed) -> None:
+        self.feed = feed
+        own = project.own_path if is_local(project.storage) else project.root / ".freshline"
+        self._recorded = Path(own) / "feeds" / f"{feed.name}.schema.json"
+        self._declared = declared_schema(feed)
+        self._schema = self._declared
+
+    def schema(
+        self, session: SparkSession, names: Sequence[str], *, anew: bool = False
+    ) -> StructType:
+        """The feed's schema.
+
+        Args:
+            session: To look into a file with, when no schema is known yet.
+            names: Files; the first decides where the schema is not known.
+            anew: Look into the first file although a schema was written down.
+
+        Raises:
+            PlatformError: The schema is neither known nor can a file tell it.
+        """
+        if self._declared is not None:
+            return self._declared
+        if anew and names:
+            self._schema = None
+        elif self._schema is None and self._recorded.is_file():
+            self._schema = StructType.fromJson(json.loads(self._recorded.read_text("utf-8")))
+        if self._schema is None:
+            if not names:
+                raise PlatformError(
+                    "no-schema",
+                    f"feed {self.feed.name} declares no schema and has no file to take it from",
+                    where=self.feed.place,
+                    next_step="Declare its `schema:`, or run again when a file is there.",
+                )
+            self._schema = self._reader(session).load([self.path(names[0])]).schema
+            self._recorded.parent.mkdir(parents=True, exist_ok=True)
+            self._recorded.write_text(self._schema.json(), "utf-8")
+        return self._schema
+
+    def path(self, name: str) -> str:
+        """A file's path as Spark takes it."""
+        folder = self.feed.path.rstrip("/")
+        return f"file:{folder}/{name}" if folder.startswith("/") else f"{folder}/{name}"
+
+    def read(self, session: SparkSession, names: Sequence[str], schema: StructType) -> DataFrame:
+        """All records of the files, those that do not fit included.
+
+        Returns:
+            The schema's columns; for csv and json also :data:`CORRUPT`, the record's text
+            where it did not parse, else null.
+        """
+        fields = list(schema.fields)
+        if self.feed.format in _TEXT_FORMATS:
+            fields.append(StructField(CORRUPT, StringType()))
+        whole = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in fields])
+        if not names:
+            return session.createDataFrame([], whole)
+        return self._reader(session).schema(whole).load([self.path(name) for name in names])
+
+    def misfit(self, schema: StructType) -> Column | None:
+        """Whether a record of :meth:`read` does not fit; None where every record does."""
+        conditions = [F.col(_quoted(f.name)).isNull() for f in schema.fields if not f.nullable]
+        if self.feed.format in _TEXT_FORMATS:
+            conditions.append(F.col(CORRUPT).isNotNull())
+        if not conditions:
+            return None
+        whole = conditions[0]
+        for condition in conditions[1:]:
+            whole = whole | condition
+        return whole
+
+    def _reader(self, session: SparkSession) -> DataFrameReader:
+        reader = session.read.format(self.feed.format).options(**self.feed.options)
+        forced = {
+            # File names are names: [a] or * in them means nothing.
+            "__globPaths__": "false",
+            # A file that is gone or broken is an error, never silently left out.
+            "ignoreMissingFiles": "false",
+            "ignoreCorruptFiles": "false",
+        }
+        if self.feed.format in _TEXT_FORMATS:
+            forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        return reader.options(**forced)
+
+
+def measured(frame: DataFrame, schema: StructType, misfit: Column, name: str) -> DataFrame:
+    """``frame``, counting its records and those that do not fit while it is read.
+
+    The third number is of no use in itself: it needs every column, so that Spark cannot leave
+    out those that the query does not read. A value in them would then not be looked at, and
+    whether a record fits would depend on the query.
+    """
+    with_null = F.lit(False)
+    for field in schema.fields:
+        with_null = with_null | F.col(_quoted(field.name)).isNull()
+    return frame.observe(
+        name,
+        F.count(F.lit(1)).alias("records"),
+        F.count(F.when(misfit, 1)).alias("misfits"),
+        F.count(F.when(with_null, 1)).alias("with_null"),
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

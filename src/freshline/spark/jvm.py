@@ -1,0 +1,84 @@
+"""The few steps from PySpark's objects to Spark's own, in one place.
+
+PySpark keeps its JVM objects in private attributes; everything here that needs one asks this
+module, so that a new version of Spark has one file to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+def root(session: SparkSession) -> Any:
+    """The JVM's packages, as attributes."""
+    return session._jvm  # noqa: SLF001 - this module's purpose
+
+
+def java_session(session: SparkSession) -> Any:
+    """Spark's own session."""
+    return session._jsparkSession  # noqa: SLF001 - this module's purpose
+
+
+def java_frame(frame: DataFrame) -> Any:
+    """Spark's own data frame."""
+    return frame._jdf  # noqa: SLF001 - this module's purpose
+
+
+def activate(session: SparkSession) -> None:
+    """Make ``session`` the one that Delta finds active in this thread.
+
+    PySpark gives every Python thread a JVM thread of its own, and Spark's methods set the
+    active session themselves; Delta's, called directly, expect to find it set.
+    """
+    classic = root(session).org.apache.spark.sql.classic.SparkSession
+    classic.setActiveSession(java_session(session))
+
+
+def scala_map(session: SparkSession, entries: Mapping[str, str]) -> Any:
+    """An immutable Scala map."""
+    java_map = root(session).java.util.HashMap()
+    for key, value in entries.items():
+        java_map.put(key, value)
+    return root(session).org.apache.spark.api.python.PythonUtils.toScalaMap(java_map)
+
+
+def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
+    """A Scala sequence."""
+    java_list = root(session).java.util.ArrayList()
+    for item in items:
+        java_list.add(item)
+    return root(session).org.apache.spark.api.python.PythonUtils.toSeq(java_list)
+
+
+def none(session: SparkSession) -> Any:
+    """Scala's None."""
+    return root(session).scala.Option.empty()
+
+
+def some(session: SparkSession, value: Any) -> Any:
+    """Scala's Some(value)."""
+    return root(session).scala.Option.apply(value)
+
+
+def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
+    """The whole-number metrics that ``frame.observe(name, ...)`` measured when it ran.
+
+    Read from the query itself, so they are there as soon as it ended; None if it has not run.
+    """
+    metrics = java_frame(frame).queryExecution().observedMetrics().get(name)
+    if not metrics.isDefined():
+        return None
+    row = metrics.get()
+    return tuple(int(row.get(column)) for column in range(row.size()))
+
+
+def input_bytes(frame: DataFrame) -> int:
+    """Size of everything that the query reads, as Spark's optimizer estimates it."""
+    leaves = java_frame(frame).queryExecution().optimizedPlan().collectLeaves().iterator()
+    total = 0
+    while leaves.hasNext():
+        total += int(str(leaves.next().stats().sizeInBytes()))
+    return total

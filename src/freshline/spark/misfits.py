@@ -1,0 +1,119 @@
+"""Why a record does not fit its feed's schema, and on which line of its file it stands."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from pyspark.sql.types import StructType
+
+_SHOWN_CHARACTERS = 60
+
+
+def reason(
+    text: str | None,
+    schema: StructType,
+    nulls: Sequence[str],
+    file_format: str,
+    options: Mapping[str, str],
+) -> str:
+    """Why the record was rejected, in one line.
+
+    Args:
+        text: The record, or None where it parsed but has a null that the schema forbids.
+        schema: The feed's.
+        nulls: Columns that are null in what Spark made of the record.
+        file_format: csv, json or parquet.
+        options: Of Spark's reader, for csv.
+    """
+    if text is None:
+        forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
+        return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
+    if file_format == "json":
+        return _json_reason(text, schema, nulls)
+    return _csv_reason(text, schema, nulls, options)
+
+
+def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        return f"it is no JSON: {error}"
+    if not isinstance(record, dict):
+        return "it is no JSON object"
+    wrong = [
+        f"column {field.name}: {_shown(json.dumps(record[field.name]))}"
+        f" is no {field.dataType.simpleString().upper()}"
+        for field in schema
+        if field.name in nulls and record.get(field.name) is not None
+    ]
+    return "; ".join(wrong) or "it does not fit the schema"
+
+
+def _csv_reason(
+    text: str, schema: StructType, nulls: Sequence[str], options: Mapping[str, str]
+) -> str:
+    lowered = {name.lower(): value for name, value in options.items()}
+    separator = lowered.get("sep", lowered.get("delimiter", ","))
+    quote = lowered.get("quote", '"')
+    if len(separator) != 1 or len(quote) != 1:
+        return "it does not fit the schema"
+    try:
+        values = next(csv.reader([text], delimiter=separator, quotechar=quote), [])
+    except csv.Error as error:
+        return f"it is no CSV: {error}"
+    if len(values) != len(schema):
+        return f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
+    wrong = [
+        f"column {field.name}: {_shown(repr(value))} is no {field.dataType.simpleString().upper()}"
+        for field, value in zip(schema, values, strict=True)
+        if field.name in nulls and value not in ("", lowered.get("nullvalue", ""))
+    ]
+    return "; ".join(wrong) or "it does not fit the schema"
+
+
+def _counted(count: int) -> str:
+    return f"{count} value{'' if count == 1 else 's'}"
+
+
+def _shown(value: str) -> str:
+    return value if len(value) <= _SHOWN_CHARACTERS else value[: _SHOWN_CHARACTERS - 1] + "\u2026"
+
+
+def lines_of(path: Path, records: Iterable[str], encoding: str) -> list[int | None]:
+    """The line of each record in a text file, counted from 1; None where it is not found.
+
+    Equal records get the lines on which their text stands, one after the other: equal text
+    is rejected everywhere or nowhere.
+
+    Args:
+        path: A file on this machine, plain, .gz or .bz2.
+        records: The records' text, as they stand in the file.
+        encoding: Of the file.
+    """
+    records = list(records)
+    wanted = set(records)
+    found: defaultdict[str, deque[int]] = defaultdict(deque)
+    try:
+        with _opened(path, encoding) as lines:
+            for number, line in enumerate(lines, start=1):
+                text = line.rstrip("\n")
+                if text in wanted:
+                    found[text].append(number)
+    except (OSError, EOFError, LookupError):
+        return [None] * len(records)
+    return [found[record].popleft() if found[record] else None for record in records]
+
+
+def _opened(path: Path, encoding: str) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding=encoding, errors="replace")
+    if path.suffix == ".bz2":
+        return bz2.open(path, "rt", encoding=encoding, errors="replace")
+    return path.open(encoding=encoding, errors="replace")

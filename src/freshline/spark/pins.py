@@ -1,0 +1,94 @@
+"""What a query reads beside its feed: every Delta table fixed at one version.
+
+A parent's version comes with the request. A static table is fixed at its newest version when
+the update starts; the query's text then names that version, so that the whole query sees one
+and the commit can record it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from freshline.project.model import Project, StaticRead, TableDef
+from freshline.spark import jvm
+from freshline.spark.session import is_local
+from freshline.sql.reads import quoted, rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A query with its static tables fixed.
+
+    Attributes:
+        query: The user's text; only names of static tables and of the feed are replaced.
+        versions: Version of every static Delta table, by the name the query uses.
+    """
+
+    query: str
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def pin_statics(session: SparkSession, table: TableDef) -> Pinned:
+    """``table``'s query with its static Delta tables fixed at their newest versions.
+
+    A query that fixes a version itself keeps it, and a table that is not Delta's has none:
+    their text stays, apart from a relative path, which is made absolute. STREAM feed becomes
+    feed.
+    """
+    names = {table.feed: quoted(table.feed)} if table.feed is not None else {}
+    versions: dict[str, int] = {}
+    for read in table.statics:
+        name = _absolute(read)
+        version = None if read.time_travel else newest_version(session, read)
+        if version is not None:
+            versions[read.name] = version
+            names[read.name] = f"{name} VERSION AS OF {version}"
+        elif name != read.name:
+            names[read.name] = name
+    return Pinned(rewritten(table.query, names) if names else table.query, versions)
+
+
+def newest_version(session: SparkSession, read: StaticRead) -> int | None:
+    """The newest version of a static Delta table; None where it is no Delta table."""
+    delta_log = jvm.root(session).org.apache.spark.sql.delta.DeltaLog
+    java_session = jvm.java_session(session)
+    jvm.activate(session)
+    if read.path is not None:
+        if read.format != "delta":
+            return None
+        log = delta_log.forTable(java_session, read.path)
+    else:
+        table = java_session.sessionState().sqlParser().parseTableIdentifier(read.name)
+        described = java_session.sessionState().catalog().getTableMetadata(table)
+        provider = described.provider()
+        if not provider.isDefined() or str(provider.get()).lower() != "delta":
+            return None
+        log = delta_log.forTable(java_session, table)
+    nothing = jvm.none(session)
+    version = int(log.update(False, nothing, nothing).version())
+    return version if version >= 0 else None
+
+
+def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
+    """Make each parent, at its version, a view of the session under the parent's name."""
+    for name, version in versions.items():
+        frame = (
+            session.read.format("delta")
+            .option("versionAsOf", version)
+            .load(location(project.table_path(name)))
+        )
+        frame.createOrReplaceTempView(quoted(name))
+
+
+def location(path: str) -> str:
+    """A table's path as Spark takes it: never relative to a cluster's default file system."""
+    return f"file:{path}" if is_local(path) and path.startswith("/") else path
+
+
+def _absolute(read: StaticRead) -> str:
+    if read.path is None or read.format is None:
+        return read.name
+    return f"{read.format}.{quoted(location(read.path))}"

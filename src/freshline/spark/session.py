@@ -1,0 +1,139 @@
+"""Starting Spark with settings that suit many small commits; the user's own settings win.
+
+Why each default is there was measured (docs/design): on one machine most of a small update's
+time goes into the number of Spark jobs that Delta's bookkeeping takes, not into the data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import PlatformError
+from freshline.project.model import Project
+from freshline.spark.failures import SparkError, one_line
+
+DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+_DELTA_JARS = tuple(
+    f"io.delta_{name}-4.4.0.jar"
+    for name in (
+        "delta-spark_4.2_2.13",
+        "delta-storage",
+        "delta-kernel-api",
+        "delta-kernel-defaults",
+        "delta-kernel-unitycatalog",
+    )
+)
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+_ALWAYS: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.scheduler.mode": "FAIR",
+    # Rows written are counted from the files' statistics.
+    "spark.databricks.delta.stats.collect": "true",
+    # A VACUUM would otherwise make two commits that carry no metadata of ours.
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOCAL_MASTER: Mapping[str, str] = {
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Delta computes a table's state for every commit; a partition is a task of that job.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Updates that read more than small inputs raise it for themselves (sizing.py).
+    "spark.sql.shuffle.partitions": "1",
+    # Adaptive execution runs each stage as a job of its own.
+    "spark.sql.adaptive.enabled": "false",
+    # Listing a batch of files is quicker here than in a job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+}
+
+_LOCAL_STORAGE: Mapping[str, str] = {
+    # Without Hadoop's native library the default one starts programs (chmod, readlink) for
+    # every file; this one does not, and its checksum files are not written either.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+
+
+def is_local(location: str) -> bool:
+    """Whether a path or URI is on this machine's own file system."""
+    return urlsplit(location).scheme in ("", "file")
+
+
+def settings(project: Project) -> dict[str, str]:
+    """Every setting a session of ``project`` starts with, the user's over our defaults."""
+    chosen = dict(_ALWAYS)
+    configuration = project.configuration
+    master = configuration.get("spark.master", project.spark_master)
+    if master.startswith("local"):
+        chosen |= _LOCAL_MASTER
+    if is_local(project.storage):
+        chosen |= _LOCAL_STORAGE
+    chosen |= configuration
+    chosen["spark.master"] = master
+    chosen |= _delta(chosen, project.spark_packages)
+    if configuration.get("spark.sql.extensions"):
+        chosen["spark.sql.extensions"] = _joined(
+            _ALWAYS["spark.sql.extensions"], configuration["spark.sql.extensions"]
+        )
+    options = configuration.get("spark.driver.extraJavaOptions", "")
+    if "log4j" not in options:
+        logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+        chosen["spark.driver.extraJavaOptions"] = f"{options} {logging}".strip()
+    return chosen
+
+
+def start_session(project: Project, *, app_name: str = "freshline") -> SparkSession:
+    """Start Spark for a project, or take the one that runs in this process.
+
+    Raises:
+        PlatformError: Spark did not start.
+    """
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in settings(project).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (*SparkError, RuntimeError, OSError) as error:
+        raise PlatformError(
+            "spark-start",
+            f"Spark did not start: {one_line(error)}",
+            rule="it needs Java 17 or newer",
+            next_step="Look at what Java wrote above, and at `spark:` and `configuration:`.",
+        ) from error
+
+
+def _delta(chosen: Mapping[str, str], packages: tuple[str, ...]) -> dict[str, str]:
+    """How Spark gets Delta's classes, and the packages that the user wants.
+
+    Resolving packages takes seconds at every start, even when all of them are there. Delta's
+    five jars suffice (Spark has the rest); where an earlier start left them, they are named
+    directly. With other packages to resolve, Delta's may as well be resolved with them.
+    """
+    wanted = _joined(chosen.get("spark.jars.packages", ""), *packages)
+    jars = [Path(folder) / jar for folder in (_ivy_folder(chosen) / "jars",) for jar in _DELTA_JARS]
+    if not wanted and all(jar.is_file() for jar in jars):
+        return {"spark.jars": _joined(chosen.get("spark.jars", ""), *map(str, jars))}
+    if "io.delta:" not in wanted:
+        wanted = _joined(DELTA_PACKAGE, wanted)
+    return {"spark.jars.packages": wanted}
+
+
+def _ivy_folder(chosen: Mapping[str, str]) -> Path:
+    given = chosen.get("spark.jars.ivy")
+    return Path(given) if given else Path(os.path.expanduser("~")) / ".ivy2.5.2"  # noqa: PTH111 - HOME may be unset
+
+
+def _joined(*lists: str) -> str:
+    """Comma-separated lists as one, without empty parts."""
+    return ",".join(part for part in lists if part)

@@ -1,0 +1,121 @@
+"""Carrying out updates: each in a session of its own, named, in a pool that gets its share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import UserError
+from freshline.failpoints import failpoint
+from freshline.project.model import Project
+from freshline.spark.base import BaseUpdates
+from freshline.spark.derived import DerivedUpdates
+from freshline.spark.failures import SparkError
+from freshline.spark.feeds import FeedReader
+from freshline.spark.records import UpdateRequest, UpdateResult
+
+
+class Pools:
+    """Spark's scheduling pools, one update in each as long as there are enough.
+
+    Spark gives a free slot to the pool with the fewest running tasks, and among equals always
+    to the one whose name comes first: with more pools than slots the last ones starve (seen
+    with a pool per query). With at most as many pools as slots that cannot happen, since a
+    pool without a running task comes before every pool that has one. Within a pool the oldest
+    job goes first, so every update gets on; and a large one never holds all slots while
+    others wait in other pools.
+
+    Args:
+        slots: Tasks that can run at once.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._running = [0] * max(1, slots)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lease(self) -> Iterator[str]:
+        """The name of the pool with the fewest updates, for one more."""
+        with self._lock:
+            index = self._running.index(min(self._running))
+            self._running[index] += 1
+        try:
+            yield f"freshline-{index}"
+        finally:
+            with self._lock:
+                self._running[index] -= 1
+
+
+class SparkExecutor:
+    """Runs updates on a Spark session; safe to call from several threads.
+
+    Args:
+        project: The tables.
+        session: A running session, which :meth:`close` stops.
+    """
+
+    def __init__(self, project: Project, session: SparkSession) -> None:
+        self._project = project
+        self._session = session
+        self._pools = Pools(session.sparkContext.defaultParallelism)
+        readers = {
+            name: FeedReader(project, feed)
+            for name, feed in project.feeds.items()
+            if feed.kind != "kafka"
+        }
+        self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
+        for table in project.tables:
+            if table.kind == "derived":
+                self._updates[table.name] = DerivedUpdates(project, table)
+            elif table.feed in readers:
+                self._updates[table.name] = BaseUpdates(project, table, readers[table.feed])
+
+    def run(self, request: UpdateRequest) -> UpdateResult:
+        """Carry out one update as one commit, or raise and leave the table as it was.
+
+        Raises:
+            UnreadableFilesError: Some of the files cannot be read; nothing was committed.
+            FreshlineError: The update failed.
+        """
+        updates = self._updates.get(request.table)
+        if updates is None:
+            raise UserError(
+                "cannot-load",
+                f"table {request.table} cannot be updated by this version of freshline",
+                next_step="Feeds of kind kafka are not read yet.",
+            )
+        context = self._session.sparkContext
+        amount = f"{len(request.files)} files" if request.files else "from its parents"
+        with self._pools.lease() as pool:
+            context.setLocalProperty("spark.scheduler.pool", pool)
+            context.setJobGroup(
+                f"freshline/{request.table}/{request.number}",
+                f"update {request.number} of {request.table}: {amount}",
+            )
+            try:
+                failpoint("update.before")
+                return updates.run(self._session.newSession(), request)
+            finally:
+                self._forget_properties()
+
+    def healthy(self) -> bool:
+        """Whether Spark still runs and answers."""
+        try:
+            return not self._session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001
+        except (*SparkError, OSError, AttributeError):
+            return False
+
+    def close(self) -> None:
+        """Stop Spark; running updates fail."""
+        self._session.stop()
+
+    def _forget_properties(self) -> None:
+        context = self._session.sparkContext
+        for name in ("spark.scheduler.pool", "spark.jobGroup.id", "spark.job.description"):
+            try:
+                context.setLocalProperty(name, None)  # type: ignore[arg-type] - as documented
+            except (*SparkError, OSError, AttributeError):
+                return  # Spark is gone, and the properties with it
