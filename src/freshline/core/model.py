@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from freshline.core.commands import StartUpdate
 from freshline.core.cost import LearnedCost
 
 
@@ -54,45 +55,32 @@ class PendingFile(NamedTuple):
 
 
 class Running:
-    """The update that a table is running."""
+    """The update that a table is running: what was started, and what its end will need.
 
-    __slots__ = (
-        "amount_s",
-        "expected_s",
-        "files",
-        "full",
-        "late_s",
-        "number",
-        "parents",
-        "start_s",
-        "to_s",
-        "track",
-    )
+    Attributes:
+        command: As it was given out.
+        start_s: When.
+        amount_s: Amount of data it loads, late data included.
+        late_s: Amount of that at or before the table's freshness.
+        files: What it took from the table's pending work.
+    """
 
-    def __init__(  # noqa: PLR0917 - by position: keywords would cost a tenth of a start
+    __slots__ = ("amount_s", "command", "files", "late_s", "start_s", "to_s")
+
+    def __init__(
         self,
-        number: int,
-        track: int,
+        command: StartUpdate,
         start_s: float,
-        to_s: float,
         amount_s: float,
         late_s: float,
-        expected_s: float,
         files: Sequence[PendingFile],
-        parents: tuple[tuple[str, int], ...],
-        *,
-        full: bool,
     ) -> None:
-        self.number = number
-        self.track = track
+        self.command = command
+        self.to_s = command.to_s
         self.start_s = start_s
-        self.to_s = to_s
         self.amount_s = amount_s
         self.late_s = late_s
-        self.expected_s = expected_s
         self.files = files
-        self.parents = parents
-        self.full = full
 
 
 class Table:

@@ -106,6 +106,8 @@ class Scheduler:
         self._keeps_files = self._extent.keeps_files
         self._learns = learns
         self._explains = explains
+        kind = type(policy)
+        self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
         self._ready: list[tuple[Any, int, int]] = []
@@ -248,7 +250,7 @@ class Scheduler:
             self._hand_back(table, running, except_for=set(event.files))
         if to_s > table.freshness_s:  # noqa: PLR1730 - a call costs three times as much
             table.freshness_s = to_s
-        table.number = running.number
+        table.number = running.command.number
         if event.version is not None:
             table.version = event.version
             if self._extent.cuts_derived:
@@ -261,7 +263,7 @@ class Scheduler:
         if self.policy.reacts:
             self._finished_now.append(table)
         for child in table.children:
-            if running.late_s > 0.0 or (running.full and event.version is not None):
+            if running.late_s > 0.0 or (running.command.full and event.version is not None):
                 self._correct(child, running.late_s or child.period_s)
             self._set_edge(child)
         if table.trailing_edge_s > table.freshness_s or table.late_s > 0.0 or table.full:
@@ -273,7 +275,7 @@ class Scheduler:
         self._hand_back(table, running, except_for=set())
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s
-        table.full = table.full or running.full
+        table.full = table.full or running.command.full
         self._defer(table, event.retry_s)
 
     def _ended(self, table: Table) -> Running:
@@ -281,8 +283,9 @@ class Scheduler:
         if running is None:
             raise InternalError("no-update", f"table '{table.name}' has no running update")
         table.running = None
-        self._on_track[running.track] = None
-        heappush(self._free, running.track)
+        track = running.command.track
+        self._on_track[track] = None
+        heappush(self._free, track)
         return running
 
     def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
@@ -342,7 +345,17 @@ class Scheduler:
             table.next_to_s = table.trailing_edge_s
         elif table.known:
             table.next_to_s = self._extent.next_to_s(table)
-        if not self.startable(table) or table.asked:
+        # What ``startable`` says, spelt out: this is the hottest line of the program.
+        if (
+            not (
+                table.trailing_edge_s > table.freshness_s
+                or table.late_s > 0.0
+                or (table.full and table.known)
+            )
+            or table.paused
+            or table.asked
+            or table.deferred_until_s > self.now_s
+        ):
             return
         key = self.policy.key(table)
         if key is None:
@@ -380,25 +393,31 @@ class Scheduler:
         amount_s = to_s - from_s + table.late_s
         cost = table.cost
         expected_s = cost.alpha_s + cost.beta * amount_s
-        release_s = policy.release_s(table)
-        mode = policy.mode(table)
+        if self._tells:
+            release_s, mode = policy.release_s(table), policy.mode(table)
+        else:
+            release_s, mode = table.pending[0].arrival_s if table.pending else _INFINITY, None
         score, over = self._explained(table) if self._explains else ("", ())
         files = self._extent.take(table, to_s)
         number = table.number + 1
         parents = self._pins(table, to_s) if table.sources else ()
-        full = table.full
-        table.running = Running(
+        names = tuple([file.name for file in files if file.name is not None]) if files else ()
+        command = StartUpdate(
+            table.name,
             number,
             track,
-            self.now_s,
+            release_s,
+            from_s,
             to_s,
-            amount_s,
-            table.late_s,
             expected_s,
-            files,
+            names,
             parents,
-            full=full,
+            table.full,
+            mode,
+            score,
+            over,
         )
+        table.running = Running(command, self.now_s, amount_s, table.late_s, files)
         table.started_to_s = to_s
         table.late_s = 0.0
         table.full = False
@@ -409,22 +428,7 @@ class Scheduler:
         self._on_track[track] = table
         if policy.reacts:
             policy.started(table, self.now_s)
-        names = tuple([file.name for file in files if file.name is not None])
-        return StartUpdate(
-            table.name,
-            number,
-            track,
-            release_s,
-            from_s,
-            to_s,
-            expected_s,
-            names,
-            parents,
-            full,
-            mode,
-            score,
-            over,
-        )
+        return command
 
     def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
         """The version of each parent to read: its newest whose freshness is at most ``to_s``.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.sim.driver import Played, play
+from freshline.sim.ideal import ideal_weighted_staleness_s2
 from freshline.sim.scenario import Scenario
 from freshline.sim.trace import Finished
 
@@ -74,5 +75,4 @@ def simulate_updates(
         UserError: The policy does not fit the tables.
     """
     played = play(scenario, on_finished=on_finished, on_progress=on_progress)
-    ideal = play(scenario.ideal())
-    return Result(scenario, played, ideal.weighted_staleness_s2, None)
+    return Result(scenario, played, ideal_weighted_staleness_s2(scenario), None)
