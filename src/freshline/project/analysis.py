@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from freshline.core.errors import UserError
+from freshline.core.errors import Place, UserError
 from freshline.project.model import TableDef
 from freshline.project.names import correction, listed
 from freshline.sql.outputs import output_columns
 from freshline.sql.rowwise import row_wise
+from freshline.sql.statements import Statement
 
 
-def analyse(table: TableDef, errors: list[UserError]) -> TableDef:
-    """Checks one table whose reads are right; returns it with ``analysed`` as it came out."""
+def analyse(table: TableDef, statement: Statement, errors: list[UserError]) -> TableDef:
+    """Checks one table; returns it with ``analysed`` as it came out.
+
+    Args:
+        statement: The one that defines it, for the lines of what it names.
+    """
     if table.kind == "base" and len(table.feed_spans) == 1:
         verdict = row_wise(table.query)
         if verdict.fault is not None:
@@ -29,11 +34,13 @@ def analyse(table: TableDef, errors: list[UserError]) -> TableDef:
         table = replace(table, analysed=verdict.analysed)
     columns = output_columns(table.query)
     if columns is not None:
-        _check_columns(table, columns, errors)
+        _check_columns(table, statement, columns, errors)
     return table
 
 
-def _check_columns(table: TableDef, columns: tuple[str, ...], errors: list[UserError]) -> None:
+def _check_columns(
+    table: TableDef, statement: Statement, columns: tuple[str, ...], errors: list[UserError]
+) -> None:
     lower = Counter(column.lower() for column in columns)
     for column in dict.fromkeys(column for column in columns if lower[column.lower()] > 1):
         errors.append(
@@ -46,15 +53,21 @@ def _check_columns(table: TableDef, columns: tuple[str, ...], errors: list[UserE
             )
         )
         break
-    wanted = [("'freshline.time'", table.time_column)] if table.time_column else []
-    wanted += [("PARTITIONED BY", column) for column in table.partitioned_by]
-    for what, column in wanted:
-        if column is not None and column.lower() not in lower:
+    wanted = [
+        (f"'{each.key}'", each.value, each.line)
+        for each in statement.properties
+        if each.key == "freshline.time" and each.value == table.time_column
+    ]
+    wanted += [
+        ("PARTITIONED BY", column, statement.partitioned_line) for column in table.partitioned_by
+    ]
+    for what, column, line in wanted:
+        if column.lower() not in lower:
             errors.append(
                 UserError(
                     "unknown-column",
                     f"{what} of table {table.name} names the column '{column}'",
-                    where=table.place,
+                    where=Place(table.place.file, line),
                     rule=f"its query gives {listed(columns)}",
                     next_step=correction(column, columns, "Name a column of the query."),
                 )

@@ -1,4 +1,4 @@
-"""Durations as people write them: ``60 seconds``, ``10 minutes``, ``1h``, ``1h 30m``, ``2 days``."""
+"""Durations as people write them: ``60 seconds``, ``10 minutes``, ``1h 30m``, ``2 days``."""
 
 from __future__ import annotations
 

@@ -201,14 +201,14 @@ def _pattern(section: Section, text: str | None) -> re.Pattern[str] | None:
         return None
     try:
         pattern = re.compile(text)
-        fault = None if pattern.groups == 1 else f"it has {pattern.groups} groups"
+        if pattern.groups == 1:
+            return pattern
+        fault = f"it has {pattern.groups} groups"
     except re.error as error:
         fault = str(error)
-    if fault is None:
-        return pattern
     section.fault(
         "bad-pattern",
-        f"pattern of {section.what} '{text}': {fault}",
+        f"pattern '{text}' of {section.what}: {fault}",
         key="pattern",
         rule="it is a regular expression with one group, which holds the timestamp",
         next_step="Put parentheses around the timestamp and nothing else.",
@@ -221,7 +221,7 @@ def _format(section: Section, text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        sample = datetime.strptime(_SAMPLE.strftime(text), text)
+        sample = datetime.strptime(_SAMPLE.strftime(text), text)  # noqa: DTZ007 - a trial
         fault = None if sample.date() == _SAMPLE.date() else "it does not tell the day"
     except (ValueError, re.error):
         fault = "it cannot read what it writes"
@@ -229,7 +229,7 @@ def _format(section: Section, text: str | None) -> str | None:
         return text
     section.fault(
         "bad-timestamp-format",
-        f"format of {section.what} '{text}': {fault}",
+        f"format '{text}' of {section.what}: {fault}",
         key="format",
         rule="it is of strptime's directives, like %Y%m%dT%H%M%S",
         next_step="Correct the format.",
@@ -244,4 +244,3 @@ def unread_feeds(feeds: dict[str, Feed], read: set[str]) -> list[str]:
         for feed in feeds.values()
         if feed.name not in read
     ]
-

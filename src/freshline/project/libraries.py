@@ -14,7 +14,7 @@ from freshline.sql.tokens import SqlTextError, tokens
 
 _RULE = "libraries is a list of {glob: {include: pattern}}"
 _DECLARED = re.compile(
-    r"\b(?:STREAMING\s+TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?`?(\w+)", re.I
+    r"\b(?:STREAMING\s+TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?`?(\w+)", re.IGNORECASE
 )
 
 

@@ -57,9 +57,7 @@ def find_project(start: Path, project_dir: Path | None = None) -> Path:
     )
 
 
-def load_project(
-    start: Path, project_dir: Path | None = None, *, analyse: bool = True
-) -> Project:
+def load_project(start: Path, project_dir: Path | None = None, *, analyse: bool = True) -> Project:
     """The project in or above ``start``, or in ``project_dir``.
 
     Args:
@@ -86,6 +84,8 @@ def collect(
         return None, [error]
     errors: list[UserError] = []
     top = Section(file, (), PROJECT_FILE, errors)
+    if errors:
+        return None, errors  # no mapping at all
     top.only(*_KEYS)
     top.require("name", "storage", "libraries")
     _check_name(top)
@@ -94,7 +94,7 @@ def collect(
     tables = read_tables(library, feed_names, root, errors)
     _check_circles(tables, errors)
     if analyse:
-        tables = _analysed(tables, errors)
+        tables = _analysed(tables, library, errors)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     master, packages = read_spark(top.sub("spark", "spark"))
     pushed = any(feed.kind == "push" for feed in feeds.values())
@@ -136,15 +136,16 @@ def _check_name(top: Section) -> None:
             "bad-name",
             f"'{name}' cannot name a project",
             key="name",
-            rule="a project's name is letters, digits, _, - and .",
+            rule="a project's name is letters, digits, _, . and -",
             next_step="Rename the project.",
         )
 
 
-def _analysed(tables: list[TableDef], errors: list[UserError]) -> list[TableDef]:
-    from freshline.project.analysis import analyse  # noqa: PLC0415 - sqlglot takes 0.3 s
+def _analysed(tables: list[TableDef], library: Library, errors: list[UserError]) -> list[TableDef]:
+    from freshline.project.analysis import analyse  # brings sqlglot: 0.3 s
 
-    return [analyse(table, errors) for table in tables]
+    found = {each.place: each.statement for each in library.statements}
+    return [analyse(table, found[table.place], errors) for table in tables]
 
 
 def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:
@@ -194,9 +195,7 @@ def _roundabout(tables: list[TableDef], storage: str) -> list[str]:
     ]
 
 
-def _in_order_of_files(
-    errors: list[UserError], library: Library, root: Path
-) -> list[UserError]:
+def _in_order_of_files(errors: list[UserError], library: Library, root: Path) -> list[UserError]:
     """freshline.yml first, then the SQL files as they were read, each by its lines."""
     files = [PROJECT_FILE, *shown_files(library, root)]
     rank = {file: index for index, file in enumerate(files)}

@@ -37,7 +37,7 @@ class TimestampPattern:
         if found is None or found[1] is None:
             return None
         try:
-            moment = datetime.strptime(found[1], self.format)
+            moment = datetime.strptime(found[1], self.format)  # noqa: DTZ007 - UTC below
         except ValueError:
             return None
         if moment.tzinfo is None:

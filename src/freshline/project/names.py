@@ -25,8 +25,14 @@ def name_fault(name: str) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like ``name``, or None when none does."""
+    """The known name that looks most like ``name``, or None when none does.
+
+    The only one that starts with it wins: shortened names are the commonest slip.
+    """
     by_lower = {each.lower(): each for each in known}
+    longer = [each for lower, each in by_lower.items() if name and lower.startswith(name.lower())]
+    if len(longer) == 1:
+        return longer[0]
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else None
 

@@ -114,9 +114,9 @@ class Section:
         value = self.data.get(key)
         if value is None:
             return default
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-            if most is None or value <= most:
-                return value
+        fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        if fits and (most is None or value <= most):
+            return int(value)
         limit = f"of at least {least}" if most is None else f"from {least} to {most}"
         self._bad(key, value, f"it is a whole number {limit}")
         return default
@@ -128,14 +128,14 @@ class Section:
         value = self.data.get(key)
         if value is None:
             return default
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if math.isfinite(value) and accepts(value):
-                return float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and math.isfinite(value) and accepts(value):
+            return float(value)
         self._bad(key, value, rule)
         return default
 
-    def flag(self, key: str, default: bool) -> bool:
-        """true or false."""
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Either true or false."""
         value = self.data.get(key)
         if value is None:
             return default

@@ -25,7 +25,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         ),
         clustering=section.whole("clustering", _DEFAULT.clustering, least=1),
         allocation=section.choice("allocation", ("basic", "all"), _DEFAULT.allocation),
-        aggressive=section.flag("aggressive", _DEFAULT.aggressive),
+        aggressive=section.flag("aggressive", default=_DEFAULT.aggressive),
         inherit=section.choice("inherit", ("none", "sum", "max", "max-plus"), _DEFAULT.inherit),
         inherit_factor=section.number(
             "inherit_factor",

@@ -25,17 +25,20 @@ AGGREGATES = frozenset(
     tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer
     tuple_union_agg_double tuple_union_agg_integer var_pop var_samp variance vector_avg
     vector_sum
-    """.split()
+    """.split()  # noqa: SIM905 - as a list of literals it could not be read
 )
 
 CHANCE = frozenset(
-    "monotonically_increasing_id rand randn random randstr shuffle spark_partition_id "
-    "uniform uuid input_file_name input_file_block_start input_file_block_length".split()
+    """
+    input_file_block_length input_file_block_start input_file_name monotonically_increasing_id
+    rand randn random randstr shuffle spark_partition_id uniform uuid
+    """.split()  # noqa: SIM905
 )
 
 CLOCK = frozenset(
-    "curdate current_date current_time current_timestamp localtimestamp now "
-    "unix_timestamp".split()
+    """
+    curdate current_date current_time current_timestamp localtimestamp now unix_timestamp
+    """.split()  # noqa: SIM905
 )
 _CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
 

@@ -16,7 +16,7 @@ def output_columns(query: str) -> tuple[str, ...] | None:
     """The output columns of ``query`` in order, or None where only Spark can tell."""
     if "|>" in query:
         return None
-    tree: exp.Expression | None = tree_of(query)
+    tree: exp.Expr | None = tree_of(query)
     while isinstance(tree, exp.SetOperation | exp.Subquery):
         tree = tree.this
     if not isinstance(tree, exp.Select) or not tree.expressions:

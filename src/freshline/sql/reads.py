@@ -28,6 +28,14 @@ _NO_ALIAS = (
     "VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME", "FOR", "WITH", "WATERMARK",
 )  # fmt: skip
 _TIME_TRAVEL = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
+_ROLES = {
+    "FROM": "relation",
+    "JOIN": "relation",
+    "TABLE": "table",
+    **dict.fromkeys(_ENDS_FROM, "ends"),
+    **dict.fromkeys(_SET_OPERATORS, "set"),
+    **dict.fromkeys(("ALL", "DISTINCT", "LATERAL"), "kept"),
+}
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
 
 
@@ -81,13 +89,14 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
     Args:
         replacements: New name (put in as it is) by the name that is read, as in
             :attr:`Read.name`, in any case. Where the query gives the table no alias, the old
-            name becomes one, so that ``orders.id`` still means the same column.
+            name becomes one, so that ``orders.id`` still means the same column. A mention
+            with a version or time of its own stays as it is.
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
     for read in reads_of(query):
         new = by_name.get(read.name.lower())
-        if new is None:
+        if new is None or read.time_travel:
             continue
         edits.append((read.start, read.end, new))
         if read.alias_at is not None and new != quoted(read.parts[-1]):
@@ -109,41 +118,47 @@ class _Walk:
         self._query(0, len(self.tokens), frozenset())
         return tuple(sorted(self.found, key=lambda read: read.start))
 
-    def _query(
-        self, at: int, end: int, ctes: frozenset[str], *, relation: bool = False
-    ) -> None:
+    def _query(self, at: int, end: int, ctes: frozenset[str], *, relation: bool = False) -> None:
         """A region that is a query, or (``relation``) what stands in a FROM clause."""
         if self._word(at, end, "WITH"):
             at, ctes = self._with(at + 1, end, ctes)
         in_from, expected, fresh = relation, relation, not relation
         while at < end:
-            token = self.tokens[at]
-            if expected and not token.is_word("LATERAL"):
+            if expected and not self._word(at, end, "LATERAL"):
                 expected = False
                 at = self._relation(at, end, ctes)
                 continue
-            if fresh and token.is_word("TABLE"):
-                fresh = False
-                expected = in_from = True
-            elif token.is_symbol("("):
+            role = self._role(at, end)
+            if role == "(":
                 self._parentheses(at, ctes)
                 at = self.close[at]
-            elif token.is_word("FROM"):
-                if not self._is_distinct_from(at):
-                    expected = in_from = True
-            elif token.is_word("JOIN"):
+            elif role == "relation" or (role == "table" and fresh):
                 expected = in_from = True
-            elif token.is_symbol(",") and in_from:
-                expected = True
-            elif token.is_word("LATERAL") and self._word(at + 1, end, "VIEW"):
+            elif role == ",":
+                expected = in_from
+            elif role in {"ends", "set"}:
                 in_from = False
-            elif token.is_word(*_SET_OPERATORS):
-                in_from, fresh = False, True
-            elif token.is_word(*_ENDS_FROM) or token.is_symbol("|>"):
-                in_from = fresh = False
-            elif not token.is_word("ALL", "DISTINCT", "LATERAL"):
-                fresh = False
+            if role != "kept":
+                fresh = role == "set"
             at += 1
+
+    def _role(self, at: int, end: int) -> str:
+        """What the token at ``at`` does to a walk outside parentheses.
+
+        ``relation``: one follows; ``table``: one follows where a query can start; ``set``: a
+        query follows; ``ends``: the FROM clause is over; ``kept``: nothing changes.
+        """
+        token = self.tokens[at]
+        if token.kind == "symbol":
+            return "ends" if token.text == "|>" else token.text
+        role = _ROLES.get(token.text.upper(), "") if token.kind == "word" else ""
+        if at and self.tokens[at - 1].is_symbol("."):
+            return ""  # a column that is called like a keyword
+        if token.is_word("FROM") and self._is_distinct_from(at):
+            return ""
+        if token.is_word("LATERAL") and self._word(at + 1, end, "VIEW"):
+            return "ends"
+        return role
 
     def _with(self, at: int, end: int, ctes: frozenset[str]) -> tuple[int, frozenset[str]]:
         """The definitions behind WITH: each sees those before it, a recursive one itself."""
@@ -181,7 +196,8 @@ class _Walk:
                 self._query(inner, end, ctes)
                 return
             elif token.is_word("TABLE") and self._names_table_argument(inner, end):
-                self._relation(inner + 1, end, ctes)
+                inner = self._relation(inner + 1, end, ctes)
+                continue
             inner += 1
 
     def _names_table_argument(self, at: int, end: int) -> bool:
@@ -227,9 +243,7 @@ class _Walk:
             at += 1
         return at
 
-    def _name(
-        self, at: int, end: int, ctes: frozenset[str], stream_at: int | None = None
-    ) -> int:
+    def _name(self, at: int, end: int, ctes: frozenset[str], stream_at: int | None = None) -> int:
         takes_alias = not self._is_argument(at)
         first = self.tokens[at if stream_at is None else stream_at]
         parts = [self.tokens[at].name]
@@ -292,11 +306,8 @@ class _Walk:
         return before >= 0 and self.tokens[before].is_word("TABLE")
 
     def _is_distinct_from(self, at: int) -> bool:
-        return (
-            at >= 2
-            and self.tokens[at - 1].is_word("DISTINCT")
-            and self.tokens[at - 2].is_word("IS", "NOT")
-        )
+        words = [token.text.upper() for token in self.tokens[max(at - 2, 0) : at]]
+        return words in (["IS", "DISTINCT"], ["NOT", "DISTINCT"])
 
     def _word(self, at: int, end: int, *words: str) -> bool:
         return at < end and self.tokens[at].is_word(*words)

@@ -68,7 +68,7 @@ def row_wise(query: str) -> Verdict:
     return Verdict(_fault_on_way(mention, tree), analysed=True)
 
 
-def _fault_on_way(node: exp.Expression, tree: exp.Expression) -> str | None:
+def _fault_on_way(node: exp.Expr, tree: exp.Expr) -> str | None:
     """The first fault on the way from ``node`` up to the root."""
     while True:
         parent = node.parent
@@ -87,12 +87,12 @@ def _fault_on_way(node: exp.Expression, tree: exp.Expression) -> str | None:
             node = parent
 
 
-def _mentions(cte: exp.CTE, tree: exp.Expression) -> list[exp.Table]:
+def _mentions(cte: exp.CTE, tree: exp.Expr) -> list[exp.Table]:
     name = cte.alias.lower()
     return [t for t in tree.find_all(exp.Table) if t.name.lower() == name and not t.db]
 
 
-def _own_fault(node: exp.Expression) -> str | None:
+def _own_fault(node: exp.Expr) -> str | None:
     """What in ``node`` itself makes records depend on each other."""
     if isinstance(node, exp.SetOperation):
         return _SET_OPERATION.format(type(node).__name__.upper())
@@ -109,13 +109,13 @@ def _own_fault(node: exp.Expression) -> str | None:
     return None
 
 
-def _own_expressions(select: exp.Select) -> Iterator[exp.Expression]:
+def _own_expressions(select: exp.Select) -> Iterator[exp.Expr]:
     """The nodes of a SELECT without those of its subqueries."""
     for item in select.expressions:
         yield from item.walk(prune=lambda part: isinstance(part, exp.Query))
 
 
-def _aggregate(node: exp.Expression) -> str | None:
+def _aggregate(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Anonymous):
         return node.name.lower() if node.name.lower() in AGGREGATES else None
     if isinstance(node, exp.AggFunc):
@@ -123,7 +123,7 @@ def _aggregate(node: exp.Expression) -> str | None:
     return None
 
 
-def _step_fault(node: exp.Expression, parent: exp.Expression) -> str | None:
+def _step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
     """What makes the step from ``node`` to ``parent`` more than passing records on."""
     if isinstance(parent, exp.Join):
         return _join_fault(parent, feed_is_right=True)

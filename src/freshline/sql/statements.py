@@ -48,6 +48,7 @@ class Statement:
         query_line: Line on which the query's text starts.
         properties: All of TBLPROPERTIES, in order.
         partitioned_by: Column names.
+        partitioned_line: Line of PARTITIONED BY, that of CREATE without it.
         comment: The table's comment.
     """
 
@@ -59,6 +60,7 @@ class Statement:
     query_line: int
     properties: tuple[Property, ...]
     partitioned_by: tuple[str, ...]
+    partitioned_line: int
     comment: str | None
 
 
@@ -114,6 +116,7 @@ class _Head:
         self.name: str | None = None
         self.properties: list[Property] = []
         self.partitioned_by: tuple[str, ...] = ()
+        self.partitioned_line = tokens[0].line
         self.comment: str | None = None
         self.seen: set[str] = set()
 
@@ -137,23 +140,24 @@ class _Head:
             first.line,
             tuple(self.properties),
             self.partitioned_by,
+            self.partitioned_line,
             self.comment,
         )
 
     def _kind(self) -> TableKind:
         words = [token.text.upper() for token in self.tokens[:5] if token.kind == "word"]
-        for kind, forms in _HEADS.items():
-            for form in forms:
-                if words[: len(form)] == list(form):
-                    self.at = len(form)
-                    return kind
-        shown = " ".join(words[:3] if words[:1] == ["CREATE"] else words[:1])
-        self._fail(
-            "unknown-statement",
-            f"a statement starts with {shown or self.tokens[0].text}",
-            rule=FORM,
-            next_step="Rewrite the statement, or move the file out of the libraries.",
-        )
+        forms = ((kind, form) for kind, forms in _HEADS.items() for form in forms)
+        found = next((f for f in forms if words[: len(f[1])] == list(f[1])), None)
+        if found is None:
+            shown = [token.text for token in self.tokens[: 3 if words[:1] == ["CREATE"] else 1]]
+            self._fail(
+                "unknown-statement",
+                f"a statement starts with {' '.join(shown)}",
+                rule=FORM,
+                next_step="Rewrite the statement, or move the file out of the libraries.",
+            )
+        self.at = len(found[1])
+        return found[0]
 
     def _table_name(self) -> Token:
         token = self._peek()
@@ -194,6 +198,7 @@ class _Head:
         if self._take("COMMENT"):
             self.comment = self._string()
         elif self._take("PARTITIONED"):
+            self.partitioned_line = token.line
             self._expect("BY")
             self.partitioned_by = self._columns()
         elif self._take("TBLPROPERTIES"):
@@ -225,17 +230,21 @@ class _Head:
         while True:
             token = self._peek()
             if token is None or not token.is_name:
-                self._fail(
-                    "bad-statement",
-                    f"PARTITIONED BY of table {self.name} holds {token.text if token else 'nothing'}",
-                    rule="it is a list of columns of the query, PARTITIONED BY (day, region)",
-                    next_step="Give the query a column for an expression and name that.",
-                )
+                self._no_column()
             columns.append(token.name)
             self.at += 1
-            if not self._take(","):
-                self._expect(")")
+            if self._take(")"):
                 return tuple(columns)
+            if not self._take(","):
+                self._no_column()
+
+    def _no_column(self) -> NoReturn:
+        self._fail(
+            "bad-statement",
+            f"PARTITIONED BY of table {self.name} is no list of columns",
+            rule="it names columns of the query, like PARTITIONED BY (day, region)",
+            next_step="Give the query a column for an expression and name that.",
+        )
 
     def _properties(self) -> None:
         self._expect("(")

@@ -73,9 +73,10 @@ class Token:
             return self.text[2:-1]
         quote = self.text[0]
         body = self.text[1:-1].replace(quote * 2, quote)
-        return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), body, flags=re.S)
+        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), body)
 
 
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b"}
 
 

@@ -1,0 +1,198 @@
+from pathlib import Path
+
+import pytest
+
+from freshline.core.errors import InternalError, Place, UserError
+from freshline.project import (
+    IngestSettings,
+    KafkaSource,
+    PushSource,
+    SchedulerSettings,
+    StaticRead,
+    find_project,
+    load_project,
+)
+from freshline.sql.reads import rewritten
+
+YML = """\
+name: shop
+storage: warehouse
+libraries:
+  - glob: {include: tables/**}
+  - glob: {include: "tables/*.sql"}
+configuration: {spark.sql.session.timeZone: UTC, spark.x: 3, spark.y: false}
+spark: {master: "spark://h:7077", packages: ["g:a:1"]}
+scheduler: {tracks: 3, policy: edf, inherit: max-plus, inherit_factor: 2, chop: 1.5}
+feeds:
+  orders_feed:
+    kind: files
+    path: feed/orders
+    format: csv
+    options: {header: true, sep: ";"}
+    schema: "id: BIGINT, at TIMESTAMP, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: INT, b: STRING>"
+    timestamp: {pattern: 'orders-(\\d{8}T\\d{6})', format: "%Y%m%dT%H%M%S"}
+    period: 1 minute
+  clicks: {kind: push, schema: "id BIGINT, At TIMESTAMP", time: at, quota: 1GB}
+  items_feed: {kind: kafka, servers: "h:9092", topic: items, schema: "id INT", starting: latest}
+  far: {kind: files, path: "s3a://bucket/far", format: parquet}
+"""
+SQL = {
+    "tables/a/views.sql": """\
+-- Views first: the order of files is no matter.
+CREATE MATERIALIZED VIEW by_day
+  TBLPROPERTIES ('freshline.target_lag' = 'downstream', 'freshline.refresh' = 'full',
+                 'freshline.priority' = '2.5', 'freshline.period' = '1h', 'team' = 'x')
+  AS
+  SELECT p.day, count(*) AS n
+  FROM ORDERS o JOIN delta.`parts/p` p USING (id) JOIN delta.`parts/p` q USING (id)
+    JOIN cat.db.t VERSION AS OF 3 USING (id) JOIN pages USING (id)
+  GROUP BY p.day;
+""",
+    "tables/base.sql": """\
+CREATE STREAMING TABLE orders PARTITIONED BY (id) COMMENT 'all orders'
+  TBLPROPERTIES ('freshline.time' = 'at', 'freshline.target_lag' = '10 minutes')
+  AS SELECT id, at FROM STREAM Orders_Feed AS f;
+CREATE STREAMING TABLE pages AS SELECT * FROM STREAM clicks;
+CREATE STREAMING TABLE items AS SELECT * FROM STREAM items_feed
+""",
+    "tables/notes.md": "no SQL",
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    for file, text in {"freshline.yml": YML, **SQL}.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_project_is_found_upwards_or_where_it_is_named(root):
+    assert find_project(root / "tables" / "a") == root
+    assert find_project(Path("/"), root) == root
+
+
+def test_no_project_is_an_error_that_tells_what_to_do(tmp_path):
+    with pytest.raises(UserError) as raised:
+        find_project(Path("/"), tmp_path)
+    assert str(raised.value) == (
+        f"[no-project] there is no freshline.yml in {tmp_path}; a project is a directory with a "
+        "freshline.yml. Go there, name it with --project DIR, or make one with freshline init NAME."
+    )
+
+
+def test_the_settings_are_read(root):
+    project = load_project(root)
+    assert (project.name, project.root) == ("shop", root)
+    assert project.storage == str(root / "warehouse")
+    assert project.table_path("orders") == str(root / "warehouse" / "orders")
+    assert project.own_path == str(root / "warehouse" / "_freshline")
+    assert project.configuration == {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.x": "3",
+        "spark.y": "false",
+    }
+    assert (project.spark_master, project.spark_packages) == ("spark://h:7077", ("g:a:1",))
+    assert project.scheduler == SchedulerSettings(
+        tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5
+    )
+    assert project.ingest == IngestSettings()
+    assert project.sql_files == (root / "tables/a/views.sql", root / "tables/base.sql")
+    assert project.warnings == ("freshline.yml:20: no table reads feed far",)
+
+
+def test_the_feeds_are_read(root):
+    feeds = load_project(root).feeds
+    assert list(feeds) == ["orders_feed", "clicks", "items_feed", "far"]
+    orders = feeds["orders_feed"]
+    assert (orders.path, orders.format, orders.period_s) == (
+        str(root / "feed/orders"),
+        "csv",
+        60.0,
+    )
+    assert orders.options == {"header": "true", "sep": ";"}
+    assert orders.place == Place("freshline.yml", 10)
+    assert feeds["clicks"].settings == PushSource("At", 10**9)
+    assert feeds["items_feed"].settings == KafkaSource("h:9092", "items", "latest", None)
+    assert feeds["far"].path == "s3a://bucket/far"
+
+
+def test_a_file_name_tells_its_timestamp_in_utc(root):
+    timestamp = load_project(root).feeds["orders_feed"].timestamp
+    assert timestamp is not None
+    assert timestamp.timestamp_s("orders-19700102T000001-7.csv") == 86_401.0
+    assert timestamp.timestamp_s("orders-19701302T000001.csv") is None
+    assert timestamp.timestamp_s("others.csv") is None
+
+
+def test_the_tables_are_read_parents_first(root):
+    project = load_project(root)
+    assert [table.name for table in project.tables] == ["orders", "pages", "by_day", "items"]
+    orders, by_day = project.table("ORDERS"), project.table("by_day")
+    assert (orders.kind, orders.feed, orders.sources) == ("base", "orders_feed", ("orders_feed",))
+    assert (orders.time_column, orders.target_lag_s) == ("at", 600.0)
+    assert (orders.partitioned_by, orders.comment) == (("id",), "all orders")
+    start, end = orders.feed_spans[0]
+    assert orders.query[start:end] == "STREAM Orders_Feed"
+    assert (by_day.kind, by_day.parents, by_day.sources) == (
+        "derived",
+        ("orders", "pages"),
+        ("orders", "pages"),
+    )
+    assert (by_day.target_downstream, by_day.target_lag_s) == (True, None)
+    assert (by_day.refresh, by_day.priority, by_day.period_s) == ("full", 2.5, 3600.0)
+    assert by_day.properties["team"] == "x"
+    assert by_day.place == Place("tables/a/views.sql", 2)
+    assert by_day.query_place == Place("tables/a/views.sql", 6)
+    assert by_day.query.startswith("SELECT p.day")
+    assert by_day.query.endswith("GROUP BY p.day")
+    assert [child.name for child in project.children("orders")] == ["by_day"]
+
+
+def test_static_reads_carry_their_paths_and_spans(root):
+    by_day = load_project(root).table("by_day")
+    parts, catalog = by_day.statics
+    assert (parts.name, parts.format, parts.path) == (
+        "delta.`parts/p`",
+        "delta",
+        str(root / "parts/p"),
+    )
+    assert [by_day.query[start:end] for start, end in parts.spans] == ["delta.`parts/p`"] * 2
+    assert catalog == StaticRead("cat.db.t", None, None, catalog.spans, time_travel=True)
+    assert "FROM n AS ORDERS_" not in rewritten(by_day.query, {"orders": "n"})
+    assert "FROM n o JOIN s p USING (id) JOIN s q" in rewritten(
+        by_day.query, {"orders": "n", "delta.`parts/p`": "s"}
+    )
+
+
+def test_without_analysis_the_same_tables_come_out(root):
+    assert load_project(root, analyse=False) == load_project(root)
+
+
+def test_a_wrong_name_from_inside_is_our_fault(root):
+    project = load_project(root)
+    assert not project.has_table("nothing")
+    with pytest.raises(InternalError, match="no table nothing"):
+        project.table("nothing")
+
+
+def test_what_is_allowed_but_odd_is_warned_of(root):
+    (root / "tables" / "odd.sql").write_text(
+        "CREATE MATERIALIZED VIEW odd AS\n"
+        "SELECT *, rand() AS r FROM items JOIN delta.`warehouse/orders` USING (id);\n"
+    )
+    (root / "tables" / "empty.sql").write_text("-- to do\n")
+    assert load_project(root).warnings == (
+        "tables/empty.sql: there is no statement in this file",
+        "freshline.yml:20: no table reads feed far",
+        (
+            "tables/odd.sql:2: view odd calls rand, which asks chance or the place where it runs: "
+            "no version of it can be checked against its query"
+        ),
+        (
+            "tables/odd.sql:1: table odd reads delta.`warehouse/orders`, which is in this "
+            "project's own storage: by its path it counts as static, by its name it would be "
+            "kept fresh"
+        ),
+    )

@@ -1,0 +1,54 @@
+import pytest
+
+from freshline.sql.functions import volatile_call
+from freshline.sql.outputs import output_columns
+from freshline.sql.strategy import strategy
+from freshline.sql.tokens import tokens
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT a, t.b, a + 1 AS c, s.x.y FROM t", ("a", "b", "c", "y")),
+        ("SELECT window(t, '1 hour').start AS h FROM o GROUP BY window(t, '1 hour')", ("h",)),
+        ("WITH x AS (SELECT 1 AS i) SELECT i AS j FROM x UNION ALL SELECT 2", ("j",)),
+        ("(SELECT `a b` FROM t)", ("a b",)),
+        ("SELECT explode(m) AS (k, v) FROM t", ("k", "v")),
+        ("SELECT * FROM t", None),
+        ("SELECT a, t.* FROM t", None),
+        ("SELECT a, max(b) FROM t", None),
+        ("SELECT explode(m) FROM t", None),
+        ("FROM t |> SELECT a", None),
+        ("SELECT a FROM t WHERE x IN (TABLE s)", None),
+    ],
+)
+def test_output_columns_are_known_where_the_text_tells_them(query, columns):
+    assert output_columns(query) == columns
+
+
+@pytest.mark.parametrize(
+    ("query", "call"),
+    [
+        ("SELECT rand() FROM t", ("rand", "chance")),
+        ("SELECT uuid(), 1", ("uuid", "chance")),
+        ("SELECT * FROM t WHERE at > now() - INTERVAL 1 DAY", ("now", "clock")),
+        ("SELECT current_date AS d", ("current_date", "clock")),
+        ("SELECT unix_timestamp()", ("unix_timestamp", "clock")),
+        ("SELECT unix_timestamp(at), t.current_date, rand, x AS current_date FROM t", None),
+    ],
+)
+def test_functions_of_the_clock_and_of_chance_are_found(query, call):
+    found = volatile_call(tokens(query))
+    assert (found and (found[0].text, found[1])) == call
+
+
+class _Table:
+    def __init__(self, kind):
+        self.kind = kind
+
+
+def test_base_tables_append_and_views_are_recomputed():
+    base, derived = strategy(_Table("base")), strategy(_Table("derived"))
+    assert (base.name, base.code) == ("append", "row-wise")
+    assert (derived.name, derived.code) == ("full", "always-full")
+    assert derived.reason == "every view is recomputed in full in this version of freshline"

@@ -1,0 +1,124 @@
+import pytest
+
+from freshline.sql.reads import reads_of, rewritten
+from freshline.sql.tokens import SqlTextError
+
+
+def _names(query):
+    return [("STREAM " if read.stream else "") + read.name for read in reads_of(query)]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT 1", []),
+        ("SELECT * FROM a", ["a"]),
+        ("SELECT * FROM a, b x JOIN c ON a.i = c.i, d", ["a", "b", "c", "d"]),
+        ("SELECT * FROM STREAM f", ["STREAM f"]),
+        ("SELECT * FROM STREAM(f) x JOIN STREAM g", ["STREAM f", "STREAM g"]),
+        ("SELECT * FROM stream WHERE i > 1", ["stream"]),
+        ("SELECT * FROM stream AS s", ["stream"]),
+        ("SELECT * FROM delta.`/d/x` JOIN c.`we``ird`.t", ["delta.`/d/x`", "c.`we``ird`.t"]),
+        ("SELECT * FROM `a`", ["a"]),
+        ("SELECT * FROM range(10) r, explode(x), a", ["a"]),
+        ("SELECT * FROM VALUES (1, x), (2, y) AS v(i, j), a", ["a"]),
+        ("SELECT * FROM (a JOIN (b CROSS JOIN c))", ["a", "b", "c"]),
+        ("SELECT * FROM ((SELECT * FROM a) UNION ALL (SELECT * FROM b)) u, c", ["a", "b", "c"]),
+        ("(SELECT * FROM a) EXCEPT (TABLE b) MINUS TABLE c", ["a", "b", "c"]),
+        ("SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b) AND i IN (TABLE c)", ["a", "b", "c"]),
+        ("SELECT (SELECT max(i) FROM a) m, f((SELECT 1 FROM b)) FROM c", ["a", "b", "c"]),
+        ("SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.i = a.i), c", ["a", "b", "c"]),
+        ("SELECT * FROM a LATERAL VIEW explode(m) e AS k, v WHERE k IN (1, x)", ["a"]),
+        ("SELECT * FROM a TABLESAMPLE (5 PERCENT) s, b", ["a", "b"]),
+        ("SELECT * FROM f(TABLE a), g(i => TABLE(SELECT * FROM b))", ["a", "b"]),
+        ("SELECT extract(year FROM t), trim(BOTH x FROM y), substring(z FROM 2) FROM a", ["a"]),
+        ("SELECT x IS NOT DISTINCT FROM y, x IS DISTINCT FROM z FROM a", ["a"]),
+        ("SELECT t.from, t.join, t.table, `from` FROM a t ORDER BY t.join, b", ["a"]),
+        ("FROM a |> WHERE i > 1 |> JOIN b USING (i) |> UNION ALL (TABLE c)", ["a", "b", "c"]),
+        ("FROM a SELECT i, j", ["a"]),
+        ("SELECT 'FROM x', \"FROM y\" /* FROM z */ FROM a -- FROM w", ["a"]),
+        ("SELECT i FROM a GROUP BY window(t, '1 hour'), j", ["a"]),
+        ("SELECT * FROM a PIVOT (sum(x) FOR y IN (1, 2)) p", ["a"]),
+        ("SELECT max(i) OVER w FROM a WINDOW w AS (PARTITION BY j), v AS (ORDER BY k)", ["a"]),
+        ("SELECT * FROM a LEFT SEMI JOIN b USING (i) NATURAL JOIN c", ["a", "b", "c"]),
+        ("SELECT /*+ BROADCAST(b) */ * FROM a FULL OUTER JOIN b ON true", ["a", "b"]),
+        ("SELECT * FROM a VERSION AS OF 3, b TIMESTAMP AS OF '2024-01-01'", ["a", "b"]),
+    ],
+)
+def test_every_relation_is_found_and_nothing_else(query, names):
+    assert _names(query) == names
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("WITH x AS (SELECT * FROM a) SELECT * FROM x, b", ["a", "b"]),
+        ("WITH X AS (SELECT * FROM a) SELECT * FROM x JOIN c.x", ["a", "c.x"]),
+        ("WITH x AS (SELECT * FROM x) SELECT * FROM x", ["x"]),
+        ("WITH x AS (SELECT 1), y AS (SELECT * FROM x, z) SELECT * FROM y", ["z"]),
+        ("WITH y AS (SELECT * FROM x), x AS (SELECT 1) SELECT * FROM y", ["x"]),
+        ("SELECT * FROM x WHERE i IN (WITH x AS (SELECT * FROM a) SELECT i FROM x)", ["x", "a"]),
+        ("WITH x AS (SELECT 1) SELECT * FROM a WHERE i IN (SELECT i FROM x)", ["a"]),
+        (
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r, a) SELECT * FROM r",
+            ["a"],
+        ),
+        ("WITH x(i, j) AS (SELECT 1, 2) SELECT * FROM x, STREAM x", ["STREAM x"]),
+    ],
+)
+def test_names_of_with_shadow_tables_in_their_scope(query, names):
+    assert _names(query) == names
+
+
+def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
+    query = "SELECT *\nFROM STREAM f\nJOIN delta.`/x` VERSION AS OF 3 d"
+    feed, static = reads_of(query)
+    assert query[feed.start : feed.end] == "STREAM f"
+    assert query[static.start : static.end] == "delta.`/x`"
+    assert (feed.line, static.line) == (2, 3)
+    assert (feed.time_travel, static.time_travel) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "new"),
+    [
+        ("SELECT f.i FROM STREAM f WHERE f.i > 1", "SELECT f.i FROM n AS f WHERE f.i > 1"),
+        ("SELECT f.i FROM STREAM(F)", "SELECT f.i FROM n AS F"),
+        ("SELECT x.i FROM STREAM f x", "SELECT x.i FROM n x"),
+        ("SELECT x.i FROM STREAM f AS x", "SELECT x.i FROM n AS x"),
+        ("SELECT 'STREAM f' FROM f, f g", "SELECT 'STREAM f' FROM n AS f, n g"),
+        (
+            "SELECT * FROM f TABLESAMPLE (5 ROWS) REPEATABLE (1) JOIN o",
+            "SELECT * FROM n TABLESAMPLE (5 ROWS) REPEATABLE (1) AS f JOIN o",
+        ),
+        ("SELECT * FROM g(TABLE f)", "SELECT * FROM g(TABLE n)"),
+        ("TABLE f", "TABLE n"),
+        ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM f VERSION AS OF 3"),
+        ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
+        ("SELECT * FROM cat.f /* f */", "SELECT * FROM cat.f /* f */"),
+    ],
+)
+def test_rewriting_replaces_names_and_keeps_all_else(query, new):
+    assert rewritten(query, {"f": "n"}) == new
+
+
+def test_rewriting_without_a_change_is_verbatim():
+    query = "SELECT  *\r\nFROM STREAM f -- the feed"
+    assert rewritten(query, {}) == query
+    assert rewritten(query, {"f": "f"}) == "SELECT  *\r\nFROM f -- the feed"
+    assert rewritten("SELECT * FROM delta.`/x y`", {"delta.`/x y`": "s"}) == (
+        "SELECT * FROM s AS `/x y`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT (1", "a parenthesis is not closed"),
+        ("SELECT 1)", "a parenthesis is closed that was not opened"),
+        ("SELECT * FROM identifier('a')", "a table's name is computed by IDENTIFIER"),
+    ],
+)
+def test_what_cannot_be_read_is_said(query, what):
+    with pytest.raises(SqlTextError, match=what):
+        reads_of(query)

@@ -1,0 +1,90 @@
+import pytest
+
+from freshline.sql.rowwise import Verdict, row_wise
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a, upper(b) AS b FROM STREAM f WHERE a IS NOT NULL",
+        "SELECT f.a FROM STREAM f JOIN delta.`/x` x ON f.a = x.a",
+        "SELECT f.a FROM STREAM f LEFT JOIN c.s x ON f.a = x.a LEFT ANTI JOIN c.t USING (a)",
+        "SELECT f.a FROM c.s x RIGHT JOIN STREAM f ON f.a = x.a",
+        "SELECT f.a FROM c.s x, STREAM f",
+        "SELECT a FROM (c.s x JOIN STREAM f ON x.a = f.a)",
+        "WITH x AS (SELECT a FROM STREAM f) SELECT a FROM x",
+        "WITH m AS (SELECT a, max(b) FROM c.s GROUP BY a) SELECT a FROM STREAM f JOIN m USING (a)",
+        "SELECT a, (SELECT max(b) FROM c.s) AS m FROM (SELECT * FROM STREAM f) q",
+        "SELECT a FROM STREAM f WHERE EXISTS (SELECT 1 FROM c.s ORDER BY 1 LIMIT 1)",
+        "SELECT a, u FROM STREAM f LATERAL VIEW explode(z) t AS u",
+        "SELECT transform(a, x -> x + 1) AS t, array_max(a) AS m, greatest(a, b) FROM STREAM f",
+        "SELECT window(t, '1 hour').start AS hour FROM STREAM f",
+        "SELECT f.a FROM STREAM f, LATERAL (SELECT f.a + 1)",
+        "FROM STREAM f SELECT a",
+    ],
+)
+def test_row_wise_queries_pass(query):
+    assert row_wise(query) == Verdict(None, analysed=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("SELECT a FROM STREAM f GROUP BY a", "GROUP BY groups records"),
+        ("SELECT max_by(a, b) FROM STREAM f", "the aggregate max_by looks at many records"),
+        ("SELECT vector_sum(a) FROM STREAM f", "the aggregate vector_sum looks at many records"),
+        ("SELECT 1 + sum(a) FROM STREAM f", "the aggregate sum looks at many records"),
+        ("SELECT a FROM (SELECT a FROM STREAM f LIMIT 2)", "LIMIT counts records"),
+        (
+            "WITH x AS (SELECT a FROM STREAM f), y AS (SELECT sum(a) AS s FROM x) SELECT * FROM y",
+            "the aggregate sum looks at many records",
+        ),
+        (
+            "SELECT f.a FROM STREAM f RIGHT JOIN c.s ON f.a = s.a",
+            "the RIGHT JOIN keeps rows of the other side that no record of the feed meets",
+        ),
+        (
+            "SELECT f.a FROM c.s JOIN STREAM f ON f.a = s.a FULL JOIN c.t ON f.a = t.a",
+            "the FULL JOIN keeps rows of the other side that no record of the feed meets",
+        ),
+        (
+            "SELECT s.a FROM c.s LEFT SEMI JOIN STREAM f ON f.a = s.a",
+            "the SEMI JOIN gives rows of the other side, not of the feed",
+        ),
+        (
+            "SELECT a FROM STREAM f EXCEPT SELECT a FROM c.s",
+            "EXCEPT adds or compares rows beside the feed's",
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT a FROM STREAM f UNION SELECT a FROM r) SELECT a FROM r",
+            "UNION adds or compares rows beside the feed's",
+        ),
+        ("WITH x AS (SELECT a FROM STREAM f) SELECT 1 AS a", "its WITH query x is read 0 times"),
+        ("SELECT * FROM STREAM f PIVOT (sum(x) FOR y IN (1, 2))", "PIVOT aggregates records"),
+    ],
+)
+def test_what_looks_beyond_one_record_is_named(query, fault):
+    assert row_wise(query) == Verdict(fault, analysed=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("TABLE STREAM f", None),
+        ("SELECT a IS DISTINCT FROM b FROM STREAM f WHERE x IN (TABLE c.s)", None),
+        (
+            "SELECT every(a) FROM STREAM f WHERE x IN (TABLE c.s)",
+            "the aggregate every looks at many records",
+        ),
+        (
+            "SELECT DISTINCT a FROM STREAM f WHERE x IN (TABLE c.s)",
+            "DISTINCT compares records with each other",
+        ),
+        (
+            "SELECT a FROM STREAM f WHERE x IN (TABLE c.s) ORDER BY a",
+            "ORDER BY sorts records",
+        ),
+    ],
+)
+def test_a_form_known_to_spark_alone_is_judged_by_its_words(query, fault):
+    assert row_wise(query) == Verdict(fault, analysed=False)
