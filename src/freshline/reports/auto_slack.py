@@ -14,7 +14,7 @@ from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import VirtualRun
 
 FACTORS = (
-    *(step / 100 for step in range(0, 50)),
+    *(step / 100 for step in range(50)),
     *(step / 20 for step in range(10, 40)),
     *(step / 2 for step in range(4, 21)),
 )

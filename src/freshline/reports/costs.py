@@ -102,7 +102,7 @@ class FinalCost:
 
     def __call__(self, batches: int) -> float:
         """Seconds to combine the partials of ``batches`` batches."""
-        return self.overhead_s + self.per_batch_s * batches if batches >= 2 else 0.0
+        return self.overhead_s + self.per_batch_s * batches if batches > 1 else 0.0
 
 
 def in_batches_s(

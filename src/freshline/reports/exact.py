@@ -47,7 +47,7 @@ class _Search:
 
     def sizes(self, objective: Objective) -> list[int] | None:
         """Sizes of the best plan by ``objective``; None: no plan meets the deadline."""
-        if len(self.pieces) == 1:
+        if len(self.pieces) == 1 and self.pieces[0].offset_s >= 0:
             return fill(self.window)  # affine: fewest is also cheapest, and filling finds it
         fewest = self.fewest_batches()
         if fewest is None:
@@ -174,11 +174,12 @@ class _Search:
         """The size that reaches ``cost_s``: found again by search, so no layer keeps choices."""
         best, best_gap_s = 0, math.inf
         for piece in self.pieces:
-            for size in range(piece.from_tuples, min(piece.to_tuples, self.window.tuples - done) + 1):
+            largest = min(piece.to_tuples, self.window.tuples - done)
+            for size in range(piece.from_tuples, largest + 1):
                 total_s = suffix_s[done + size] + piece.offset_s + piece.slope_s * size
                 gap_s = abs(total_s - cost_s)
-                starts_s = end_s - total_s
-                if gap_s < best_gap_s and starts_s >= self.arrivals_s[done + size] - 2 * TOLERANCE_S:
+                spare_s = end_s - total_s - self.arrivals_s[done + size]
+                if gap_s < best_gap_s and spare_s >= -2 * TOLERANCE_S:
                     best, best_gap_s = size, gap_s
         return best
 
@@ -187,7 +188,7 @@ def _lower_hull(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """The lower convex hull of points with increasing x."""
     hull: list[tuple[int, float]] = []
     for x, y in points:
-        while len(hull) >= 2:
+        while len(hull) > 1:
             (x0, y0), (x1, y1) = hull[-2], hull[-1]
             if (y1 - y0) * (x - x0) < (y - y0) * (x1 - x0):
                 break

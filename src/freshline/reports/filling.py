@@ -15,9 +15,9 @@ from freshline.reports.plan import Window
 def fill(window: Window) -> list[int] | None:
     """Sizes of the greedy plan with the fewest batches, in the order of the window.
 
-    Under an affine cost this is exact, and no plan is cheaper: the last k batches covering the
-    tuples after ``j`` cost the same however they are cut, so the longest reach at every step
-    leaves the most to choose from. The number of batches assumed for the final aggregation is
+    Under an affine cost with no negative overhead this is exact, and no plan is cheaper: the
+    last k batches covering the tuples after ``j`` cost the same however they are cut, so the
+    longest reach at every step leaves the most to choose from. The number of batches assumed for the final aggregation is
     raised to what the filling needed (Algorithm 1's loop); as more batches leave less time, no
     number in between would do.
 
@@ -34,9 +34,7 @@ def fill(window: Window) -> list[int] | None:
         assumed = len(found)
 
 
-def _fill(
-    window: Window, arrivals_s: list[float], sizes: range, assumed: int
-) -> list[int] | None:
+def _fill(window: Window, arrivals_s: list[float], sizes: range, assumed: int) -> list[int] | None:
     """Fill backwards, the final aggregation being that of ``assumed`` batches."""
     time_s = window.deadline_s - window.final(assumed)
     left = window.tuples

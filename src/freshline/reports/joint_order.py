@@ -16,6 +16,7 @@ from freshline.reports.costs import TOLERANCE_S, FinalCost
 
 _ROUNDS = 16
 _PULLS = 3
+_LONGEST_PULL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def time_order(works: Sequence[Work], order: Sequence[int], free_s: Sequence[flo
             break
         # Rounding to whole tuples left it a little late: begin everything that much earlier.
         pull_s = timed.late_s * 1.01 + 1e-6
-        if pull_s > 5.0:
+        if pull_s > _LONGEST_PULL_S:
             break
         starts_s = [start_s - pull_s for start_s in starts_s]
         again = _run(works, order, starts_s, free_s)
@@ -114,8 +115,7 @@ def _late_starts_s(works: Sequence[Work], order: Sequence[int], tracks: int) -> 
             limit_s = heads_s[track]
             if is_last[place]:
                 latest_s = works[index].deadline_s
-                if latest_s < limit_s:
-                    limit_s = latest_s
+                limit_s = min(limit_s, latest_s)
                 limit_s -= finals_s[index]
             elif own_s[index] < limit_s:
                 limit_s = own_s[index]
@@ -134,8 +134,7 @@ def _late_starts_s(works: Sequence[Work], order: Sequence[int], tracks: int) -> 
                 size = len(work.expected_s) - before
             else:
                 size = bisect_right(work.expected_s, starts_s[place], before) - before
-                if size > work.longest:
-                    size = work.longest
+                size = min(size, work.longest)
             lengths_s[place] = work.cost_s[size]
             taken[index] = before + size
     return starts_s

@@ -66,7 +66,8 @@ def _solve_for(window: Window, cost: LinearCost, rate: float, batches: int) -> l
     The variables are the sizes x_1..x_n (whole) and then the starts s_1..s_n; starts are as
     late as possible, as everywhere.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - heavy, rare
+    # Here, not above: it takes longer to import than most plans to make.
+    from scipy.optimize import Bounds, LinearConstraint, milp
 
     count = batches
     rows: list[list[float]] = []
@@ -95,11 +96,12 @@ def _solve_for(window: Window, cost: LinearCost, rate: float, batches: int) -> l
         arrived = {start: rate, **dict.fromkeys(range(batch + 1), -1.0)}
         require(arrived, rate * window.start_s, math.inf)
     earliest_s = [window.start_s] * (count - 1) + [window.end_s]
+    most = [float(window.tuples)] * count + [math.inf] * count
     result = milp(
         c=[0.0] * count + [-1.0] * count,
         constraints=LinearConstraint(rows, lower, upper),
         integrality=[1] * count + [0] * count,
-        bounds=Bounds([1.0] * count + earliest_s, [float(window.tuples)] * count + [math.inf] * count),
+        bounds=Bounds([1.0] * count + earliest_s, most),
     )
     if result.x is None:
         return None

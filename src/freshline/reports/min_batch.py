@@ -39,7 +39,7 @@ def min_batch_tuples(
             smallest = smallest or size
     if smallest is not None:
         return smallest
-    return longest if longest else tuples
+    return longest or tuples
 
 
 def longest_batch_tuples(cost: CostModel, tuples: int, max_batch_time_s: float | None) -> int:
@@ -54,5 +54,3 @@ def longest_batch_tuples(cost: CostModel, tuples: int, max_batch_time_s: float |
         else:
             high = middle
     return low
-
-

@@ -10,28 +10,41 @@ from dataclasses import dataclass
 
 from freshline.reports.progress import Progress
 
-Key = Callable[[Progress, float, int], float]
-"""Of a ready report, the time and the list place of the report served last; least is next."""
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a choice is made, and the list place of the report served last (-1: none yet)."""
+
+    now_s: float
+    served_last: int
 
 
-def laxity_s(progress: Progress, now_s: float, last: int) -> float:
+Key = Callable[[Progress, Moment], float]
+"""Of a ready report; the least is served next."""
+
+
+def laxity_s(progress: Progress, moment: Moment) -> float:
     """Equation 9: deadline less now less what remains to be worked off."""
-    return progress.report.deadline_s - now_s - progress.remaining_s(now_s)
+    return progress.report.deadline_s - moment.now_s - progress.remaining_s(moment.now_s)
 
 
-def deadline_s(progress: Progress, now_s: float, last: int) -> float:
+def deadline_s(progress: Progress, _: Moment) -> float:
     """Earliest deadline first."""
     return progress.report.deadline_s
 
 
-def shortest_s(progress: Progress, now_s: float, last: int) -> float:
+def shortest_s(progress: Progress, moment: Moment) -> float:
     """Least remaining work first."""
-    return progress.remaining_s(now_s)
+    return progress.remaining_s(moment.now_s)
 
 
-def turn(progress: Progress, now_s: float, last: int) -> float:
+def turn(progress: Progress, moment: Moment) -> float:
     """The next in the list after the one served last; those before it come round again."""
-    return progress.order if progress.order > last else progress.order + 1e12
+    place = progress.order
+    return place if place > moment.served_last else place + _ROUND
+
+
+_ROUND = 1e12  # more than any list is long
 
 
 KEYS: Mapping[str, Key] = {

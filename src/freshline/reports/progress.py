@@ -118,9 +118,7 @@ class Progress:
         remaining = max(0, self.remaining(now_s))
         size = self.min_batch or max(1, remaining)
         report = self.report
-        return in_batches_s(
-            report.cost, report.final, remaining, size, batches_before=self.batches
-        )
+        return in_batches_s(report.cost, report.final, remaining, size, batches_before=self.batches)
 
     def expected_s(self, now_s: float) -> list[float]:
         """When each tuple of the whole window is or was there, as far as can be known now.

@@ -82,14 +82,11 @@ def _advance(
                 window.popleft()
             if window:
                 at_s = window[0][0] + piece.offset_s + slope_s * j
-                if at_s < best_s:
-                    best_s = at_s
+                best_s = min(best_s, at_s)
         done_s[j] = best_s
 
 
-def cheapest_any(
-    arrivals_s: Sequence[float], pieces: Sequence[Piece], end_s: float
-) -> list[float]:
+def cheapest_any(arrivals_s: Sequence[float], pieces: Sequence[Piece], end_s: float) -> list[float]:
     """With any number of batches: the least cost of the tuples after ``j``; see `cheapest_next`."""
     suffix_s = [math.inf] * (len(arrivals_s) - 1) + [0.0]
     _retreat(suffix_s, suffix_s, arrivals_s, pieces, end_s)
@@ -154,8 +151,7 @@ def _retreat(
                 window.popleft()
             if window:
                 cost_s = window[0][0] - base_s
-                if cost_s < best_s:
-                    best_s = cost_s
+                best_s = min(best_s, cost_s)
         result[j] = best_s
 
 

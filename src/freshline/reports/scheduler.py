@@ -26,7 +26,7 @@ from freshline.reports.events import (
 )
 from freshline.reports.joint import JointPlanner
 from freshline.reports.min_batch import min_batch_tuples
-from freshline.reports.policies import KEYS, ReportPolicy
+from freshline.reports.policies import KEYS, Moment, ReportPolicy
 from freshline.reports.progress import Progress
 
 _RANK = {BatchFinished: 0, Submitted: 1, Withdrawn: 2, TuplesArrived: 3, InputClosed: 4}
@@ -143,9 +143,7 @@ class ReportScheduler:
         copy.min_batches = dict(self.min_batches)
         for name, progress in self.live.items():
             expected_s = tuple(progress.expected_s(self.now_s))
-            report = replace(
-                progress.report, predicted_s=expected_s, input_kind=InputKind.KNOWN
-            )
+            report = replace(progress.report, predicted_s=expected_s, input_kind=InputKind.KNOWN)
             copy.live[name] = replace(progress, report=report)
         for track, progress in self._on_track.items():
             copy._on_track[track] = copy.live.get(progress.report.name) or replace(progress)
@@ -241,5 +239,5 @@ class ReportScheduler:
                 ready.append((progress, tuples))
         if not ready:
             return None
-        key, now_s, last = KEYS[self.policy.name], self.now_s, self._served_last
-        return min(ready, key=lambda item: (key(item[0], now_s, last), item[0].order))
+        key, moment = KEYS[self.policy.name], Moment(self.now_s, self._served_last)
+        return min(ready, key=lambda item: (key(item[0], moment), item[0].order))

@@ -100,10 +100,14 @@ class VirtualRun:
         known = self.scheduler.min_batches
         coming = sorted(
             (item for item in self.inputs if item.report.name not in known),
-            key=lambda i: (i.submit_s, order[i.report.name])
+            key=lambda i: (i.submit_s, order[i.report.name]),
         )
         leaving = sorted(
-            ((item.remove_s, item.report.name) for item in self.inputs if item.remove_s is not None),
+            (
+                (item.remove_s, item.report.name)
+                for item in self.inputs
+                if item.remove_s is not None
+            ),
             key=lambda pair: (pair[0], order[pair[1]]),
         )
         if known:

@@ -109,7 +109,8 @@ class Fields:
                 outside = f"holds {value!r}, which is outside the window"
                 raise self.bad(key, outside, f"times lie after {least:g}, up to {most:g}", place)
             if value < before:
-                raise self.bad(key, f"must not decrease, but {value!r} follows {before!r}", "", place)
+                falls = f"must not decrease, but {value!r} follows {before!r}"
+                raise self.bad(key, falls, "", place)
             before = float(value)
         return [float(value) for value in values]
 

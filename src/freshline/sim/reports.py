@@ -23,6 +23,7 @@ DIGITS = 9
 
 PLAN_KEYS = ("window", "input", "deadline", "cost", "final", "solver", "objective")
 RUN_KEYS = ("policy", "tracks", "reports")
+PAIR = ("tuples", "seconds")
 REPORT_KEYS = (
     "name", "submit", "remove", "window", "input", "actual", "deadline", "groups", "cost", "final",
 )  # fmt: skip
@@ -40,9 +41,8 @@ def plan_file(document: YamlFile) -> dict[str, Any]:
     """
     fields = Fields(document, (), PLAN_KEYS)
     solver = fields.choice("solver", "exact", solvers())
-    objective: Objective = (
-        "cost" if fields.choice("objective", "batches", ("batches", "cost")) == "cost" else "batches"
-    )
+    goal = fields.choice("objective", "batches", ("batches", "cost"))
+    objective: Objective = "cost" if goal == "cost" else "batches"
     start_s, end_s = _window(fields)
     arrivals = _arrivals(fields, start_s, end_s)
     window = Window(
@@ -284,11 +284,11 @@ def _cost(fields: Fields) -> CostModel:
         if key in cost.data:
             raise cost.bad(key, "belongs to the kind 'linear'")
     points = cost.require("points")
-    if not isinstance(points, list) or len(points) < 2:
+    if not isinstance(points, list) or len(points) <= 1:
         raise cost.bad("points", "must list at least two pairs [tuples, seconds]")
     read: list[tuple[float, float]] = []
     for place, point in enumerate(points):
-        if not isinstance(point, list) or len(point) != 2 or not all(map(is_number, point)):
+        if not isinstance(point, list) or len(point) != len(PAIR) or not all(map(is_number, point)):
             raise cost.bad("points", f"must hold pairs [tuples, seconds], not {point!r}", "", place)
         tuples, seconds = float(point[0]), float(point[1])
         if tuples < 0 or seconds < 0:

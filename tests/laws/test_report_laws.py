@@ -1,0 +1,281 @@
+"""Laws of report plans and runs: no plan beats the exact one; every run keeps the invariants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshline.reports.arrivals import ConstantRate
+from freshline.reports.auto_slack import choose_slack_factor
+from freshline.reports.costs import CostModel, FinalCost, LinearCost, PiecewiseCost
+from freshline.reports.events import Command, Event, InputKind, Report
+from freshline.reports.plan import Infeasible, Objective, Plan, Window, plan_window
+from freshline.reports.policies import ReportPolicy
+from freshline.reports.scheduler import ReportScheduler
+from freshline.reports.virtual_run import ReportInput, VirtualRun
+
+GRID = 16
+"""Times are multiples of 1/16, so that sums are exact and ties are ties."""
+
+
+def compositions(tuples: int) -> Iterator[list[int]]:
+    for cuts in itertools.product((False, True), repeat=tuples - 1):
+        sizes = [1]
+        for cut in cuts:
+            if cut:
+                sizes.append(1)
+            else:
+                sizes[-1] += 1
+        yield sizes
+
+
+def random_cost(rng: random.Random, tuples: int) -> CostModel:
+    kind = rng.choice(("linear", "concave", "convex", "any"))
+    if kind == "linear":
+        return LinearCost(rng.randrange(20) / GRID, rng.randrange(40) / GRID)
+    steps = [rng.randrange(24) / GRID for _ in range(tuples)]
+    if kind != "any":
+        steps.sort(reverse=kind == "concave")
+    first = rng.randrange(30) / GRID
+    seconds = [first, *(first + total for total in itertools.accumulate(steps))]
+    if rng.random() < 0.3:  # few points, starting late: the first line is prolonged
+        places = sorted(rng.sample(range(1, tuples + 1), 2)) if tuples > 1 else [0, 1]
+        return PiecewiseCost(tuple((float(at), seconds[at]) for at in places))
+    return PiecewiseCost(tuple((float(at), value) for at, value in enumerate(seconds)))
+
+
+def random_window(rng: random.Random) -> Window:
+    tuples = rng.randint(1, 9)
+    end_s = rng.randint(1, 12 * GRID) / GRID
+    if rng.random() < 0.3:
+        arrivals_s = [end_s * number / tuples for number in range(1, tuples + 1)]
+    elif rng.random() < 0.5:  # bursts
+        bursts = [rng.randint(1, int(end_s * GRID)) / GRID for _ in range(2)]
+        arrivals_s = sorted(rng.choice(bursts) for _ in range(tuples))
+    else:
+        arrivals_s = sorted(rng.randint(1, int(end_s * GRID)) / GRID for _ in range(tuples))
+    final = FinalCost(rng.choice((0, 0, 1, 4)) / GRID, rng.choice((0, 4)) / GRID)
+    cost = random_cost(rng, tuples)
+    spare_s = rng.random() * 1.2 * (cost(tuples) + 0.5)
+    deadline_s = end_s + round(spare_s * GRID) / GRID
+    return Window(0.0, end_s, arrivals_s, deadline_s, cost, final)
+
+
+def feasible(window: Window, sizes: Sequence[int]) -> bool:
+    """Back to back before the deadline, does every batch find its tuples there?"""
+    start_s = window.deadline_s - window.final(len(sizes))
+    left = window.tuples
+    for size in reversed(sizes):
+        start_s -= window.cost(size)
+        needs_s = window.arrivals_s[left - 1] if left < window.tuples else window.end_s
+        if start_s < needs_s - 1e-9:
+            return False
+        left -= size
+    return True
+
+
+def done_s(window: Window, sizes: Sequence[int]) -> float:
+    """When the final aggregation ends if every batch starts as early as it can."""
+    now_s, taken = -math.inf, 0
+    for size in sizes:
+        taken += size
+        there_s = window.arrivals_s[taken - 1] if taken < window.tuples else window.end_s
+        now_s = max(now_s, there_s) + window.cost(size)
+    return now_s + window.final(len(sizes))
+
+
+def total_s(window: Window, sizes: Iterable[int]) -> float:
+    sizes = list(sizes)
+    return sum(map(window.cost, sizes)) + window.final(len(sizes))
+
+
+def test_no_composition_beats_the_exact_plan() -> None:
+    rng = random.Random(7)
+    seen = {"plan": 0, "infeasible": 0, "several": 0}
+    for _ in range(3000):
+        window = random_window(rng)
+        every = list(compositions(window.tuples))
+        good = [sizes for sizes in every if feasible(window, sizes)]
+        goals: tuple[Objective, ...] = ("batches", "cost")
+        for objective in goals:
+            plan = plan_window(window, objective=objective)
+            if isinstance(plan, Infeasible):
+                assert good == []
+                earliest_s = min(done_s(window, sizes) for sizes in every)
+                assert math.isclose(plan.earliest_deadline_s, earliest_s, abs_tol=1e-9)
+                seen["infeasible"] += 1
+                continue
+            sizes = [batch.tuples for batch in plan.batches]
+            assert feasible(window, sizes)
+            assert sum(sizes) == window.tuples
+            assert math.isclose(plan.cost_s, total_s(window, sizes), abs_tol=1e-9)
+            if objective == "batches":
+                fewest = min(len(other) for other in good)
+                assert len(sizes) == fewest
+                good_s = min(total_s(window, other) for other in good if len(other) == fewest)
+            else:
+                good_s = min(total_s(window, other) for other in good)
+            assert plan.cost_s <= good_s + 1e-9
+            seen["plan"] += 1
+            seen["several"] += len(sizes) > 2
+    assert min(seen.values()) > 200, seen  # every kind was really met
+
+
+def test_the_sweep_is_exact_under_a_linear_cost_and_feasible_under_any() -> None:
+    rng = random.Random(11)
+    for _ in range(1500):
+        window = random_window(rng)
+        exact = plan_window(window)
+        sweep = plan_window(window, solver="sweep")
+        assert isinstance(exact, Plan) == isinstance(sweep, Plan)
+        if isinstance(exact, Plan) and isinstance(sweep, Plan):
+            assert feasible(window, [batch.tuples for batch in sweep.batches])
+            assert len(sweep.batches) >= len(exact.batches)
+            if isinstance(window.cost, LinearCost):
+                assert len(sweep.batches) == len(exact.batches)
+                assert math.isclose(sweep.cost_s, exact.cost_s, abs_tol=1e-9)
+
+
+def test_the_milp_agrees_on_the_number_of_batches() -> None:
+    rng = random.Random(13)
+    several = 0
+    for _ in range(120):
+        end_s = float(rng.randint(2, 20))
+        rate = rng.choice((0.5, 1.0, 2.0))
+        cost = LinearCost(rng.randrange(1, 16) / GRID / rate, rng.randrange(8) / GRID)
+        spare_s = rng.randrange(1, 60) / GRID
+        arrivals_s = ConstantRate(rate).times_s(0.0, end_s)
+        final = FinalCost(rng.choice((0, 1)) / GRID, 0.0)
+        window = Window(0.0, end_s, arrivals_s, end_s + spare_s, cost, final)
+        exact, milp = plan_window(window), plan_window(window, solver="milp")
+        assert isinstance(exact, Plan) == isinstance(milp, Plan)
+        if isinstance(exact, Plan) and isinstance(milp, Plan):
+            assert len(milp.batches) == len(exact.batches)
+            assert math.isclose(milp.cost_s, exact.cost_s, abs_tol=1e-9)
+            several += len(milp.batches) > 1
+    assert several > 20
+
+
+def test_many_tuples_and_many_pieces_agree_with_the_affine_shortcut() -> None:
+    """The recursion and the filling are two programs; on a linear cost they must agree."""
+    rng = random.Random(17)
+    for _ in range(20):
+        per_tuple, overhead = rng.uniform(0.01, 0.3), rng.uniform(0.0, 2.0)
+        arrivals_s = sorted(rng.uniform(0.001, 100.0) for _ in range(300))
+        deadline_s = 100.0 + rng.uniform(1.0, 40.0)
+        final = FinalCost(0.05, 0.1)
+        linear = LinearCost(per_tuple, overhead)
+        bent = PiecewiseCost(tuple((float(at), linear(at)) for at in (1, 50, 120, 300)))
+        plans = [
+            plan_window(Window(0.0, 100.0, arrivals_s, deadline_s, cost, final))
+            for cost in (linear, bent)
+        ]
+        kinds = {type(plan) for plan in plans}
+        assert len(kinds) == 1
+        first, second = plans
+        if isinstance(first, Plan) and isinstance(second, Plan):
+            assert len(first.batches) == len(second.batches)
+            assert math.isclose(first.cost_s, second.cost_s, abs_tol=1e-6)
+
+
+class Recorder(ReportScheduler):
+    """Keeps every step, so that it can be replayed."""
+
+    def step(self, now_s: float, events: Iterable[Event] = ()) -> list[Command]:
+        happened = list(events)
+        commands = super().step(now_s, happened)
+        self.__dict__.setdefault("steps", []).append((now_s, happened, commands))
+        return commands
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> list[ReportInput]:
+    result: list[ReportInput] = []
+    for number in range(draw(st.integers(1, 4))):
+        start_s = float(draw(st.integers(0, 20)))
+        end_s = start_s + draw(st.integers(1, 60))
+        tuples = draw(st.integers(0, 40))
+        predicted_s = tuple(
+            start_s + (end_s - start_s) * at / tuples for at in range(1, tuples + 1)
+        )
+        kind = draw(st.sampled_from(list(InputKind)))
+        actual_s = predicted_s
+        if kind is not InputKind.KNOWN:
+            count = tuples if kind is InputKind.RATE_VARIES else draw(st.integers(0, 50))
+            offsets = st.floats(0.01, (end_s - start_s) * 1.5)
+            actual_s = tuple(sorted(start_s + draw(offsets) for _ in range(count)))
+        report = Report(
+            name=f"r{number}",
+            start_s=start_s,
+            end_s=end_s,
+            deadline_s=end_s + draw(st.floats(0.5, 60)),
+            predicted_s=predicted_s,
+            cost=LinearCost(draw(st.floats(0.01, 0.5)), draw(st.floats(0.05, 3))),
+            final=FinalCost(draw(st.sampled_from((0.0, 0.1))), draw(st.sampled_from((0.0, 0.3)))),
+            groups=draw(st.integers(0, 4)),
+            input_kind=kind,
+        )
+        submit_s = start_s + draw(st.sampled_from((0.0, 0.0, 7.5, 70.0)))
+        remove_s = draw(st.sampled_from((None, None, None, submit_s + 13.3)))
+        result.append(ReportInput(report, submit_s, remove_s, actual_s))
+    return result
+
+
+policies = st.builds(
+    ReportPolicy,
+    name=st.sampled_from(("llf", "edf", "sjf", "rr", "joint")),
+    slack_factor=st.sampled_from((0.1, 0.5, 1.0, None)),
+    max_batch_time_s=st.sampled_from((None, 4.0, 0.01)),
+    min_batch=st.booleans(),
+    reanchor=st.booleans(),
+    margin=st.sampled_from((1.0, 1.2)),
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(inputs(), policies, st.integers(1, 3))
+def test_every_run_keeps_the_invariants_and_replays(
+    given_inputs: list[ReportInput], policy: ReportPolicy, tracks: int
+) -> None:
+    recorder = Recorder(policy, tracks=tracks, choose_slack_factor=choose_slack_factor)
+    run = VirtualRun(recorder, given_inputs)
+    outcomes = run.run()
+
+    for track in range(tracks):
+        on_track = [batch for batch in run.batches if batch.track == track]
+        for before, after in itertools.pairwise(on_track):
+            assert before.end_s <= after.start_s
+    for item in given_inputs:
+        name = item.report.name
+        batches = [batch for batch in run.batches if batch.report == name]
+        taken = 0
+        for before, after in itertools.pairwise(batches):
+            assert before.end_s <= after.start_s
+        for batch in batches:
+            taken += batch.tuples
+            assert batch.start_s >= item.submit_s
+            assert taken <= bisect_right(item.arrivals_s, batch.start_s)
+        finish_s = outcomes[name].finish_s
+        if finish_s is None:
+            assert item.remove_s is not None
+            assert all(batch.start_s <= item.remove_s for batch in batches)
+        else:
+            assert taken == len(item.arrivals_s)
+            finals = [batch for batch in batches if batch.final]
+            if finals:
+                assert finals == batches[-1:]
+                assert finish_s == finals[0].end_s
+            else:
+                assert len(batches) <= 1
+                assert finish_s >= item.close_s
+    assert recorder.live == {}
+
+    replay = ReportScheduler(policy, tracks=tracks, choose_slack_factor=choose_slack_factor)
+    for now_s, events, commands in recorder.__dict__["steps"]:
+        assert replay.step(now_s, events) == commands
