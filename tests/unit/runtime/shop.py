@@ -1,0 +1,302 @@
+"""A warehouse without Spark: an executor that makes real Delta commits, and its projects.
+
+Files of a feed hold one number a line. A base table has the numbers of its files, a derived
+one those of all its parents at the versions asked for. So every table can be checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from freshline.core.commands import StartUpdate
+from freshline.core.errors import Place, PlatformError
+from freshline.project.model import Feed, Project, SchedulerSettings, TableDef, TimestampPattern
+from freshline.runtime.backoff import Backoff
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+from freshline.runtime.tracks import Outcome
+from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.spark.deltalog import commit_of
+from freshline.spark.metadata import encode
+from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
+
+PATIENCE_S = 30.0
+QUICK = Backoff(first_s=0.001, most_s=0.002, attempts=3)
+
+
+class DeltaExecutor:
+    """Carries updates out with delta-rs; a test can make tables fail or wait.
+
+    Attributes:
+        failing: Tables whose updates fail, with the reason.
+        gates: Tables whose updates wait until their gate is set.
+        requests: All that was asked, in order.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.failing: dict[str, str] = {}
+        self.gates: dict[str, threading.Event] = {}
+        self.requests: list[UpdateRequest] = []
+        self.closed = False
+
+    def run(self, request: UpdateRequest) -> UpdateResult:
+        self.requests.append(request)
+        if request.table in self.gates:
+            assert self.gates[request.table].wait(PATIENCE_S)
+        path = self.project.table_path(request.table)
+        commit = commit_of(path, request.number)
+        if commit is not None:
+            return self._result(request, commit.version, 0, "append", repeated=True)
+        if request.table in self.failing:
+            raise PlatformError("made-to-fail", self.failing[request.table])
+        table = self.project.table(request.table)
+        if table.kind == "base":
+            numbers = self._of_files(table, request)
+        else:
+            numbers = [n for parent, version in request.parents.items()
+                       for n in self.numbers(parent, version)]  # fmt: skip
+        replace = table.kind == "derived" or request.full
+        strategy = "full" if replace else "append"
+        metadata = encode(
+            request,
+            table=table.name,
+            files=[file.name for file in request.files] if table.kind == "base" else None,
+            parents=request.parents,
+            strategy=strategy,
+            rows=len(numbers),
+        )
+        write_deltalake(
+            path,
+            pa.table({"n": pa.array(numbers, pa.int64())}),
+            mode="overwrite" if replace else "append",
+            commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
+        )
+        return self._result(request, DeltaTable(path).version(), len(numbers), strategy)
+
+    def healthy(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def numbers(self, table: str, version: int | None = None) -> list[int]:
+        """What a table holds, sorted; nothing where there is no table."""
+        path = self.project.table_path(table)
+        if not DeltaTable.is_deltatable(path):
+            return []
+        return sorted(DeltaTable(path, version=version).to_pyarrow_table()["n"].to_pylist())
+
+    def _of_files(self, table: TableDef, request: UpdateRequest) -> list[int]:
+        folder = Path(self.project.feeds[table.feed or ""].path)
+        numbers: list[int] = []
+        unreadable: list[tuple[str, str]] = []
+        for file in request.files:
+            try:
+                numbers += [int(line) for line in (folder / file.name).read_text().split()]
+            except (OSError, ValueError) as error:
+                unreadable.append((file.name, str(error)))
+        if unreadable:
+            raise UnreadableFilesError(table.name, unreadable)
+        return numbers
+
+    def _result(
+        self,
+        request: UpdateRequest,
+        version: int,
+        rows: int,
+        strategy: str,
+        *,
+        repeated: bool = False,
+    ) -> UpdateResult:
+        why = "so that it can be checked"
+        return UpdateResult(
+            version, rows, 0, 0.001, strategy, why, repeated, request.parents, False
+        )
+
+
+class Recorder:
+    """An observer whose user can wait for what it sees."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.lines: list[str] = []
+
+    def ready(self, seconds: float) -> None:
+        self._add("ready")
+
+    def started(self, command: StartUpdate) -> None:
+        self._add(f"start {command.table}")
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        word = "done" if retry_in_s is None else "failed"
+        self._add(f"{word} {outcome.command.table}")
+
+    def notice(self, text: str) -> None:
+        self._add(f"notice {text}")
+
+    def wait_for(self, line: str, times: int = 1) -> None:
+        """Until ``line`` was seen so often."""
+        with self._changed:
+            seen = self._changed.wait_for(lambda: self.lines.count(line) >= times, PATIENCE_S)
+        assert seen, f"{line!r} was not seen {times} times in {self.lines}"
+
+    def _add(self, line: str) -> None:
+        with self._changed:
+            self.lines.append(line)
+            self._changed.notify_all()
+
+
+class Shop:
+    """A project in a directory, its executor, and warehouses over it.
+
+    Args:
+        root: An empty directory.
+        tables: Name to parents; a table without any reads a feed of its own.
+        scheduler: How to choose.
+        lags: Targets of some tables.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        tables: Mapping[str, tuple[str, ...]],
+        scheduler: SchedulerSettings | None = None,
+        *,
+        lags: Mapping[str, float] | None = None,
+    ) -> None:
+        self.root = root
+        here = Place("tables.sql", 1)
+        feeds = {
+            f"{name}_feed": Feed(
+                f"{name}_feed", "files", str(root / "feed" / name), "csv", {}, "n BIGINT",
+                TimestampPattern(re.compile(r"-(\d{8}T\d{6})"), "%Y%m%dT%H%M%S"),
+                1.0,  # so that the watcher looks five times a second
+ here,
+            )
+            for name, parents in tables.items()
+            if not parents
+        }  # fmt: skip
+        self.project = Project(
+            name="shop",
+            root=root,
+            storage=str(root / "warehouse"),
+            tables=tuple(
+                TableDef(
+                    name,
+                    "derived" if parents else "base",
+                    f"SELECT n FROM {' JOIN '.join(parents) or f'STREAM {name}_feed'}",
+                    here,
+                    here,
+                    priority=1.0 + order,
+                    target_lag_s=(lags or {}).get(name),
+                    feed=None if parents else f"{name}_feed",
+                    parents=parents,
+                )
+                for order, (name, parents) in enumerate(tables.items())
+            ),
+            feeds=feeds,
+            scheduler=scheduler or SchedulerSettings(),
+        )
+        self.executor = DeltaExecutor(self.project)
+        self.recorder = Recorder()
+        self.backoff = QUICK
+
+    def file(self, table: str, minute: int, numbers: Iterable[int] | str) -> str:
+        """Put a file into the feed of ``table``; its name."""
+        folder = self.root / "feed" / table
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{table}-20260102T{minute // 60:02d}{minute % 60:02d}00.csv"
+        text = numbers if isinstance(numbers, str) else "\n".join(map(str, numbers))
+        (folder / f"{name}.tmp").write_text(text)
+        (folder / f"{name}.tmp").rename(folder / name)
+        return name
+
+    def warehouse(self, options: RunOptions | None = None) -> Warehouse:
+        """A warehouse over the project."""
+        return Warehouse(
+            self.project, lambda: self.executor, self.recorder, options, backoff=self.backoff
+        )
+
+    def run_until_idle(self) -> int:
+        """One run until nothing is left to do; how many tables were left behind."""
+        return self.warehouse(RunOptions(until_idle=True)).run()
+
+    def journal_rows(self, sql: str) -> list[dict]:
+        """Rows of the journal, read beside the warehouse."""
+        journal = Journal(journal_path(self.project), create=False)
+        try:
+            return [dict(row) for row in journal.rows(sql)]
+        finally:
+            journal.close()
+
+    def ask(self, kind: str, table: str, argument: str = "") -> dict:
+        """Ask the running warehouse, as another process does, and wait for its answer."""
+        journal = Journal(journal_path(self.project), create=False)
+        try:
+            request = journal.ask(time.time(), kind, table, argument)
+            eventually(lambda: journal.answer_to(request))
+            return journal.answer_to(request) or {}
+        finally:
+            journal.close()
+
+    def check_views(self) -> None:
+        """Every committed version of every view is its parents' numbers at its pins."""
+        for table in self.project.tables:
+            if table.kind == "base" or not DeltaTable.is_deltatable(
+                self.project.table_path(table.name)
+            ):
+                continue
+            for entry in DeltaTable(self.project.table_path(table.name)).history():
+                pins = json.loads(entry["userMetadata"])["parents"]
+                expected = sorted(
+                    n for parent, version in pins.items()
+                    for n in self.executor.numbers(parent, version)
+                )  # fmt: skip
+                assert self.executor.numbers(table.name, entry["version"]) == expected
+
+
+class LiveRun:
+    """A warehouse that runs in a thread while the test goes on; stopped at the end."""
+
+    def __init__(self, shop: Shop, options: RunOptions | None = None) -> None:
+        self.warehouse = shop.warehouse(options)
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="warehouse")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.warehouse.stop()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            self.warehouse.run()
+        except BaseException as error:  # noqa: BLE001 - raised in the test's thread
+            self.failure = error
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    """Until ``holds``; for what only another process or thread could notify us of."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end_s, "it did not come true"
+        threading.Event().wait(0.01)

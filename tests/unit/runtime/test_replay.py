@@ -1,0 +1,113 @@
+"""A recorded run, told again to a fresh scheduler, gives the same commands."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from freshline.core.errors import UserError
+from freshline.core.registry import found_policies
+from freshline.project.model import SchedulerSettings
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+from freshline.runtime.replay import replay
+from tests.unit.runtime.shop import LiveRun, Shop
+
+TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
+
+
+@pytest.fixture
+def journal_of():
+    opened = []
+
+    def journal(shop):
+        opened.append(Journal(journal_path(shop.project), create=False))
+        return opened[-1]
+
+    yield journal
+    for each in opened:
+        each.close()
+
+
+def eventful(shop):
+    """A run with two rounds of files, a failure, an unreadable file, a pause, a new priority."""
+    shop.executor.failing["ab"] = "for now"
+    for table in ("a", "b", "c"):
+        shop.file(table, 1, [1])
+    shop.file("c", 2, "no number")
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed ab")
+        shop.ask("pause", "b2")
+        shop.ask("prioritise", "a", "7.5")
+        shop.ask("refresh", "c")
+        shop.ask("resume", "b2")
+        shop.executor.failing.clear()
+        for minute in (2, 3):
+            for table in ("a", "b", "c"):
+                shop.file(table, 3 * minute, [minute])
+        shop.recorder.wait_for("done all", 1)
+
+
+@pytest.mark.parametrize("policy", sorted(found_policies()))
+def test_every_policy_replays_to_the_same_commands(tmp_path, journal_of, policy):
+    shop = Shop(tmp_path, TABLES, SchedulerSettings(policy=policy))
+    eventful(shop)
+    journal = journal_of(shop)
+    found = replay(journal)
+    assert found.mismatches == ()
+    assert found.commands == journal.row("SELECT count(*) AS n FROM updates")["n"]
+    assert found.instants == journal.row("SELECT count(*) AS n FROM instants")["n"]
+    assert found.commands > len(TABLES)
+
+
+def test_a_restarted_run_replays_too(tmp_path, journal_of):
+    shop = Shop(tmp_path, TABLES, SchedulerSettings(chop=1.0, tracks=1))
+    for minute in range(1, 8):
+        shop.file("a", minute, [minute])
+    shop.run_until_idle()
+    shop.file("a", 9, [9])
+    shop.run_until_idle()
+    journal = journal_of(shop)
+    first, second = replay(journal, 1), replay(journal, 2)
+    assert (first.mismatches, second.mismatches) == ((), ())
+    assert second.commands == 1
+
+
+def test_a_command_that_was_another_one_is_a_mismatch(tmp_path, journal_of):
+    shop = Shop(tmp_path, TABLES)
+    shop.file("a", 1, [1])
+    shop.run_until_idle()
+    journal = journal_of(shop)
+    row = journal.row("SELECT * FROM instants WHERE commands<>'[]'")
+    (command,) = json.loads(row["commands"])
+    command["track"] = 1
+    journal.write("UPDATE instants SET commands=? WHERE id=?", (json.dumps([command]), row["id"]))
+    journal.flush()
+    (mismatch,) = replay(journal).mismatches
+    (recorded,), (replayed,) = mismatch.recorded, mismatch.replayed
+    assert dataclasses.replace(recorded, track=0) == replayed
+    assert mismatch.instant == row["id"]
+
+
+def test_a_run_whose_first_instants_were_forgotten_is_refused(tmp_path, journal_of):
+    shop = Shop(tmp_path, TABLES)
+    shop.file("a", 1, [1])
+    shop.run_until_idle()
+    journal = journal_of(shop)
+    journal.write("DELETE FROM instants WHERE id=1")
+    journal.flush()
+    with pytest.raises(UserError) as error:
+        replay(journal)
+    assert str(error.value) == (
+        "[forgotten-run] the first instants of run 1 are no longer in the journal; a journal"
+        " keeps a bounded number of instants. Replay a later run."
+    )
+
+
+def test_a_run_that_never_was_is_refused(tmp_path, journal_of):
+    shop = Shop(tmp_path, TABLES)
+    shop.run_until_idle()
+    with pytest.raises(UserError, match="the journal has no run 7"):
+        replay(journal_of(shop), 7)

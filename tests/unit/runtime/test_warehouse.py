@@ -1,0 +1,310 @@
+"""The wall-clock driver for real: threads, journal, feeds; only Spark is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+
+import pytest
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.warehouse import RunOptions
+from tests.unit.runtime.shop import LiveRun, Shop, eventually
+
+TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Shop(tmp_path, TABLES)
+
+
+def test_until_idle_brings_every_file_into_every_table(shop):
+    shop.file("orders", 1, [1, 2])
+    shop.file("orders", 2, [3])
+    shop.file("parts", 1, [10])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+    assert shop.executor.numbers("joined") == [1, 2, 3, 10]
+    assert shop.executor.numbers("total") == [1, 2, 3, 10]
+    shop.check_views()
+    assert shop.executor.closed
+
+
+def test_a_second_run_loads_only_what_is_new(shop):
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    shop.run_until_idle()
+    before = len(shop.executor.requests)
+    shop.run_until_idle()
+    assert shop.executor.requests[before:] == []
+    name = shop.file("orders", 2, [2])
+    shop.run_until_idle()
+    loaded = [[file.name for file in request.files] for request in shop.executor.requests[before:]]
+    assert loaded[0] == [name]
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_unfinished_files_are_not_read(shop):
+    shop.file("orders", 1, [1])
+    folder = shop.root / "feed" / "orders"
+    for name in ("_half.csv", ".hidden.csv", "a.tmp", "b.inprogress", "c.crc"):
+        (folder / name).write_text("broken")
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1]
+
+
+def test_a_late_file_is_loaded_and_corrects_the_views(shop):
+    shop.file("orders", 5, [5])
+    shop.file("parts", 5, [10])
+    shop.run_until_idle()
+    shop.file("orders", 2, [2])
+    shop.run_until_idle()
+    assert shop.executor.numbers("total") == [2, 5, 10]
+    shop.check_views()
+
+
+def test_a_failing_table_is_tried_again_while_the_others_go_on(shop):
+    shop.executor.failing["joined"] = "no room"
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed joined", 2)
+        shop.file("orders", 2, [2])
+        shop.recorder.wait_for("done orders", 2)
+        shop.executor.failing.clear()
+        shop.recorder.wait_for("done total")
+        eventually(lambda: shop.executor.numbers("total") == [1, 2, 10])
+    shop.check_views()
+    rows = shop.journal_rows("SELECT failures, error FROM tables WHERE name='joined'")
+    assert rows == [{"failures": 0, "error": None}]
+
+
+def test_until_idle_gives_up_on_a_table_that_always_fails(shop):
+    shop.executor.failing["joined"] = "no room"
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    assert shop.run_until_idle() == 1
+    assert shop.executor.numbers("orders") == [1]
+    failed = [request.attempt for request in shop.executor.requests if request.table == "joined"]
+    assert failed == [1, 2, 3]
+    (row,) = shop.journal_rows("SELECT failures, error FROM tables WHERE name='joined'")
+    assert row == {"failures": 3, "error": "[made-to-fail] no room"}
+
+
+def test_an_unreadable_file_is_quarantined_and_the_others_are_loaded(shop):
+    good = [shop.file("orders", 1, [1]), shop.file("orders", 3, [3])]
+    bad = shop.file("orders", 2, "this is no number")
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 3]
+    files = {
+        row["name"]: (row["state"], row["attempts"])
+        for row in shop.journal_rows("SELECT name, state, attempts FROM files")
+    }
+    assert files == {good[0]: ("loaded", 0), bad: ("quarantined", 3), good[1]: ("loaded", 0)}
+    (notice,) = (line for line in shop.recorder.lines if line.startswith("notice"))
+    assert notice == (
+        f"notice orders: the file {bad} is in quarantine after 3 attempts: invalid literal for "
+        "int() with base 10: 'this'; `freshline retry orders` tries it again"
+    )
+
+
+def test_a_quarantined_file_stays_out_over_runs_until_it_is_retried(shop):
+    bad = shop.file("orders", 2, "broken")
+    shop.run_until_idle()
+    (shop.root / "feed" / "orders" / bad).write_text("2")
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == []
+    journal = Journal(journal_path(shop.project), create=False)
+    answer = carry_out_offline(journal, "retry", "orders", time.time())
+    journal.close()
+    assert answer == {"ok": True, "message": "orders: 1 files are tried again at the next start"}
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [2]
+
+
+def test_retry_of_a_running_warehouse_takes_a_file_out_of_quarantine(shop):
+    bad = shop.file("orders", 2, "broken")
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed orders", 3)
+        (shop.root / "feed" / "orders" / bad).write_text("2")
+        assert shop.ask("retry", "orders")["message"] == "orders is tried again; files: 1"
+        shop.recorder.wait_for("done orders")
+    assert shop.executor.numbers("orders") == [2]
+
+
+def test_a_file_that_vanished_is_noted_and_loaded_when_it_comes_again(shop):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    name = shop.file("orders", 1, [1])
+    path = shop.root / "feed" / "orders" / name
+    with LiveRun(shop):
+        shop.recorder.wait_for("start orders")
+        path.unlink()
+        gate.set()
+        shop.recorder.wait_for(f"notice orders: the file {name} vanished before it was loaded")
+        shop.file("orders", 1, [7])
+        shop.recorder.wait_for("done orders")
+    assert shop.executor.numbers("orders") == [7]
+
+
+def test_pause_holds_a_table_and_resume_lets_it_go_on_live(shop):
+    shop.file("parts", 1, [10])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done parts")
+        assert shop.ask("pause", "orders") == {"ok": True, "message": "orders is paused"}
+        shop.file("orders", 1, [1])
+        shop.file("parts", 2, [20])
+        shop.recorder.wait_for("done parts", 2)
+        eventually(lambda: shop.journal_rows("SELECT 1 FROM files WHERE table_name='orders'"))
+        assert "start orders" not in shop.recorder.lines
+        assert shop.ask("resume", "orders") == {"ok": True, "message": "orders is resumed"}
+        shop.recorder.wait_for("done orders")
+    assert shop.executor.numbers("orders") == [1]
+
+
+def test_a_pause_outlives_the_run(shop):
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    carry_out_offline(journal, "pause", "orders", time.time())
+    journal.close()
+    shop.file("orders", 2, [2])
+    shop.file("parts", 2, [20])
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1]
+    assert shop.executor.numbers("parts") == [10, 20]
+
+
+def test_refresh_full_loads_all_files_of_a_base_table_again(shop):
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done orders")
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2])
+        done = shop.recorder.lines.count("done orders")
+        assert shop.ask("refresh", "orders", "full")["ok"]
+        shop.recorder.wait_for("done orders", done + 1)
+    last = shop.executor.requests[-1]
+    assert (last.full, len(last.files)) == (True, 2)
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_refresh_full_is_refused_where_files_are_gone_from_the_feed(shop):
+    gone = shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2])
+        eventually(lambda: shop.journal_rows("SELECT 1 FROM files WHERE state='loaded'"))
+        (shop.root / "feed" / "orders" / gone).unlink()
+        answer = shop.ask("refresh", "orders", "full")
+    expected = (
+        f"[files-gone] 1 of the 2 files in table orders are no longer in feed orders_feed ({gone});"
+        " to load a table anew would lose their rows. Put the files back, or refresh without"
+        " --full."
+    )
+    assert (answer["ok"], answer["message"], answer["exit_status"]) == (False, expected, 2)
+    with pytest.raises(UserError) as error:
+        shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), full=True)).run()
+    assert str(error.value) == expected
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_a_refresh_without_a_running_warehouse_touches_ancestors_alone(shop):
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    shop.run_until_idle()
+    shop.file("orders", 2, [2])
+    shop.file("parts", 2, [20])
+    before = len(shop.executor.requests)
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",))).run()
+    assert [request.table for request in shop.executor.requests[before:]] == ["orders"]
+    dropped = shop.journal_rows("SELECT name FROM tables WHERE dropped=1")
+    assert dropped == []
+    shop.run_until_idle()
+    assert shop.executor.numbers("total") == [1, 2, 10, 20]
+
+
+def test_a_stop_lets_the_running_update_finish(shop):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    shop.file("orders", 1, [1])
+    run = LiveRun(shop)
+    with run:
+        shop.recorder.wait_for("start orders")
+        run.warehouse.stop()
+        gate.set()
+    assert shop.recorder.lines.count("done orders") == 1
+    assert shop.journal_rows("SELECT state FROM updates") == [{"state": "done"}]
+
+
+def test_a_stop_leaves_an_update_that_outlives_the_grace(shop):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    shop.file("orders", 1, [1])
+    with LiveRun(shop, RunOptions(grace_s=0.01)):
+        shop.recorder.wait_for("start orders")
+    assert shop.recorder.lines[-1] == "notice the grace is over; left running: orders"
+    gate.set()
+    # What it committed after all is found at the next start, and not loaded again.
+    eventually(lambda: shop.executor.numbers("orders") == [1])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1]
+    assert shop.journal_rows("SELECT state FROM files") == [{"state": "loaded"}]
+
+
+def test_a_second_run_on_one_storage_is_refused(shop):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready")
+        with pytest.raises(UserError) as error:
+            shop.warehouse().run()
+    lock = shop.root / "warehouse" / "_freshline" / "lock"
+    assert str(error.value) == (
+        f"[already-running] process {os.getpid()} runs this warehouse already; one run per"
+        f" storage; it holds {lock}. Stop it (kill {os.getpid()}), or use `freshline status`."
+    )
+
+
+def test_a_journal_that_is_lost_is_rebuilt_from_the_delta_log(shop):
+    for minute in range(1, 6):
+        shop.file("orders", minute, [minute])
+        shop.run_until_idle()
+    shop.file("parts", 1, [10])
+    shop.run_until_idle()
+    shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    before = len(shop.executor.requests)
+    shop.file("orders", 6, [6])
+    shop.file("parts", 6, [])
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5, 6]
+    orders = [item for item in shop.executor.requests[before:] if item.table == "orders"]
+    assert [(item.number, len(item.files)) for item in orders] == [(6, 1)]
+    assert shop.executor.numbers("total") == [1, 2, 3, 4, 5, 6, 10]
+    shop.check_views()
+
+
+def test_spark_that_does_not_start_ends_the_run_with_its_error(shop):
+    def refuse():
+        raise PlatformError("spark-start", "Spark did not start: no Java")
+
+    warehouse = shop.warehouse()
+    warehouse._make_executor = refuse
+    with pytest.raises(PlatformError, match="no Java"):
+        warehouse.run()
+    (row,) = shop.journal_rows("SELECT ready_s, stopped_s IS NOT NULL AS ended FROM runs")
+    assert row == {"ready_s": None, "ended": 1}
+
+
+def test_what_was_passed_over_stands_in_the_journal(tmp_path):
+    shop = Shop(tmp_path, {"a": (), "b": (), "c": ()})
+    for table in ("a", "b", "c"):
+        shop.file(table, 1, [1])
+    shop.run_until_idle()
+    rows = shop.journal_rows("SELECT table_name, score, passed_over FROM updates ORDER BY id")
+    assert rows[0]["score"].startswith("benefit ")
+    told = {name for row in rows for name, _ in json.loads(row["passed_over"])}
+    assert told <= {"a", "b", "c"}
