@@ -89,17 +89,17 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
     Args:
         replacements: New name (put in as it is) by the name that is read, as in
             :attr:`Read.name`, in any case. Where the query gives the table no alias, the old
-            name becomes one, so that ``orders.id`` still means the same column. A mention
-            with a version or time of its own stays as it is.
+            name becomes one, so that ``orders.id`` still means the same column; a mention
+            with a version or time of its own gets none, and keeps that.
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
     for read in reads_of(query):
         new = by_name.get(read.name.lower())
-        if new is None or read.time_travel:
+        if new is None:
             continue
         edits.append((read.start, read.end, new))
-        if read.alias_at is not None and new != quoted(read.parts[-1]):
+        if read.alias_at is not None and not read.time_travel and new != quoted(read.parts[-1]):
             edits.append((read.alias_at, read.alias_at, f" AS {quoted(read.parts[-1])}"))
     for start, end, new in reversed(edits):
         query = query[:start] + new + query[end:]

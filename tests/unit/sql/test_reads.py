@@ -93,7 +93,7 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
         ),
         ("SELECT * FROM g(TABLE f)", "SELECT * FROM g(TABLE n)"),
         ("TABLE f", "TABLE n"),
-        ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM f VERSION AS OF 3"),
+        ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
         ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
         ("SELECT * FROM cat.f /* f */", "SELECT * FROM cat.f /* f */"),
     ],
