@@ -65,6 +65,7 @@ def make_scheduler(
     settings: PolicySettings,
     seed: int = 1,
     guarded: bool = False,
+    worst_factor: float = 1.0,
     start_s: float = 0.0,
     origin_s: float | None = 0.0,
     learns: bool = False,
@@ -79,6 +80,7 @@ def make_scheduler(
         settings: Policy, partition, inheritance, chopping.
         seed: Of the policy's own chance.
         guarded: Whether policies that could starve a table (lookahead) are kept from it.
+        worst_factor: How many times its mean an update takes at worst (aus, ``worst``).
         start_s, origin_s, learns, explains: As the scheduler's.
         most_files: One update loads at most so many files, where it is not chopped.
 
@@ -86,7 +88,7 @@ def make_scheduler(
         UserError: An unknown policy or partition, a partition that does not go with the
             policy or does not fit the tracks, or a graph that is none.
     """
-    policy = _policy(settings, seed=seed, guarded=guarded)
+    policy = _policy(settings, seed=seed, guarded=guarded, worst_factor=worst_factor)
     name = policy.own_partition
     if policy.partitioned and settings.partition != NO_PARTITION:
         if name is not None:
@@ -124,14 +126,14 @@ def _extent(chop: float | None, most_files: int | None) -> Extent:
     return ALL_PENDING if most_files is None else Batch(most_files)
 
 
-def _policy(settings: PolicySettings, *, seed: int, guarded: bool) -> Policy:
+def _policy(settings: PolicySettings, **beside: float) -> Policy:
     if settings.name not in found_policies():
         raise UserError(
             "unknown-policy",
             f"there is no policy '{settings.name}'",
             rule=f"known are {', '.join(found_policies())}",
         )
-    return make_policy(settings.name, {**_parameters(settings), "seed": seed, "guarded": guarded})
+    return make_policy(settings.name, {**_parameters(settings), **beside})
 
 
 def _parameters(settings: PolicySettings) -> dict[str, Any]:

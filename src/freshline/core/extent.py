@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshline.core.instant import INSTANT_S
 from freshline.core.model import PendingFile, Table
 
 
@@ -93,9 +94,12 @@ class OneFile(Extent):
     def next_to_s(self, table: Table) -> float:
         """The end of the oldest file, or one period further at most."""
         if not table.is_base:
-            # The paper's F + min(TE - F, p), in this order of operations (contract, aus).
-            freshness_s = table.freshness_s
-            return freshness_s + min(table.trailing_edge_s - freshness_s, table.period_s)
+            # F + min(TE - F, p); where that is TE, exactly TE: a sum that misses it by the last
+            # digit would leave a remainder to load that nobody has.
+            freshness_s, period_s = table.freshness_s, table.period_s
+            if table.trailing_edge_s - freshness_s <= period_s + INSTANT_S:
+                return table.trailing_edge_s
+            return freshness_s + period_s
         return _run_end_s(table, float("-inf"))
 
 

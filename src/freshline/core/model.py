@@ -30,6 +30,8 @@ class TableSpec:
         beta: Seconds per second of feed time loaded (2.4).
         wcet_s, recovery_period_s, recovery_threshold_s, phase_s, jitter_s,
             timestamp_jitter_s: Parameters of the adaptive scheduler (Leontyev et al. II-V).
+        health_phase_s: The phase that its bounds count with (Definition 13) where the feed has
+            no calendar of that phase; None: ``phase_s``, and without one the period.
     """
 
     name: str
@@ -44,6 +46,7 @@ class TableSpec:
     phase_s: float | None = None
     jitter_s: float = 0.0
     timestamp_jitter_s: float = 0.0
+    health_phase_s: float | None = None
 
 
 class PendingFile(NamedTuple):
