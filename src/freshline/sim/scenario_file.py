@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from freshline.core.assembly import PolicySettings, partition_names
+from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
 from freshline.core.model import TableSpec
 from freshline.core.partitions.proportional import ALLOCATIONS
@@ -47,7 +48,6 @@ _TABLE_KEYS = (
     "recovery_period",
     "recovery_threshold",
 )
-RECOVERIES = ("average", "worst", "simultaneous", "explicit")
 
 
 def read_scenario(path: Path, *, shown_as: str | None = None) -> Scenario:
@@ -259,6 +259,7 @@ def _table(
         phase_s=None if explicit else phase_s,
         jitter_s=sure("jitter", 0.0, at_least=0.0),
         timestamp_jitter_s=sure("timestamp_jitter", 0.0, at_least=0.0),
+        health_phase_s=None if sources else phase_s,
     )
     if sources:
         return spec, None
