@@ -1,0 +1,110 @@
+"""The processes of the demo: the warehouse, which is killed on purpose, and the producer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from demo.places import DemoError, Places, installed
+
+_GRACE_S = 60.0
+_GONE_S = 3.0
+
+
+class Warehouse:
+    """``freshline run`` as a child, with this terminal as its own.
+
+    It leads a process group, in which its JVM is, too: so all of it can be killed at once.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; returns at once."""
+        self._process = subprocess.Popen(
+            [installed("freshline"), "run", "--project", str(self._project)],
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+
+    def must_run(self) -> None:
+        """Check that it runs.
+
+        Raises:
+            DemoError: It has ended by itself.
+        """
+        if self._process is not None and self._process.poll() is not None:
+            status = self._process.returncode
+            raise DemoError(f"`freshline run` ended by itself, with exit status {status}")
+
+    def kill(self) -> None:
+        """SIGKILL to all of its processes, and wait until none of them is left."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        # The JVM is not ours to wait for: it is gone when the group is. Where nobody reaps
+        # orphans its entry stays, hence the limit.
+        deadline_s = time.monotonic() + _GONE_S
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < deadline_s:
+                os.killpg(process.pid, 0)
+                time.sleep(0.02)
+        restore_terminal()
+
+    def stop(self) -> int:
+        """SIGTERM: updates that run may finish.
+
+        Returns:
+            Its exit status.
+
+        Raises:
+            DemoError: It does not end.
+        """
+        if self._process is None:
+            return 0
+        self._process.terminate()
+        try:
+            status = self._process.wait(timeout=_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise DemoError(f"`freshline run` did not end {_GRACE_S:.0f} s after SIGTERM") from None
+        self._process = None
+        restore_terminal()
+        return status
+
+
+def restore_terminal() -> None:
+    """Show the cursor again, which the live table hid and, killed, could not give back."""
+    if sys.stdout.isatty():
+        print("\x1b[?25h\x1b[0m", end="\r\n", flush=True)
+
+
+def start_producer(places: Places, start_s: float) -> subprocess.Popen[bytes]:
+    """Start the process that releases the feed files."""
+    command = [sys.executable, "-m", "demo.producer", str(places.root), str(start_s)]
+    return subprocess.Popen(
+        command, cwd=Path(__file__).parents[1], stdin=subprocess.DEVNULL, process_group=0
+    )
+
+
+def freshline(project: Path, *arguments: str) -> str:
+    """The output of another command of freshline's.
+
+    Raises:
+        DemoError: It failed.
+    """
+    command = [installed("freshline"), *arguments, "--project", str(project)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DemoError(f"`freshline {' '.join(arguments)}` failed: {done.stderr.strip()}")
+    return done.stdout
