@@ -104,7 +104,8 @@ class Demo:
         views = sum(not query.base for query in self._queries)
         show.paragraph(
             f"TPC-H at scale factor {self._scale:g}: {self._rows['orders']:,} orders with"
-            f" {self._rows['lineitem']:,} lineitems, cut into {len(planned)} feed files by order date."
+            f" {self._rows['lineitem']:,} lineitems, cut into {len(planned)} feed files by order"
+            " date."
             " Customer, supplier, part, nation and region are static Delta tables."
         )
         show.paragraph(

@@ -43,7 +43,8 @@ def _columns(db: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
 
 
 def _only_in(db: duckdb.DuckDBPyConnection, one: str, other: str) -> list[tuple[Any, ...]]:
-    return db.execute(f"(FROM ({one})) EXCEPT ALL (FROM ({other}))").fetchall()
+    left = f"(FROM ({one})) EXCEPT ALL (FROM ({other}))"
+    return db.execute(f"FROM ({left}) ORDER BY ALL").fetchall()
 
 
 def _nearly(
