@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from freshline.core.commands import StartUpdate
 from freshline.core.cost import LearnedCost
@@ -96,6 +96,7 @@ class Table:
         trailing_edge_s: TE: what could be loaded at most (Golab et al. 2.2).
         next_to_s: Where the next update would bring F: TE, or less with chopping.
         last_arrival_s: When the newest file with new data arrived; None before the first.
+        key: The policy's key with which it stands among the waiting; None: it does not.
         late_s: Amount of pending data at or before F: late files, and parents' corrections.
         release_s: Arrival of the oldest work not loaded by a finished or running update (G8).
         pending: That work, oldest first; only its first entry where no update is cut to size.
@@ -111,6 +112,7 @@ class Table:
         "freshness_s",
         "full",
         "is_base",
+        "key",
         "last_arrival_s",
         "late_s",
         "max_staleness_s",
@@ -161,6 +163,7 @@ class Table:
         self.full = False
         self.deferred_until_s = float("-inf")
         self.stamp = 0
+        self.key: Any = None
         self.area_since_s = start_s
         self.staleness_area_s2 = 0.0
         self.max_staleness_s = 0.0

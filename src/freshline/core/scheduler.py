@@ -338,7 +338,6 @@ class Scheduler:
 
     def rekey(self, table: Table) -> None:
         """Put ``table`` among the waiting with its present key, or take it out of them."""
-        table.stamp += 1
         if table.running is not None:
             return
         if self._merges_all:
@@ -356,8 +355,13 @@ class Scheduler:
             or table.asked
             or table.deferred_until_s > self.now_s
         ):
+            key = None
+        else:
+            key = self.policy.key(table)
+        if key == table.key:
             return
-        key = self.policy.key(table)
+        table.key = key
+        table.stamp += 1
         if key is None:
             return
         ready = self._ready
@@ -425,6 +429,7 @@ class Scheduler:
             table.asked = False
             self._asked.remove(table)
         table.stamp += 1
+        table.key = None
         self._on_track[track] = table
         if policy.reacts:
             policy.started(table, self.now_s)
