@@ -1,9 +1,10 @@
 """The journal: what happened in a warehouse, in one SQLite file beside the tables.
 
 It is a cache. What is true stands in the Delta log; a lost journal is rebuilt from there
-(``recovery.py``). So nothing here must survive a power cut, and a full disk does not stop
-the warehouse: writes are buffered, one transaction an instant, and a transaction that
-cannot be written is kept and tried again with the next.
+(``recovery.py``), and a damaged one is put aside and then counts as lost. So nothing here
+must survive a power cut, and a full disk does not stop the warehouse: writes are buffered,
+one transaction an instant, and a transaction that cannot be written is kept and tried again
+with the next.
 
 Only the running warehouse writes, except for requests (``pause``, ``refresh``, ...), which
 other processes add and the warehouse answers. Everybody may read, at any time.
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from freshline.core.errors import PlatformError
+from freshline.failpoints import failpoint
 
 _SCHEMA_VERSION = 1
 
@@ -63,6 +67,10 @@ class Journal:
         path: The SQLite file; made with its folder when ``create``.
         create: False opens what is there, for reading and for requests.
 
+    Attributes:
+        behind: The last flush could not write; the next one tries again.
+        moved_aside: Where a damaged journal was put that stood here; this one is new.
+
     Raises:
         PlatformError: It cannot be opened, or was written by a newer freshline.
     """
@@ -71,9 +79,12 @@ class Journal:
         self.path = path
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self.behind = False
+        self.moved_aside: Path | None = None
         try:
             if create:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                if _is_damaged(path):
+                    self.moved_aside = _move_aside(path)
             mode = "rwc" if create else "rw"
             self._db = sqlite3.connect(
                 f"file:{_uri_path(path)}?mode={mode}",
@@ -96,7 +107,7 @@ class Journal:
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.executescript(_SCHEMA)
                 self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise PlatformError(
                 "journal",
                 f"cannot open the journal {path}: {error}",
@@ -133,7 +144,9 @@ class Journal:
             self._db.execute("BEGIN IMMEDIATE")
             for sql, values in self._buffer:
                 self._db.execute(sql, values)
+            failpoint("journal.before_commit")
             self._db.execute("COMMIT")
+            failpoint("journal.after_commit")
         except sqlite3.OperationalError:
             self.behind = True
             if self._db.in_transaction:
@@ -177,6 +190,34 @@ class Journal:
         """Write what is left, and close."""
         self.flush()
         self._db.close()
+
+
+def _is_damaged(path: Path) -> bool:
+    """Whether the file is no database, or one with broken pages.
+
+    A journal without an index entry or a page would make the warehouse forget a file, so all
+    pages are looked at: milliseconds a megabyte.
+    """
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=5.0)) as db:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
+    except sqlite3.OperationalError:
+        return False  # locked, or not to be opened: not the file's fault
+    except sqlite3.DatabaseError:
+        return True
+
+
+def _move_aside(path: Path) -> Path:
+    """Rename a damaged journal and what SQLite keeps beside it; its new name."""
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    aside = path.with_name(f"{path.name}.damaged-{moment}")
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.replace(aside.with_name(aside.name + suffix))
+    return aside
 
 
 def _uri_path(path: Path) -> str:

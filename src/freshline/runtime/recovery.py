@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Any
 
 from freshline.core.events import TableRestored
+from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.ledger import Ledger
@@ -68,12 +69,14 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
         "UPDATE updates SET state='lost', error='the process ended during it' WHERE state='running'"
     )
     for table in project.tables:
+        failpoint("recovery.before_table")
         row = rows.get(table.name)
         commit = last_commit(project.table_path(table.name))
         newest[table.name] = commit
         definition = definition_of(table)
         stale = _declare(table, row, commit, definition, ledger, found)
         _repair(project, table, row, commit, journal, ledger)
+        failpoint("recovery.after_table")
         if table.kind == "base":
             found.loaded[table.name] = {
                 file["name"]

@@ -158,6 +158,11 @@ class Warehouse:
             "specs": [dataclasses.asdict(spec) for spec in specs],
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
+        if journal.moved_aside is not None:
+            self._observer.notice(
+                "the journal was damaged and is rebuilt from the tables' logs; the old one is kept"
+                f" as {journal.moved_aside}"
+            )
         for note in recovered.notes:
             self._observer.notice(note)
         self._pending = PendingFiles(journal)
@@ -322,7 +327,9 @@ class Warehouse:
         """Hand everything of this instant to the core, and its commands to the tracks."""
         # An instant that the core asked for may change it although nothing happens.
         awaited = self._scheduler.next_wakeup_s() <= self._now_s
+        failpoint("event.before")
         commands = self._scheduler.handle(self._now_s, events)
+        failpoint("event.after")
         if not (events or commands or awaited):
             self._journal.flush()  # a refused request's answer, or what could not be written
             return

@@ -91,6 +91,7 @@ class BaseUpdates:
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration)
+        failpoint("base.before_data")
         staged = transaction.stage(
             output,
             "overwrite" if request.full else "append",
@@ -98,6 +99,7 @@ class BaseUpdates:
             options=options,
             properties=BASE_PROPERTIES,
         )
+        failpoint("base.after_data")
         some = misfit is not None and self._some_misfit(output)
         rejected = 0
         if some or request.full or self._rejected.suspect:

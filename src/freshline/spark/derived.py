@@ -69,12 +69,14 @@ class DerivedUpdates:
             and transaction.partition_columns == table.partitioned_by
         )
         options = {"overwriteSchema": "true"} if changed else {}
+        failpoint("derived.before_data")
         staged = transaction.stage(
             sized(session, output, self._project.configuration),
             "overwrite",
             partitioned_by=table.partitioned_by,
             options=options,
         )
+        failpoint("derived.after_data")
         chosen = strategy(table)
         parents: Mapping[str, int] = {**request.parents, **pinned.versions}
         metadata = encode(

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
 from freshline.spark.failures import one_line
 from freshline.spark.session import is_local
@@ -89,9 +90,17 @@ class FeedReader:
                     next_step="Declare its `schema:`, or run again when a file is there.",
                 )
             self._schema = self._reader(session).load([self.path(names[0])]).schema
-            self._recorded.parent.mkdir(parents=True, exist_ok=True)
-            self._recorded.write_text(self._schema.json(), "utf-8")
+            self._record(self._schema)
         return self._schema
+
+    def _record(self, schema: StructType) -> None:
+        """Write the schema down; whole or not at all, whatever dies meanwhile."""
+        self._recorded.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._recorded.with_suffix(".tmp")
+        unfinished.write_text(schema.json(), "utf-8")
+        failpoint("feed.before_schema")
+        unfinished.replace(self._recorded)
+        failpoint("feed.after_schema")
 
     def path(self, name: str) -> str:
         """A file's path as Spark takes it."""

@@ -103,6 +103,7 @@ class RejectedRows:
             )
         else:
             staged = transaction.stage(rows, "append")
+        failpoint("base.before_rejected_commit")
         if staged.rows or stray or replaced:
             staged.commit(
                 encode(
