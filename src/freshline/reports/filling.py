@@ -17,9 +17,9 @@ def fill(window: Window) -> list[int] | None:
 
     Under an affine cost with no negative overhead this is exact, and no plan is cheaper: the
     last k batches covering the tuples after ``j`` cost the same however they are cut, so the
-    longest reach at every step leaves the most to choose from. The number of batches assumed for the final aggregation is
-    raised to what the filling needed (Algorithm 1's loop); as more batches leave less time, no
-    number in between would do.
+    longest reach at every step leaves the most to choose from. The number of batches assumed
+    for the final aggregation is raised to what the filling needed (Algorithm 1's loop); as more
+    batches leave less time, no number in between would do.
 
     Returns:
         None: at some gap not one tuple fits.

@@ -17,10 +17,13 @@ from freshline.reports.min_batch import longest_batch_tuples
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.progress import Progress
 
-LAG_SHARE = 0.001
-"""A lag that changed by this share of the window is worth a new plan."""
-PAUSE_SHARE = 0.005
-"""But not more often than this share of the window, or a tenth of the time left."""
+DRIFT_SHARE, DRIFT_LEFT = 0.001, 0.02
+"""A drift (a changed lag or estimate) by this share of the window or, if that is less, of the
+time left to the deadline is worth a new plan."""
+PAUSE_SHARE, PAUSE_LEFT = 0.005, 0.1
+"""But not more often than this share of the window, or of the time left."""
+GUARD_SHARE = 0.01
+"""Where the input may drift, the plan ends this share of the time after the window early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class JointPlanner:
     tracks: int
     changed: bool = False
     plan: list[Entry] = field(default_factory=list)
-    _planned_lags_s: dict[str, float] = field(default_factory=dict)
+    _planned_drifts_s: dict[str, float] = field(default_factory=dict)
     _planned_at_s: float = -math.inf
     _look_again_s: float = math.inf
 
@@ -54,7 +57,7 @@ class JointPlanner:
     ) -> None:
         """Make the plan anew if reports came or went, a lag changed, or a report fell out."""
         self._look_again_s = math.inf
-        if not (self.changed or self._fell_out(live) or self._lag_changed(live, now_s)):
+        if not (self.changed or self._fell_out(live) or self._drifted(live, now_s)):
             return
         works = [
             self._work(progress, now_s)
@@ -66,14 +69,14 @@ class JointPlanner:
             free_s[track] = max(now_s, progress.ends_s)
         index = {work.name: place for place, work in enumerate(works)}
         seed = [index[entry.name] for entry in self.plan if entry.name in index]
-        timed = plan_order(works, free_s, seed or None)
+        timed = plan_order(works, free_s, seed or None, afresh=self.changed)
         last = {place: number for number, place in enumerate(timed.order)}
         self.plan = [
             Entry(works[place].name, start_s, last[place] == number)
             for number, (place, start_s) in enumerate(zip(timed.order, timed.starts_s, strict=True))
         ]
         self.changed = False
-        self._planned_lags_s = {name: progress.lag_s for name, progress in live.items()}
+        self._planned_drifts_s = {name: progress.drift_s(now_s) for name, progress in live.items()}
         self._planned_at_s = now_s
 
     def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
@@ -124,19 +127,17 @@ class JointPlanner:
             for name, progress in live.items()
         )
 
-    def _lag_changed(self, live: Mapping[str, Progress], now_s: float) -> bool:
-        if not self.policy.reanchor:
-            return False
+    def _drifted(self, live: Mapping[str, Progress], now_s: float) -> bool:
         for name, progress in live.items():
             report = progress.report
             if report.input_kind is InputKind.KNOWN:
                 continue
             window_s = report.end_s - report.start_s
-            moved_s = abs(progress.lag_s - self._planned_lags_s.get(name, 0.0))
-            if moved_s <= LAG_SHARE * window_s:
-                continue
             left_s = max(0.0, report.deadline_s - self._planned_at_s)
-            again_s = self._planned_at_s + min(PAUSE_SHARE * window_s, left_s / 10)
+            moved_s = abs(progress.drift_s(now_s) - self._planned_drifts_s.get(name, 0.0))
+            if moved_s <= min(DRIFT_SHARE * window_s, DRIFT_LEFT * left_s):
+                continue
+            again_s = self._planned_at_s + min(PAUSE_SHARE * window_s, PAUSE_LEFT * left_s)
             if now_s >= again_s:
                 return True
             self._look_again_s = min(self._look_again_s, again_s)
@@ -150,10 +151,13 @@ class JointPlanner:
     def _work(self, progress: Progress, now_s: float) -> Work:
         report, margin = progress.report, self.policy.margin
         remaining = progress.remaining(now_s)
+        guard_s = 0.0
+        if report.input_kind is not InputKind.KNOWN:
+            guard_s = GUARD_SHARE * max(0.0, report.deadline_s - report.end_s)
         return Work(
             name=report.name,
             expected_s=progress.expected_s(now_s)[progress.taken :],
-            deadline_s=report.deadline_s,
+            deadline_s=report.deadline_s - guard_s,
             cost_s=[margin * report.cost(tuples) for tuples in range(remaining + 1)],
             final=report.final,
             batches_before=progress.batches,

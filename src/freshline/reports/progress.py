@@ -123,20 +123,31 @@ class Progress:
     def expected_s(self, now_s: float) -> list[float]:
         """When each tuple of the whole window is or was there, as far as can be known now.
 
-        What has come counts as there from now on; the rest follows the prediction, shifted by
-        the lag (C13) and, where the estimated total differs, thinned or thickened evenly.
+        What has come counts as there from now on. The rest follows the prediction: shifted by
+        the lag where their number is known (C13); else as many as are estimated, spread evenly
+        over the predicted times still to come, the last not before the window's end.
         """
-        predicted_s, total = self.report.predicted_s, self.total(now_s)
-        lag_s = self.lag_s if self.reanchor else 0.0
-        to_come = total - self.arrived
-        rest_s = predicted_s[self.arrived :] or (self.report.end_s - lag_s,)
-        result = [now_s] * self.arrived
-        for number in range(to_come):
-            place = number if len(rest_s) == to_come else number * len(rest_s) // to_come
-            result.append(max(now_s, rest_s[place] + lag_s))
-        if not self.total_known and result:
+        predicted_s, result = self.report.predicted_s, [now_s] * self.arrived
+        if self.total_known:
+            lag_s = self.lag_s if self.reanchor else 0.0
+            result.extend(max(now_s, at_s + lag_s) for at_s in predicted_s[self.arrived :])
+            return result[: self.total(now_s)]
+        to_come = self.total(now_s) - self.arrived
+        rest_s = predicted_s[bisect_right(predicted_s, now_s) :] or (self.report.end_s,)
+        result.extend(
+            max(now_s, rest_s[number * len(rest_s) // to_come]) for number in range(to_come)
+        )
+        if result:
             result[-1] = max(result[-1], self.report.end_s)
         return result
+
+    def drift_s(self, now_s: float) -> float:
+        """How far the input is off its prediction: its lag, or the window's share of tuples."""
+        if self.report.input_kind is InputKind.TOTAL_VARIES:
+            predicted = max(1, len(self.report.predicted_s))
+            length_s = self.report.end_s - self.report.start_s
+            return length_s * (self.total(now_s) / predicted - 1)
+        return self.lag_s if self.reanchor else 0.0
 
     def begin(self, tuples: int, track: int, ends_s: float, *, final: bool) -> None:
         """Note that a batch of ``tuples`` starts on ``track`` and should end at ``ends_s``."""

@@ -150,13 +150,13 @@ def test_the_joint_plan_waits_as_long_as_the_deadline_allows() -> None:
 
 
 def test_the_joint_plan_follows_a_lag() -> None:
-    late = report(input_kind=InputKind.RATE_VARIES, deadline_s=20.0)
+    late = report(input_kind=InputKind.RATE_VARIES, deadline_s=21.0)
     done = run(
         given(late, *(second + 4.0 for second in late.predicted_s)),
         policy=replace(POLICY, name="joint"),
     )
     assert done.outcomes["a"].finish_s is not None
-    assert done.outcomes["a"].finish_s <= 20.0 + 1e-6
+    assert done.outcomes["a"].finish_s <= 21.0 + 1e-6
     assert len(done.batches) == 1
 
 
