@@ -19,7 +19,7 @@ from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
 
 NOTHING_KNOWN = "nothing is known yet"
-_REBUILT = "there is no journal; the next run makes it, from the tables' logs where there are any"
+_REBUILT = "no run is in the journal; the next one rebuilds it, from the tables' logs too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
     gone = sorted(name for name in rows if not project.has_table(name))
     tables += [reader.dropped(rows[name], journal) for name in gone]
     note = None
-    if not rows:
-        note = NOTHING_KNOWN if run.running else f"{NOTHING_KNOWN}: no run has got that far"
+    if last is None:  # only requests and pauses were written
+        note = f"{NOTHING_KNOWN}: {'a run is just starting' if run.running else _REBUILT}"
     return WarehouseStatus(now_s, project.name, project.storage, run, tuple(tables), note)
 
 
@@ -363,7 +363,7 @@ def brief_s(seconds: float) -> str:
     if seconds < 120.0:  # noqa: PLR2004 - two minutes
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)
-    if minutes < 120:  # noqa: PLR2004 - two hours
+    if minutes < 60:  # noqa: PLR2004 - an hour
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
     if hours < 48:  # noqa: PLR2004 - two days

@@ -41,8 +41,8 @@ def of(shop, name, now_s=MINUTE_1_S):
 def test_before_the_first_run_nothing_is_known_and_it_says_so(shop):
     status = read_status(shop.project, MINUTE_1_S)
     assert status.note == (
-        "nothing is known yet: there is no journal; the next run makes it, from the tables' logs"
-        " where there are any"
+    "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
+        " tables' logs too"
     )
     assert not status.run.running
     assert [(item.name, item.state, item.next) for item in status.tables] == [
@@ -195,7 +195,7 @@ def test_a_deleted_journal_is_said_to_be_gone(shop):
     shop.run_until_idle()
     shutil.rmtree(shop.root / "warehouse" / "_freshline")
     status = read_status(shop.project, MINUTE_1_S)
-    assert str(status.note).startswith("nothing is known yet: there is no journal")
+    assert str(status.note).startswith("nothing is known yet: no run is in the journal")
     assert states(shop)["orders"] == "new"
 
 
@@ -220,7 +220,7 @@ def test_reading_it_loads_neither_spark_nor_delta():
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (119.0, "119 s"), (120.0, "2 min"),
-     (7140.0, "119 min"), (7200.0, "2 h"), (9000.0, "2 h 30 min"), (200_000.0, "2 d")],
+     (7140.0, "1 h 59 min"), (7200.0, "2 h"), (9000.0, "2 h 30 min"), (200_000.0, "2 d")],
 )  # fmt: skip
 def test_seconds_for_people(seconds, text):
     assert brief_s(seconds) == text

@@ -1,0 +1,110 @@
+"""Asking the warehouse for something: the process that runs it, or its journal."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from freshline.cli.output import print_json
+from freshline.core.errors import FreshlineError, PlatformError, UserError
+from freshline.project.model import Project
+from freshline.runtime.journal import Journal
+from freshline.runtime.lock import holder
+from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.requests import Answer, carry_out_offline
+
+_PATIENCE_S = 5.0
+_LOOK_S = 0.05
+
+
+def running_process(project: Project) -> int | None:
+    """The process that runs the project's warehouse, None if none does."""
+    return holder(own_folder(project))
+
+
+def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -> dict[str, Answer]:
+    """Ask for one thing for each of some tables.
+
+    Returns:
+        The answer for each table. Where no warehouse runs, what can be done in the journal
+        is done there.
+
+    Raises:
+        PlatformError: The running warehouse does not answer, or the journal cannot be
+            written.
+    """
+    pid = running_process(project)
+    journal = Journal(journal_path(project), create=pid is None)
+    try:
+        if pid is None:
+            return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
+        asked = {name: journal.ask(time.time(), kind, name, argument) for name in names}
+        return _answers(journal, asked, pid)
+    except sqlite3.OperationalError as error:
+        raise PlatformError(
+            "journal",
+            f"cannot write {journal.path}: {error}",
+            next_step="Check the disk and the permissions.",
+        ) from error
+    finally:
+        journal.close()
+
+
+def tell(answers: dict[str, Answer], *, as_json: bool) -> int:
+    """Print the answers; the exit status."""
+    refused = [answer for answer in answers.values() if not answer["ok"]]
+    if as_json:
+        print_json(
+            {
+                "tables": [
+                    {"name": name, "ok": answer["ok"], "message": answer["message"]}
+                    for name, answer in answers.items()
+                ]
+            }
+        )
+    for answer in answers.values():
+        if not answer["ok"]:
+            print(answer["message"], file=sys.stderr)
+        elif not as_json:
+            print(answer["message"])
+    return max((int(answer.get("exit_status", 2)) for answer in refused), default=0)
+
+
+def _answers(journal: Journal, asked: dict[str, int], pid: int) -> dict[str, Answer]:
+    answers: dict[str, Any] = {}
+    end_s = time.monotonic() + _PATIENCE_S
+    while len(answers) < len(asked):
+        for name, request in asked.items():
+            if name not in answers and (answer := journal.answer_to(request)) is not None:
+                answers[name] = answer
+        if len(answers) < len(asked):
+            if time.monotonic() > end_s:
+                raise _no_answer(pid)
+            time.sleep(_LOOK_S)
+    return {name: answers[name] for name in asked}
+
+
+def _no_answer(pid: int) -> FreshlineError:
+    return PlatformError(
+        "no-answer",
+        f"process {pid}, which runs this warehouse, did not answer within {_PATIENCE_S:g} s",
+        rule="it answers once Spark is there",
+        next_step="It does what was asked when it gets to it: see `freshline status`.",
+    )
+
+
+def must_run(project: Project, what: str, otherwise: str) -> None:
+    """Refuse what only a running warehouse can do.
+
+    Raises:
+        UserError: None runs (``not-running``).
+    """
+    if running_process(project) is None:
+        raise UserError(
+            "not-running",
+            f"{what}, and no warehouse runs here",
+            next_step=otherwise,
+        )

@@ -1,0 +1,86 @@
+"""How an error ends a command: the message, and the exit status by whose fault it is."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from freshline.cli.output import print_json
+from freshline.core.errors import FreshlineError, InternalError, UserErrors
+
+_RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
+
+
+def reported(command: Callable[..., Any]) -> Callable[..., None]:
+    """The command with its errors told as the contract wants them.
+
+    Standard error gets the message. With ``--json`` standard output gets one object with
+    ``error``, and ``errors`` where there are several. A command that returns a number ends
+    with it.
+    """
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            status = command(*arguments, **options)
+        except FreshlineError as error:
+            status = show(error, as_json=bool(options.get("as_json")))
+        except BrokenPipeError:
+            # Whoever read our output (head, less) has enough. The interpreter would try to
+            # flush the rest when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 0
+        except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
+            status = show(_internal(error), as_json=bool(options.get("as_json")))
+        if status:
+            raise typer.Exit(int(status))
+
+    return run
+
+
+def show(error: FreshlineError, *, as_json: bool) -> int:
+    """Tell an error; its exit status."""
+    several = error.errors if isinstance(error, UserErrors) else [error]
+    for each in several:
+        print(_coloured(each.render()), file=sys.stderr)
+    if as_json:
+        told: dict[str, Any] = {"error": error_record(several[0])}
+        if len(several) > 1:
+            told["errors"] = [error_record(each) for each in several]
+        print_json(told)
+    return error.exit_status
+
+
+def error_record(error: FreshlineError) -> dict[str, Any]:
+    """An error as a JSON object, with the keys of the contract's ``validate``."""
+    return {
+        "code": error.code,
+        "file": error.where.file if error.where else None,
+        "line": error.where.line if error.where else None,
+        "message": f"{error.what}; {error.rule}" if error.rule else error.what,
+        "next": error.next_step,
+    }
+
+
+def _coloured(message: str) -> str:
+    """The code in red, on a terminal that shows colours."""
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR") or not message.startswith("["):
+        return message
+    code, _, rest = message.partition("] ")
+    return f"{_RED}{code}]{_PLAIN} {rest}"
+
+
+def _internal(error: Exception) -> InternalError:
+    if os.environ.get("FRESHLINE_DEBUG"):
+        traceback.print_exc()
+        hint = "The traceback stands above."
+    else:
+        hint = "Set FRESHLINE_DEBUG=1 to see where; please report it with the journal."
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return InternalError("unexpected", f"freshline failed: {what}", next_step=hint)

@@ -1,0 +1,77 @@
+"""The program ``freshline``: its commands, one file each in this folder.
+
+Only the module of the command that was typed is imported: ``freshline status`` answers in a
+fraction of a second because nothing that other commands need is loaded with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from freshline.cli.errors import reported
+
+COMMANDS = (
+    "init", "validate", "run", "status", "refresh", "pause", "resume", "retry", "prioritise",
+    "story", "simulate", "plan",
+)  # fmt: skip
+"""In the order of the help; each is the function of that name in the module of that name."""
+
+
+def main() -> None:
+    """Run the command line; the console script's entry point."""
+    status = 0
+    try:
+        app_for(sys.argv[1:])()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if "pyspark" in sys.modules:
+        # Updates that outlived the grace, and threads of the gateway to the JVM, would keep
+        # the process for as long as they like. The JVM ends when this process is gone.
+        os._exit(status)
+    sys.exit(status)
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The application, with the commands that ``arguments`` can be about."""
+    typed = next((each for each in arguments if not each.startswith("-")), None)
+    app = typer.Typer(
+        name="freshline",
+        help="Keeps the tables of a warehouse fresh: the one that matters most first.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in (typed,) if typed in COMMANDS else COMMANDS:
+        module_name = f"freshline.cli.{name}"
+        if importlib.util.find_spec(module_name) is not None:
+            module = importlib.import_module(module_name)
+            app.command(name)(reported(getattr(module, name)))
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from freshline import __version__
+
+        print(f"freshline {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What stands before the command."""

@@ -1,0 +1,35 @@
+"""``freshline prioritise``: another priority for a table while the warehouse runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from freshline.cli.asking import ask, must_run, tell
+from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.core.errors import UserError
+from freshline.runtime.subset import named_tables
+
+
+def prioritise(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the project.")],
+    priority: Annotated[float, typer.Argument(metavar="N", help="Greater than 0.")],
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Give a table another priority until the running warehouse ends."""
+    found = opened(project)
+    names = named_tables(found, [table])
+    if not 0.0 < priority < float("inf"):
+        raise UserError(
+            "bad-priority",
+            f"{priority:g} is no priority",
+            rule="a priority is a number greater than 0",
+        )
+    must_run(
+        found,
+        "a priority given here holds until the run ends",
+        f"Write 'freshline.priority' = '{priority:g}' into the TBLPROPERTIES of {names[0]}.",
+    )
+    return tell(ask(found, "prioritise", names, repr(priority)), as_json=as_json)

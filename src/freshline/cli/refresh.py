@@ -1,0 +1,31 @@
+"""``freshline refresh``: an update now, by the running warehouse or by this process."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from freshline.cli.asking import ask, running_process, tell
+from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
+from freshline.runtime.subset import named_tables
+
+
+def refresh(
+    tables: TableNames,
+    full: Annotated[
+        bool, typer.Option("--full", help="Make the tables anew from all their data.")
+    ] = False,
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Bring tables up to date now, what they are made of first."""
+    found = opened(project)
+    names = named_tables(found, tables)
+    if running_process(found) is not None:
+        return tell(ask(found, "refresh", names, "full" if full else ""), as_json=as_json)
+    from freshline.cli.running import run_warehouse
+    from freshline.runtime.warehouse import RunOptions
+
+    options = RunOptions(until_idle=True, refresh=names, full=full)
+    return run_warehouse(opened(project, analyse=True), options, as_json=as_json)

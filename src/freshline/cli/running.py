@@ -1,0 +1,123 @@
+"""A warehouse in this process: its signals, its observer, and what is told at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from freshline.cli.lines import Counting, LineObserver
+from freshline.cli.output import counted, moment, print_json
+from freshline.cli.status import table_record
+from freshline.core.errors import FreshlineError
+from freshline.project.model import Project
+from freshline.runtime.status import WarehouseStatus, read_status
+from freshline.runtime.warehouse import RunOptions, Warehouse, run_error
+from freshline.spark.records import Executor
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> int:
+    """Run ``project`` and tell what happens on standard error.
+
+    Raises:
+        UserError: Another process runs it.
+        PlatformError: Spark or the storage failed.
+    """
+    started_s = time.time()
+    for warning in project.warnings:
+        print(f"note: {warning}", file=sys.stderr)
+    observer = _observer(project)
+
+    def make_executor() -> Executor:
+        from freshline.spark.session import start_session
+        from freshline.spark.updates import SparkExecutor
+
+        session = start_session(project)
+        observer.spark_ui = session.sparkContext.uiWebUrl
+        return SparkExecutor(project, session)
+
+    warehouse = Warehouse(project, make_executor, observer, options)
+    try:
+        with observer, _stopped_by_signals(warehouse):
+            left_behind = warehouse.run()
+    except FreshlineError:
+        raise
+    except Exception as error:
+        raise run_error(error) from error
+    found = read_status(project, time.time())
+    behind = _behind(found, options) if left_behind else []
+    if as_json:
+        print_json(_summary(found, observer, started_s, behind))
+    seconds = found.now_s - started_s
+    print(
+        f"stopped after {seconds:.1f} s: {counted(observer.done, 'update')}"
+        + (f", {counted(observer.failed, 'failed attempt')}" if observer.failed else ""),
+        file=sys.stderr,
+    )
+    for name, why in behind:
+        print(f"{name} could not be brought up to date: {why}", file=sys.stderr)
+    return 0
+
+
+def _observer(project: Project) -> Counting:
+    if sys.stderr.isatty():
+        from freshline.cli.live import LiveObserver
+
+        return LiveObserver(project)
+    return LineObserver(project)
+
+
+@contextmanager
+def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
+    """The first signal stops the warehouse; the second ends the process at once."""
+    seen: list[int] = []
+
+    def heard(number: int, _: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            # Updates that run are left as a kill leaves them: done or not at all.
+            os._exit(128 + number)
+        warehouse.stop()
+
+    before = {number: signal.signal(number, heard) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
+    """Tables that have news all the same, and why."""
+    return [
+        (item.name, item.error or item.next)
+        for item in found.tables
+        if item.state in ("waiting", "retrying", "paused")
+        and (item.pending_files or item.pending_s or item.failures)
+        and (not options.refresh or item.name in options.refresh)
+    ]
+
+
+def _summary(
+    found: WarehouseStatus,
+    observer: Counting,
+    started_s: float,
+    behind: list[tuple[str, str]],
+) -> dict[str, Any]:
+    return {
+        "started": moment(started_s),
+        "stopped": moment(found.now_s),
+        "seconds": round(found.now_s - started_s, 3),
+        "updates": observer.done,
+        "failed": observer.failed,
+        "rows": observer.rows,
+        "left_behind": [{"name": name, "reason": why} for name, why in behind],
+        "tables": [table_record(item) for item in found.tables],
+    }

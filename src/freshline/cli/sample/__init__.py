@@ -1,0 +1,1 @@
+"""The project that ``freshline init`` writes: copied as it is, but for the name."""
