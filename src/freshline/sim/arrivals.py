@@ -19,20 +19,20 @@ from freshline.sim.scenario import FeedSpec
 _LEAST_WINDOW = 4096
 """Files in a window, about; at least two a table, so that each visit of a table pays."""
 
-File = tuple[float, int, float, float]
-"""Arrival, table order, timestamp, and the timestamp before it: data of (before, timestamp].
-
-A file that holds nothing has before >= timestamp.
-"""
+File = tuple[float, int, float]
+"""Arrival, table order, timestamp."""
 
 
 class _Feed(Protocol):
+    count: int
+    low_s2: float
+
     def before(self, end_s: float, into: list[File]) -> None:
         """Append the files that arrive before ``end_s`` and were not appended yet."""
 
 
 class Arrivals:
-    """Windows of files up to a horizon.
+    """Windows of files up to a horizon. Files that hold nothing are counted and left out.
 
     Args:
         feeds: The feed of each table in table order; None for derived tables.
@@ -65,45 +65,64 @@ class Arrivals:
         found.sort(key=itemgetter(0))
         return found
 
+    @property
+    def count(self) -> int:
+        """Files of the windows so far, those that hold nothing as well."""
+        return sum(feed.count for feed in self._feeds)
+
+    @property
+    def low_s2(self) -> float:
+        """Sum of (timestamp - previous timestamp)^2 over them (LOW of Bateni et al. 2.2)."""
+        return sum(feed.low_s2 for feed in self._feeds)
+
 
 class _Periodic:
     """A feed without outages: file j is due, and arrives, at phase + (j - 1) * period."""
 
-    __slots__ = ("_before_s", "_number", "_order", "_period_s", "_phase_s")
+    __slots__ = ("_before_s", "_order", "_period_s", "_phase_s", "count", "low_s2")
 
     def __init__(self, order: int, feed: FeedSpec) -> None:
         self._order = order
         self._phase_s = feed.phase_s
         self._period_s = feed.period_s
-        self._number = 0
         self._before_s = 0.0
+        self.count = 0
+        self.low_s2 = 0.0
 
     def before(self, end_s: float, into: list[File]) -> None:
         phase_s, period_s, order = self._phase_s, self._period_s, self._order
-        number, before_s = self._number, self._before_s
+        number, before_s, low_s2 = self.count, self._before_s, self.low_s2
         due_s = phase_s + number * period_s
         while due_s < end_s:
-            into.append((due_s, order, due_s, before_s))
+            if due_s > before_s:  # only a first file due at 0 holds nothing
+                into.append((due_s, order, due_s))
+            low_s2 += (due_s - before_s) * (due_s - before_s)
             before_s = due_s
             number += 1
             due_s = phase_s + number * period_s
-        self._number, self._before_s = number, before_s
+        self.count, self._before_s, self.low_s2 = number, before_s, low_s2
 
 
 class _Walked:
     """Any feed, file by file."""
 
-    __slots__ = ("_before_s", "_files", "_next", "_order")
+    __slots__ = ("_before_s", "_files", "_next", "_order", "count", "low_s2")
 
     def __init__(self, order: int, feed: FeedSpec) -> None:
         self._order = order
         self._before_s = 0.0
+        self.count = 0
+        self.low_s2 = 0.0
         self._files: Iterator[tuple[float, float]] = files(feed)
         self._next = next(self._files, None)
 
     def before(self, end_s: float, into: list[File]) -> None:
         while self._next is not None and self._next[0] < end_s:
             arrival_s, timestamp_s = self._next
-            into.append((arrival_s, self._order, timestamp_s, self._before_s))
-            self._before_s = max(self._before_s, timestamp_s)
+            self.count += 1
+            length_s = timestamp_s - self._before_s
+            if length_s > 0.0:
+                into.append((arrival_s, self._order, timestamp_s))
+                self.low_s2 += length_s * length_s
+                self._before_s = timestamp_s
             self._next = next(self._files, None)

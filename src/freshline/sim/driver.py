@@ -17,8 +17,8 @@ from heapq import heappop, heappush
 from freshline.core.assembly import make_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, UpdateFinished
-from freshline.core.model import TableSpec
 from freshline.core.instant import INSTANT_S
+from freshline.core.model import TableSpec
 from freshline.core.policy import Policy
 from freshline.core.scheduler import Scheduler
 from freshline.core.staleness import Staleness, staleness_of
@@ -123,14 +123,16 @@ class Driver:
             )
             for spec, feed in zip(scenario.tables, feeds, strict=True)
         ]
+        # By table order, so that a file need not touch its table's record.
+        self._names = [side.name for side in self._sides]
+        self._follows = [side.follows for side in self._sides]
         self._side_of = {side.name: side for side in self._sides}
         self._end = ends(scenario)
         self._arrivals = Arrivals(feeds, scenario.horizon_s)
         self._window: list[File] = []
         self._next = 0
         self._running: list[_Running] = []
-        self._low_s2 = 0.0
-        self._files = self._updates = 0
+        self._updates = 0
         kind = type(self.scheduler.policy)
         self._wakes = kind.next_wakeup_s is not Policy.next_wakeup_s
 
@@ -150,26 +152,22 @@ class Driver:
     def _play(self) -> None:
         horizon_s = self.scenario.horizon_s
         handle = self.scheduler.handle
+        # A policy with dates of its own adds up the same periods as feeds and updates do, in
+        # another order: for it, times that differ by rounding alone are one instant.
+        slack_s = INSTANT_S if self._wakes else 0.0
+        end_s = horizon_s + slack_s
         running = self._running
         instants = 0
         while True:
-            if self._next == len(self._window):
-                self._window, self._next = self._arrivals.window(), 0
-            now_s = self._window[self._next][0] if self._window else _NEVER
-            if running and running[0][0] < now_s:
-                now_s = running[0][0]
-            if self._wakes:
-                wakeup_s = self.scheduler.next_wakeup_s()
-                # Dates that differ by rounding alone are one instant (``core/instant.py``).
-                if wakeup_s < now_s - INSTANT_S:
-                    now_s = wakeup_s
-            if now_s > horizon_s:
+            now_s = self._next_instant_s()
+            until_s = now_s + slack_s
+            if now_s > end_s:
                 break
             events: list[Event] = []
-            if running and running[0][0] == now_s:
-                self._finish(now_s, events)
-            if self._window and self._window[self._next][0] == now_s:
-                self._arrive(now_s, events)
+            if running and running[0][0] <= until_s:
+                self._finish(now_s, until_s, events)
+            if self._window and self._window[self._next][0] <= until_s:
+                self._arrive(until_s, events)
             commands = handle(now_s, events)
             if self._on_instant is not None:
                 self._on_instant(now_s, events, commands)
@@ -180,22 +178,26 @@ class Driver:
             if self._on_progress is not None and instants % _REPORT_EVERY == 0:
                 self._on_progress(now_s)
 
-    def _arrive(self, now_s: float, events: list[Event]) -> None:
+    def _next_instant_s(self) -> float:
+        """When something happens next: a file, an end, or a date of the policy."""
+        if self._next == len(self._window):
+            self._window, self._next = self._arrivals.window(), 0
+        now_s = self._window[self._next][0] if self._window else _NEVER
+        if self._running and self._running[0][0] < now_s:
+            now_s = self._running[0][0]
+        return min(now_s, self.scheduler.next_wakeup_s()) if self._wakes else now_s
+
+    def _arrive(self, until_s: float, events: list[Event]) -> None:
         """Hand over the files that arrive now."""
-        window, sides = self._window, self._sides
-        first = index = self._next
-        end = len(window)
-        while index < end and window[index][0] == now_s:
-            _, order, timestamp_s, before_s = window[index]
+        window, names, follows = self._window, self._names, self._follows
+        index, end = self._next, len(self._window)
+        while index < end and window[index][0] <= until_s:
+            _, order, timestamp_s = window[index]
             index += 1
-            if timestamp_s > before_s:
-                side = sides[order]
-                length_s = timestamp_s - before_s
-                self._low_s2 += length_s * length_s
-                if side.follows is not None:
-                    side.follows.arrived(before_s, timestamp_s)
-                events.append(FileArrived(side.name, timestamp_s))
-        self._files += index - first
+            flows = follows[order]
+            if flows is not None:
+                flows.arrived(timestamp_s)
+            events.append(FileArrived(names[order], timestamp_s))
         self._next = index
 
     def _start(self, command: StartUpdate, now_s: float) -> None:
@@ -206,10 +208,10 @@ class Driver:
             side.follows.started(command.to_s)
         heappush(self._running, (finish_s, command.track, side, command, now_s))
 
-    def _finish(self, now_s: float, events: list[Event]) -> None:
+    def _finish(self, now_s: float, until_s: float, events: list[Event]) -> None:
         """Hand over the updates that finish now."""
         running = self._running
-        while running and running[0][0] == now_s:
+        while running and running[0][0] <= until_s:
             _, track, side, command, start_s = heappop(running)
             self._updates += 1
             from_s, to_s = command.from_s, command.to_s
@@ -239,10 +241,10 @@ class Driver:
             {table.name: table.freshness_s for table in self.scheduler.tables},
             weighted_s2,
             stretch or None,
-            self._low_s2,
+            self._arrivals.low_s2,
             sum(flow.penalty_s2 for flow in flows),
             self._updates,
-            self._files + self._updates,
+            self._arrivals.count + self._updates,
             {policy.name: findings} if findings else {},
         )
 

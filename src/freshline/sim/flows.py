@@ -34,8 +34,8 @@ class Flows:
         self.penalty_s2 = 0.0
         self.stretch = 0.0
 
-    def arrived(self, before_s: float, timestamp_s: float) -> None:
-        """A file with the data of (before_s, timestamp_s] arrived."""
+    def arrived(self, timestamp_s: float) -> None:
+        """A file with the data up to ``timestamp_s`` arrived."""
 
     def started(self, to_s: float) -> None:
         """An update started that loads all files up to ``to_s``."""
@@ -53,16 +53,18 @@ class FollowedFlows(Flows):
             only those matter that are shorter than every older one, so memory does not grow.
     """
 
-    __slots__ = ("_loading", "_merging", "_waiting")
+    __slots__ = ("_before_s", "_loading", "_merging", "_waiting")
 
     def __init__(self, *, merging: bool) -> None:
         super().__init__()
         self._merging = merging
+        self._before_s = 0.0
         self._waiting: list[tuple[float, float]] = []
         self._loading: Sequence[tuple[float, float]] = ()
 
-    def arrived(self, before_s: float, timestamp_s: float) -> None:
+    def arrived(self, timestamp_s: float) -> None:
         """Remember the file, unless an older one of those waiting tells as much."""
+        before_s, self._before_s = self._before_s, timestamp_s
         if self._merging and self._waiting:
             first_s, last_s = self._waiting[-1]
             # Dates of one feed differ by rounding alone; that must not count as shorter.
