@@ -17,7 +17,6 @@ skipped. Every event costs O(log n).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -38,19 +37,20 @@ from freshline.core.events import (
     UpdateFinished,
 )
 from freshline.core.extent import ALL_PENDING, Extent
-from freshline.core.graph import ancestors, connected, set_periods
+from freshline.core.graph import ancestors, set_periods
 from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
 from freshline.core.staleness import settle
+from freshline.core.tables import Tables
 
 _INFINITY = float("inf")
 _UNKNOWN = float("-inf")
 _SHOWN_CANDIDATES = 3
 
 
-class Scheduler:
+class Scheduler(Tables):
     """Tables, tracks and a policy.
 
     Args:
@@ -86,24 +86,15 @@ class Scheduler:
         learns: bool = False,
         explains: bool = False,
     ) -> None:
-        self.now_s = start_s
+        super().__init__(specs, extent=policy.extent(extent), start_s=start_s, origin_s=origin_s)
         self.track_count = tracks
         self.policy = policy
-        self.tables: tuple[Table, ...] = tuple(
-            Table(spec, order, origin_s, start_s) for order, spec in enumerate(specs)
-        )
-        self._by_name = {table.name: table for table in self.tables}
-        connected(specs, self.tables)
-        set_periods(self.tables)
         self._inherit_rule = inherit_rule if policy.inherits else "none"
         self._inherit_factor = inherit_factor
         inherit(self.tables, self._inherit_rule, inherit_factor)
         self._placement = placement
         if placement is not None:
             placement.place(self.tables, tracks)
-        self._extent = policy.extent(extent)
-        self._merges_all = self._extent is ALL_PENDING
-        self._keeps_files = self._extent.keeps_files
         self._learns = learns
         self._explains = explains
         kind = type(policy)
@@ -192,15 +183,6 @@ class Scheduler:
         wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
         return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
 
-    @property
-    def merges_all(self) -> bool:
-        """Whether an update always loads all that is pending."""
-        return self._merges_all
-
-    def table(self, name: str) -> Table:
-        """State of the table ``name``; KeyError if there is none."""
-        return self._by_name[name]
-
     def running(self) -> list[Table]:
         """The tables with a running update, by track."""
         return [table for table in self._on_track if table is not None]
@@ -287,52 +269,6 @@ class Scheduler:
         self._on_track[track] = None
         heappush(self._free, track)
         return running
-
-    def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
-        """Make the files of an update pending again that were not loaded after all."""
-        back = [file for file in running.files if file.name not in except_for]
-        table.pending.extendleft(reversed(back))
-
-    def _insert(self, table: Table, file: PendingFile) -> None:
-        """Take in a file whose timestamp is not the newest of its feed."""
-        if file.timestamp_s <= table.started_to_s:
-            table.late_s += table.period_s or 1.0
-        later: list[PendingFile] = []
-        while table.pending and table.pending[-1].timestamp_s > file.timestamp_s:
-            later.append(table.pending.pop())
-        table.pending.append(file)
-        table.pending.extend(reversed(later))
-
-    # ---- derived tables ----
-
-    def _set_edge(self, table: Table) -> None:
-        """Move a derived table's trailing edge to the least of its sources' freshness."""
-        edge_s = min([source.freshness_s for source in table.sources])
-        if edge_s > table.trailing_edge_s:
-            table.trailing_edge_s = edge_s
-            if self._keeps_files or not table.pending:
-                table.pending.append(PendingFile(edge_s, self.now_s, None))
-        elif not table.late_s > 0.0:
-            return
-        if table.running is None:
-            self.rekey(table)
-
-    def _correct(self, table: Table, amount_s: float) -> None:
-        """A parent changed at or before this table's freshness."""
-        if not table.known:
-            return
-        table.late_s += amount_s
-        if not table.pending:
-            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
-
-    def _originate(self, table: Table, origin_s: float) -> None:
-        """First news of a table whose freshness was unknown, and of what is derived from it."""
-        table.freshness_s = table.trailing_edge_s = table.next_to_s = origin_s
-        table.started_to_s = origin_s
-        table.area_since_s = self.now_s
-        for child in table.children:
-            if not child.known and all(source.known for source in child.sources):
-                self._originate(child, min(source.freshness_s for source in child.sources))
 
     # ---- the waiting tables ----
 
@@ -435,32 +371,6 @@ class Scheduler:
             policy.started(table, self.now_s)
         return command
 
-    def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
-        """The version of each parent to read: its newest whose freshness is at most ``to_s``.
-
-        Where updates are not cut to size a parent's newest version is read: it is the one
-        that decides the trailing edge, or fresher than it (DESIGN, freshness in versions).
-        """
-        pins = []
-        for source in table.sources:
-            if source.version is None:
-                continue
-            version = source.version
-            for freshness_s, older in reversed(source.versions):
-                version = older
-                if freshness_s <= to_s:
-                    break
-            pins.append((source.name, version))
-        return tuple(pins)
-
-    def _remember_version(self, table: Table, version: int) -> None:
-        """Keep what a chopped child may still read: from the newest that every child has."""
-        versions = table.versions
-        versions.append((table.freshness_s, version))
-        least_s = min([child.freshness_s for child in table.children], default=_INFINITY)
-        while len(versions) > 1 and versions[1][0] <= least_s:
-            versions.popleft()
-
     def _start_placed(self, placement: Placement, commands: list[StartUpdate]) -> None:
         if not self._ready:
             return
@@ -501,50 +411,6 @@ class Scheduler:
         return score, tuple(over)
 
     # ---- what people and feeds ask for ----
-
-    def _withdrawn(self, event: FilesWithdrawn) -> None:
-        table = self._by_name[event.table]
-        gone = set(event.names)
-        kept = [file for file in table.pending if file.name not in gone]
-        late = sum(file.timestamp_s <= table.started_to_s for file in table.pending)
-        late_kept = sum(file.timestamp_s <= table.started_to_s for file in kept)
-        table.late_s = table.late_s * late_kept / late if late else table.late_s
-        table.pending = deque(kept)
-        newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
-        table.trailing_edge_s = max(newest_s, table.started_to_s)
-        self.rekey(table)
-
-    def _restored(self, event: TableRestored) -> None:
-        table = self._by_name[event.table]
-        table.number = event.number
-        table.version = event.version
-        if event.alpha_s is not None and event.beta is not None:
-            table.cost.alpha_s, table.cost.beta = event.alpha_s, event.beta
-        if event.freshness_s is not None:
-            table.freshness_s = table.started_to_s = event.freshness_s
-            table.trailing_edge_s = event.freshness_s
-            table.area_since_s = self.now_s
-            if event.version is not None and self._extent.cuts_derived:
-                self._remember_version(table, event.version)
-        if table.sources and table.known:
-            self._set_edge(table)
-            if event.late_s > 0.0:
-                self._correct(table, event.late_s)
-        if event.stale:
-            self._make_anew(table)
-        for child in table.children:
-            if child.known:
-                self._set_edge(child)
-            elif all(source.known for source in child.sources):
-                # Never built: it stands where the oldest of its sources' data began.
-                self._originate(child, min(s.freshness_s - s.period_s for s in child.sources))
-                self._set_edge(child)
-        self.rekey(table)
-
-    def _make_anew(self, table: Table) -> None:
-        table.full = True
-        if not table.pending and table.known:
-            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
 
     def _period_learned(self, event: PeriodLearned) -> None:
         table = self._by_name[event.table]

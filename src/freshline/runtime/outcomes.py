@@ -9,7 +9,7 @@ from freshline.runtime.failures import FailureHandling
 from freshline.runtime.pending import PendingFiles
 from freshline.runtime.recovery import definition_of, seconds_of
 from freshline.runtime.tracks import Outcome
-from freshline.spark.deltalog import last_commit
+from freshline.spark.deltalog import commit_of
 from freshline.spark.records import UpdateRequest, UpdateResult
 
 
@@ -46,8 +46,8 @@ def finished_event(
     request = outcome.request
     names = tuple(file.name for file in request.files)
     if result.repeated:
-        commit = last_commit(project.table_path(request.table))
-        if commit is not None and int(commit.metadata["update"]) == request.number:
+        commit = commit_of(project.table_path(request.table), request.number)
+        if commit is not None:
             names = tuple(commit.metadata.get("files", ()))
             to_s = seconds_of(commit.metadata["to"])
             return UpdateFinished(request.table, commit.version, None, to_s, names), names
