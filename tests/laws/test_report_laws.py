@@ -8,7 +8,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.reports.arrivals import ConstantRate
@@ -238,7 +238,6 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=250, deadline=None)
 @given(inputs(), policies, st.integers(1, 3))
 def test_every_run_keeps_the_invariants_and_replays(
     given_inputs: list[ReportInput], policy: ReportPolicy, tracks: int
