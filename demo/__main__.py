@@ -11,15 +11,17 @@ from pathlib import Path
 
 from demo import data, schedule, show
 from demo.check import Verdict, check
-from demo.commits import commits
+from demo.commits import Commit, commits
 from demo.measure import staleness
 from demo.places import DemoError, Places
-from demo.processes import Warehouse, freshline, start_producer
+from demo.processes import Warehouse, freshline, interrupted, start_producer
 from demo.queries import Query, read_queries
 from demo.settled import behind
 
 _KILL_AT = 0.4
 """Share of the releases' time after which the warehouse is killed: amid the flood."""
+_KILL_AFTER_COMMITS = 20
+"""But not before it has done this much, however slow the machine."""
 _SETTLE_S = 120.0
 """The longest wait, after the last file, for the warehouse to catch up."""
 _STORY_OF = "revenue_by_day"
@@ -129,15 +131,19 @@ class Demo:
         self._producer = start_producer(self._places, self._start_s)
         self._warehouse.start()
         self._wait_until(self._start_s + self._seconds * _KILL_AT)
+        while sum(map(len, self._logs())) < _KILL_AFTER_COMMITS:
+            self._wait_until(time.time() + 0.5)
 
     def _kill(self) -> None:
         self._warehouse.kill()
         self._killed_s = time.time()
+        torn = interrupted(self._places)
+        amid = f"in the middle of updating {' and '.join(torn)}" if torn else "between two updates"
         show.heading("3. SIGKILL")
         show.paragraph(
-            f"{self._killed_s - self._start_s:.0f} s after the start, in the middle of updates,"
-            " the warehouse was killed with all of its processes: no chance to tidy up. Files"
-            " keep arriving. What `freshline status` says, without Spark:"
+            f"{self._killed_s - self._start_s:.0f} s after the start, {amid}, the warehouse was"
+            " killed with all of its processes: no chance to tidy up. Files keep arriving. What"
+            " `freshline status` says, without Spark:"
         )
         show.preformatted(freshline(self._places.project, "status"))
 
@@ -167,7 +173,7 @@ class Demo:
 
     def _freshness(self) -> None:
         show.heading("5. How fresh the tables were")
-        logs = [commits(self._places.warehouse / query.table) for query in self._queries]
+        logs = self._logs()
         end_s = max((log[-1].at_s for log in logs if log), default=time.time())
         measured = [staleness(log, self._start_s, end_s) for log in logs]
         show.paragraph(
@@ -218,6 +224,10 @@ class Demo:
             f" {sum(self._rows.values()):,} rows generated is in its base table exactly once."
         )
         return found
+
+    def _logs(self) -> list[list[Commit]]:
+        """The commits of each table, in the order of the queries."""
+        return [commits(self._places.warehouse / query.table) for query in self._queries]
 
     def _wait_until(self, moment_s: float) -> None:
         """Sleep, watching that the warehouse runs."""

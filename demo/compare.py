@@ -54,8 +54,13 @@ def _nearly(
     inexact = [kind in _INEXACT for kind in columns.values()]
     places = sorted(range(len(inexact)), key=inexact.__getitem__)
     order = ", ".join(str(place + 1) for place in places)
-    one = db.execute(f"FROM ({actual}) ORDER BY {order}").fetchall()
-    other = db.execute(f"FROM ({expected}) ORDER BY {order}").fetchall()
+    one, other = (
+        # The other's types count, too, as they do in a set operation: a date is its midnight.
+        db.execute(
+            f"FROM ((FROM ({query})) UNION ALL (FROM ({types}) LIMIT 0)) ORDER BY {order}"
+        ).fetchall()
+        for query, types in ((actual, expected), (expected, actual))
+    )
     if len(one) != len(other):
         return f"it has {len(one)} rows, its query {len(other)}"
     for left, right in zip(one, other, strict=True):

@@ -51,6 +51,11 @@ class Places:
         return self.project / "warehouse"
 
     @property
+    def journal(self) -> Path:
+        """The notes that freshline takes of what it did; SQLite."""
+        return self.warehouse / "_freshline" / "journal.db"
+
+    @property
     def plan(self) -> Path:
         """What the producer releases, and when."""
         return self.root / "releases.json"

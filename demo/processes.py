@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -81,6 +82,14 @@ class Warehouse:
         self._process = None
         restore_terminal()
         return status
+
+
+def interrupted(places: Places) -> list[str]:
+    """The tables whose updates were running when the warehouse was killed, by its journal."""
+    journal = sqlite3.connect(f"{places.journal.as_uri()}?mode=ro", uri=True)
+    with contextlib.closing(journal):
+        rows = journal.execute("SELECT table_name FROM updates WHERE state = 'running'").fetchall()
+    return sorted(row[0] for row in rows)
 
 
 def restore_terminal() -> None:

@@ -21,11 +21,20 @@ def db():
         (EXACT, "FROM (VALUES (2, NULL), (1, 'a'), (1, 'a')) t(id, word)"),
         (INEXACT, "FROM (VALUES (1, NULL), (2, (0.1::DOUBLE + 0.2))) t(id, share)"),
         (
+            "SELECT DATE '1992-01-01' AS month, 0.5::DOUBLE AS share",
+            "SELECT TIMESTAMP '1992-01-01' AS month, 0.5::DOUBLE AS share",
+        ),
+        (
             "SELECT 1.50::DECIMAL(15,2) AS price, DATE '1992-01-01' AS month",
             "SELECT 1.5000::DECIMAL(38,4) AS price, TIMESTAMP '1992-01-01' AS month",
         ),
     ],
-    ids=["whatever-the-order", "sums-in-another-order", "other-width-same-value"],
+    ids=[
+        "whatever-the-order",
+        "sums-in-another-order",
+        "a-date-at-midnight",
+        "other-width-same-value",
+    ],
 )
 def test_equal_rows_do_not_differ(db, actual, expected):
     assert difference(db, actual, expected) is None
