@@ -130,7 +130,7 @@ def _local_log(path: str) -> Path | None:
 def _versions(folder: Path) -> list[int]:
     """All versions that have a commit file, in no order."""
     try:
-        names = os.listdir(folder)
+        names = os.listdir(folder)  # noqa: PTH208 - names alone, thousands of them
     except FileNotFoundError:
         return []
     except OSError as error:

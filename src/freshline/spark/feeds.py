@@ -32,15 +32,22 @@ def declared_schema(feed: Feed) -> StructType | None:
     if feed.schema is None:
         return None
     try:
-        return StructType.fromDDL(feed.schema)
+        schema = StructType.fromDDL(feed.schema)
     except PySparkException as error:
-        raise UserError(
-            "bad-schema",
-            f"the schema of feed {feed.name} is not understood: {one_line(error)}",
-            where=feed.place,
-            rule="a schema is a list such as `id BIGINT, at TIMESTAMP, price DECIMAL(15,2)`",
-            next_step="Correct the schema.",
-        ) from error
+        raise _bad_schema(feed, one_line(error)) from error
+    if not isinstance(schema, StructType):
+        raise _bad_schema(feed, "it is one type, not a list of columns")
+    return schema
+
+
+def _bad_schema(feed: Feed, why: str) -> UserError:
+    return UserError(
+        "bad-schema",
+        f"the schema of feed {feed.name} is not understood: {why}",
+        where=feed.place,
+        rule="a schema is a list such as `id BIGINT, at TIMESTAMP, price DECIMAL(15,2)`",
+        next_step="Correct the schema.",
+    )
 
 
 class FeedReader:

@@ -76,8 +76,8 @@ def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
 
 
 def input_bytes(frame: DataFrame) -> int:
-    """Size of everything that the query reads, as Spark's optimizer estimates it."""
-    leaves = java_frame(frame).queryExecution().optimizedPlan().collectLeaves().iterator()
+    """Size of everything that the query reads, as its tables and files know it."""
+    leaves = java_frame(frame).queryExecution().analyzed().collectLeaves().iterator()
     total = 0
     while leaves.hasNext():
         total += int(str(leaves.next().stats().sizeInBytes()))

@@ -31,18 +31,23 @@ class Pinned:
     versions: Mapping[str, int] = field(default_factory=dict)
 
 
-def pin_statics(session: SparkSession, table: TableDef) -> Pinned:
+def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -> Pinned:
     """``table``'s query with its static Delta tables fixed at their newest versions.
 
     A query that fixes a version itself keeps it, and a table that is not Delta's has none:
     their text stays, apart from a relative path, which is made absolute. STREAM feed becomes
     feed.
+
+    Args:
+        session: The update's own.
+        table: Whose query it is.
+        fixed: False: leave versions open, only make the text one that Spark can analyse.
     """
     names = {table.feed: quoted(table.feed)} if table.feed is not None else {}
     versions: dict[str, int] = {}
     for read in table.statics:
         name = _absolute(read)
-        version = None if read.time_travel else newest_version(session, read)
+        version = newest_version(session, read) if fixed and not read.time_travel else None
         if version is not None:
             versions[read.name] = version
             names[read.name] = f"{name} VERSION AS OF {version}"

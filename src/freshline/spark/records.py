@@ -12,6 +12,8 @@ from typing import Protocol
 
 from freshline.core.errors import Place, PlatformError
 
+_MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class FeedFile:
@@ -123,8 +125,10 @@ class UnreadableFilesError(PlatformError):
         self.table = table
         self.files = tuple(files)
         count = f"{len(self.files)} files" if len(self.files) > 1 else "a file"
-        named = "; ".join(f"{name}: {reason}" for name, reason in self.files[:3])
-        more = f"; and {len(self.files) - 3} more" if len(self.files) > 3 else ""
+        named = "; ".join(f"{name}: {reason}" for name, reason in self.files[:_MOST_NAMED])
+        more = (
+            f"; and {len(self.files) - _MOST_NAMED} more" if len(self.files) > _MOST_NAMED else ""
+        )
         super().__init__(
             "unreadable-files",
             f"{count} for table {table} cannot be read ({named}{more})",

@@ -131,18 +131,17 @@ class RejectedRows:
         names = [file.name for file in request.files]
         is_text = self._reader.feed.format != "parquet"
         columns = [F.col(quoted(field.name)) for field in schema.fields]
-        nulls = F.array_compact(
-            F.array(
-                *(F.when(c.isNull(), F.lit(f.name)) for c, f in zip(columns, schema, strict=True))
-            )
-        )
+        names_of_nulls = [
+            F.when(column.isNull(), F.lit(each.name))
+            for column, each in zip(columns, schema, strict=True)
+        ]
         found = (
             self._reader.read(session, names, schema)
             .filter(misfit)
             .select(
                 F.col("_metadata.file_path").alias("path"),
                 (F.col(CORRUPT) if is_text else F.lit(None).cast("string")).alias("text"),
-                nulls.alias("nulls"),
+                F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
                 F.to_json(F.struct(*columns)).alias("parsed"),
             )
         )

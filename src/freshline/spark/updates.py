@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from freshline.core.errors import UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
+from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.base import BaseUpdates
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError
@@ -101,6 +102,10 @@ class SparkExecutor:
             finally:
                 self._forget_properties()
 
+    def analyse(self) -> Analysis:
+        """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""
+        return analyse(self._project, self._session)
+
     def healthy(self) -> bool:
         """Whether Spark still runs and answers."""
         try:
@@ -116,6 +121,6 @@ class SparkExecutor:
         context = self._session.sparkContext
         for name in ("spark.scheduler.pool", "spark.jobGroup.id", "spark.job.description"):
             try:
-                context.setLocalProperty(name, None)  # type: ignore[arg-type] - as documented
+                context.setLocalProperty(name, None)  # type: ignore[arg-type]  # its way to remove one
             except (*SparkError, OSError, AttributeError):
                 return  # Spark is gone, and the properties with it

@@ -1,0 +1,252 @@
+"""Every query checked by Spark itself, against empty tables, before anything runs.
+
+Parents come before children: a query is analysed over the columns that its parents' queries
+give, whether those tables exist yet or not. A table whose parent was refused is not judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from freshline.core.errors import FreshlineError, Place, UserError
+from freshline.project.model import Feed, Project, TableDef
+from freshline.spark.failures import SparkError, condition, one_line
+from freshline.spark.feeds import FeedReader
+from freshline.spark.pins import pin_statics
+from freshline.sql.reads import quoted
+
+_CODES = (
+    ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
+    ("UNRESOLVED_FIELD", "unknown-column", "Correct the name."),
+    ("FIELD_NOT_FOUND", "unknown-column", "Correct the name."),
+    ("UNRESOLVED_ROUTINE", "unknown-function", "Correct the name, or add the jar that has it."),
+    ("TABLE_OR_VIEW_NOT_FOUND", "unknown-table", "Correct the name, or create the table."),
+    ("DELTA_TABLE_NOT_FOUND", "unknown-table", "Correct the path, or create the table."),
+    ("DELTA_PATH_DOES_NOT_EXIST", "unknown-table", "Correct the path, or create the table."),
+    ("PATH_NOT_FOUND", "unknown-table", "Correct the path, or create the table."),
+    ("DATATYPE_MISMATCH", "type-mismatch", "Cast one side, or use another column."),
+    ("CAST_INVALID_INPUT", "type-mismatch", "Correct the literal, or use try_cast."),
+    ("WRONG_NUM_ARGS", "wrong-arguments", "Correct the function's arguments."),
+    ("PARSE_", "bad-sql", "Correct the query's syntax."),
+)
+_POSITION = re.compile(r"\(line (\d+), pos \d+\)")
+_FORBIDDEN = " ,;{}()\n\t="
+_UNSTORABLE = ("void", "interval")
+_TIMES = ("timestamp", "timestamp_ntz", "date")
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What Spark found.
+
+    Attributes:
+        errors: In the order of the tables.
+        notes: What could not be checked, and why, a sentence each.
+        columns: Name and type of each column of every table that was accepted.
+    """
+
+    errors: list[UserError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+def analyse(project: Project, session: SparkSession) -> Analysis:
+    """Check every query, every declared schema and every table's columns.
+
+    Args:
+        project: A project without errors that can be found without Spark.
+        session: Any session; nothing in it is changed.
+    """
+    found = Analysis()
+    feeds = {feed.name: _feed_schema(project, feed, session, found) for feed in _read(project)}
+    accepted: dict[str, StructType] = {}
+    for table in project.tables:
+        sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
+        if any(sources.get(name) is None for name in table.sources):
+            continue
+        schema = _result(table, sources, session, found)
+        if schema is None:
+            continue
+        faults = _column_faults(table, schema)
+        found.errors += faults
+        if not faults:
+            accepted[table.name] = schema
+            found.columns[table.name] = tuple(
+                (each.name, each.dataType.simpleString()) for each in schema
+            )
+    return found
+
+
+def _read(project: Project) -> list[Feed]:
+    names = {table.feed for table in project.tables}
+    return [feed for name, feed in project.feeds.items() if name in names]
+
+
+def _feed_schema(
+    project: Project, feed: Feed, session: SparkSession, found: Analysis
+) -> StructType | None:
+    """The columns of a feed; None, with an error or a note, where they are not known."""
+    try:
+        reader = FeedReader(project, feed)
+        return reader.schema(session, _a_file(feed))
+    except UserError as error:
+        found.errors.append(error)
+    except (FreshlineError, *SparkError) as error:
+        why = error.what if isinstance(error, FreshlineError) else one_line(error)
+        found.notes.append(f"tables over feed {feed.name} were not checked: {why}")
+    return None
+
+
+def _a_file(feed: Feed) -> list[str]:
+    """The name of one complete file of a Parquet feed on this machine, if there is one."""
+    folder = Path(feed.path)
+    if feed.schema is not None or not feed.path.startswith("/") or not folder.is_dir():
+        return []
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part[0] in "_." for part in path.relative_to(folder).parts)
+        if not hidden and path.suffix not in (".tmp", ".crc", ".inprogress") and path.is_file():
+            return [str(path.relative_to(folder))]
+    return []
+
+
+def _result(
+    table: TableDef,
+    sources: Mapping[str, StructType | None],
+    session: SparkSession,
+    found: Analysis,
+) -> StructType | None:
+    """The columns of the query's result; None, with an error, where Spark refuses it."""
+    own = session.newSession()
+    try:
+        for name in table.sources:
+            schema = sources[name]
+            if schema is not None:
+                nullable = [StructField(each.name, each.dataType) for each in schema]
+                empty = own.createDataFrame([], StructType(nullable))
+                empty.createOrReplaceTempView(quoted(name))
+        query = pin_statics(own, table, fixed=False).query
+        try:
+            return own.sql(query).schema
+        except PySparkException as error:
+            found.errors.append(_refused(table, query, error))
+            return None
+    except SparkError as error:
+        found.notes.append(f"table {table.name} was not checked: {one_line(error)}")
+        return None
+
+
+def _refused(table: TableDef, query: str, error: PySparkException) -> UserError:
+    name = condition(error)
+    code, step = "query-refused", "Correct the query."
+    for prefix, its_code, its_step in _CODES:
+        if name.startswith(prefix):
+            code, step = its_code, its_step
+            break
+    proposal = (error.getMessageParameters() or {}).get("proposal")
+    if proposal:
+        step = f"Did you mean {proposal.replace('`', '')}?"
+    message = one_line(error).split(" Did you mean one of")[0].rstrip(".")
+    return UserError(
+        code,
+        f"Spark refuses the query of table {table.name}: {message}",
+        where=Place(table.query_place.file, _line(table, query, error)),
+        rule=f"Spark names it {name}" if name else "",
+        next_step=step,
+    )
+
+
+def _line(table: TableDef, query: str, error: PySparkException) -> int:
+    """The line in the user's file that Spark means; without a hint the query's first."""
+    first = table.query_place.line or 1
+    for context in error.getQueryContext() or ():
+        try:
+            start = context.startIndex()
+        except SparkError:
+            continue  # not a place in SQL text
+        if 0 <= start <= len(query):
+            return first + query.count("\n", 0, start)
+    position = _POSITION.search(str(error))
+    return first + int(position[1]) - 1 if position else first
+
+
+def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
+    """What keeps the query's columns from being a table's."""
+    faults = []
+
+    def fault(code: str, what: str, rule: str, step: str) -> None:
+        faults.append(
+            UserError(
+                code,
+                f"table {table.name} {what}",
+                where=table.query_place,
+                rule=rule,
+                next_step=step,
+            )
+        )
+
+    counts = Counter(each.name.lower() for each in schema)
+    for name in [name for name, count in counts.items() if count > 1]:
+        fault(
+            "duplicate-column",
+            f"has {counts[name]} columns named {name}",
+            "names of columns differ, whatever the case",
+            "Give each a name of its own with AS.",
+        )
+    for each in schema:
+        if any(character in _FORBIDDEN for character in each.name):
+            fault(
+                "bad-column-name",
+                f"has a column named {each.name!r}",
+                "Delta allows no spaces and none of ,;{}()= in names of columns",
+                "Give it a name with AS.",
+            )
+        kind = each.dataType.simpleString()
+        if kind.startswith(_UNSTORABLE):
+            fault(
+                "bad-column-type",
+                f"has column {each.name} of type {kind.upper()}, which Delta cannot store",
+                "a column has a type that Delta knows",
+                "Cast it, for example to STRING.",
+            )
+    _check_named(table, schema, fault)
+    return faults
+
+
+def _check_named(table: TableDef, schema: StructType, fault: object) -> None:
+    """That the columns which the definition names are there."""
+    assert callable(fault)
+    by_name = {each.name.lower(): each for each in schema}
+    known = ", ".join(each.name for each in schema)
+    if table.time_column is not None:
+        column = by_name.get(table.time_column.lower())
+        kind = column.dataType.simpleString() if column else None
+        if column is None:
+            fault(
+                "unknown-column",
+                f"has no column {table.time_column}, its freshline.time",
+                f"its columns are {known}",
+                "Name one of them, or select that column.",
+            )
+        elif kind not in _TIMES:
+            fault(
+                "bad-time-column",
+                f"has freshline.time = {table.time_column}, of type {str(kind).upper()}",
+                "an event-time column is a TIMESTAMP or a DATE",
+                "Name another column, or cast this one.",
+            )
+    for name in table.partitioned_by:
+        if name.lower() not in by_name:
+            fault(
+                "unknown-column",
+                f"has no column {name} to be partitioned by",
+                f"its columns are {known}",
+                "Name one of them, or select that column.",
+            )
