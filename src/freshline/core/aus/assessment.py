@@ -1,0 +1,91 @@
+"""A whole graph judged before it runs: what holds of each table, and on how many tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.core.aus.guarantee import (
+    Guarantee,
+    guarantees_of,
+    is_schedulable,
+    load_of,
+    tracks_needed,
+)
+from freshline.core.model import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What can be said before the run, as long as updates take no longer than assumed.
+
+    Attributes:
+        tables: In table order.
+        guarantees: Of each.
+        tracks: On how many tracks.
+        tracks_needed: The least number on which all bounds exist; None: no number is enough.
+        is_schedulable: Whether ``tracks`` is enough.
+        recovery_s: Of each, Theorem 4's bound for the outage asked about; None without one.
+    """
+
+    tables: tuple[Table, ...]
+    guarantees: tuple[Guarantee, ...]
+    tracks: int
+    tracks_needed: int | None
+    is_schedulable: bool
+    recovery_s: tuple[float | None, ...]
+
+    @property
+    def utilisation(self) -> float:
+        """U_sum: how many tracks the tables keep busy."""
+        return load_of(self.guarantees)
+
+    def record(self) -> dict[str, Any]:
+        """The object that ``freshline guarantees --json`` prints (contract of updates)."""
+        return {
+            "schedulable": self.is_schedulable,
+            "tracks": self.tracks,
+            "tracks_needed": self.tracks_needed,
+            "utilisation": self.utilisation,
+            "tables": {
+                table.name: {**guarantee.record(), "recovery": recovery_s}
+                for table, guarantee, recovery_s in zip(
+                    self.tables, self.guarantees, self.recovery_s, strict=True
+                )
+            },
+        }
+
+
+def assessed(
+    tables: Sequence[Table],
+    *,
+    tracks: int,
+    recovery: str,
+    worst_factor: float = 1.0,
+    outage_s: float | None = None,
+) -> Assessment:
+    """Judge ``tables`` on ``tracks``.
+
+    Args:
+        tables: Connected and with periods (``guarantee.graph_of``).
+        tracks: m.
+        recovery: How recovery periods are chosen (``shares.RECOVERIES``).
+        worst_factor: How many times its mean an update takes at worst (for ``worst``).
+        outage_s: lambda of Theorem 4; None: no outage is asked about.
+
+    Raises:
+        UserError: As ``shares.shares``.
+    """
+    guarantees = guarantees_of(tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
+    return Assessment(
+        tuple(tables),
+        tuple(guarantees),
+        tracks,
+        tracks_needed(tables, recovery=recovery, worst_factor=worst_factor),
+        is_schedulable([guarantee.share for guarantee in guarantees], tracks),
+        tuple(
+            None if outage_s is None else guarantee.recovery_s(table, outage_s)
+            for table, guarantee in zip(tables, guarantees, strict=True)
+        ),
+    )
