@@ -41,6 +41,7 @@ class Played:
 
     Attributes:
         staleness: Per table, over [0, horizon].
+        settled_s2: Per table, the integral of staleness up to its last finish.
         freshness_s: Per table, at the horizon.
         weighted_staleness_s2: Sum of own priority * integral of staleness.
         stretch: Largest (finish - previous timestamp) / (timestamp - previous timestamp) over
@@ -53,6 +54,7 @@ class Played:
     """
 
     staleness: dict[str, Staleness]
+    settled_s2: dict[str, float]
     freshness_s: dict[str, float]
     weighted_staleness_s2: float
     stretch: float | None
@@ -238,6 +240,7 @@ class Driver:
         findings = policy.findings()
         return Played(
             staleness,
+            {table.name: table.staleness_area_s2 for table in self.scheduler.tables},
             {table.name: table.freshness_s for table in self.scheduler.tables},
             weighted_s2,
             stretch or None,

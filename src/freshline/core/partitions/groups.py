@@ -17,13 +17,21 @@ from freshline.core.placement import Placement, interval_s
 
 def groups_by_period(tables: Sequence[Table]) -> list[list[Table]]:
     """Groups by ascending period, each group's periods at most twice its least (B6)."""
-    groups: list[list[Table]] = []
-    for table in sorted(tables, key=lambda item: (interval_s(item), item.order)):
-        if groups and interval_s(table) <= 2 * interval_s(groups[-1][0]):
-            groups[-1].append(table)
+    ascending = sorted(tables, key=lambda item: (interval_s(item), item.order))
+    rest = iter(ascending)
+    spans = spans_by_period([interval_s(table) for table in tables])
+    return [[next(rest) for _ in span] for span in spans]
+
+
+def spans_by_period(periods_s: Sequence[float]) -> list[list[float]]:
+    """The same of periods alone, ascending."""
+    spans: list[list[float]] = []
+    for period_s in sorted(periods_s):
+        if spans and period_s <= 2 * spans[-1][0]:
+            spans[-1].append(period_s)
         else:
-            groups.append([table])
-    return groups
+            spans.append([period_s])
+    return spans
 
 
 class Groups(Placement):
