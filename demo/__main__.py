@@ -20,7 +20,7 @@ from demo.settled import behind
 
 _KILL_AT = 0.4
 """Share of the releases' time after which the warehouse is killed: amid the flood."""
-_KILL_AFTER_COMMITS = 20
+_KILL_AFTER_COMMITS = 10
 """But not before it has done this much, however slow the machine."""
 _SETTLE_S = 120.0
 """The longest wait, after the last file, for the warehouse to catch up."""
@@ -149,11 +149,12 @@ class Demo:
 
     def _recover(self) -> None:
         show.heading("4. It starts again")
+        trickle_s = self._start_s + self._seconds * schedule.FLOOD_SHARE
         show.paragraph(
-            "What was committed is in the Delta logs, and there alone it counts; what was not is"
-            " done again. From"
-            f" {show.clock(self._start_s + self._seconds * schedule.FLOOD_SHARE)} UTC on files"
-            f" come every {schedule.TRICKLE_EVERY_S:.0f} s only, and the warehouse catches up:"
+            "What was committed stands in the Delta logs, and these decide; what was not is done"
+            f" again. {'From' if trickle_s > time.time() else 'Since'} {show.clock(trickle_s)} UTC"
+            f" on a pair of files comes every {schedule.TRICKLE_EVERY_S:.0f} s only, and the"
+            " warehouse catches up:"
         )
         show.console.print()
         self._warehouse.start()
@@ -199,8 +200,8 @@ class Demo:
 
     def _story(self) -> None:
         show.heading(f"6. Why {_STORY_OF} was updated when it was")
-        show.paragraph(f"`freshline story {_STORY_OF}`, its latest updates:")
-        show.preformatted(freshline(self._places.project, "story", _STORY_OF))
+        show.paragraph(f"`freshline story {_STORY_OF} --last 3`:")
+        show.story(freshline(self._places.project, "story", _STORY_OF, "--last", "3"))
 
     def _check(self) -> list[Verdict]:
         show.heading("7. Is it right?")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from demo.check import Verdict
 from demo.commits import Commit
@@ -40,6 +41,14 @@ def preformatted(text: str) -> None:
     console.print()
     for line in text.rstrip().splitlines():
         console.print("  " + line, markup=False, no_wrap=True, overflow="ignore", crop=False)
+
+
+def story(text: str) -> None:
+    """What `freshline story` tells, its long lines folded under their beginning."""
+    console.print()
+    for line in text.rstrip().splitlines():
+        indent = len(line) - len(line.lstrip())
+        console.print(Padding(Text(line.strip()), (0, 2, 0, 2 + indent)))
 
 
 def clock(moment_s: float) -> str:
