@@ -64,7 +64,7 @@ class LineObserver(Counting):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """Its line."""
         super().ended(outcome, retry_in_s)
-        self._write(update_line(outcome, retry_in_s, self._width))
+        self._write(update_line(outcome, retry_in_s, time.time(), self._width))
 
     def notice(self, text: str) -> None:
         """A line of its own."""
@@ -74,7 +74,7 @@ class LineObserver(Counting):
         print(f"{clock(time.time())} {text}", file=sys.stderr, flush=True)
 
 
-def update_line(outcome: Outcome, retry_in_s: float | None, width: int = 0) -> str:
+def update_line(outcome: Outcome, retry_in_s: float | None, now_s: float, width: int = 0) -> str:
     """How an update ended, on one line."""
     command, result = outcome.command, outcome.result
     name = command.table.ljust(width)
@@ -84,5 +84,5 @@ def update_line(outcome: Outcome, retry_in_s: float | None, width: int = 0) -> s
     rejected = f", {result.rejected_rows:,} rejected" if result.rejected_rows else ""
     return (
         f"{name} +{result.rows:,} rows{rejected} in {outcome.seconds:.2f} s,"
-        f" fresh to {clock(command.to_s)}, track {command.track}, {result.strategy}"
+        f" fresh to {clock(command.to_s, now_s)}, track {command.track}, {result.strategy}"
     )

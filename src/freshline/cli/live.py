@@ -42,7 +42,7 @@ class LiveObserver(Counting):
         """What was committed shows in the table; a failure is told above it."""
         super().ended(outcome, retry_in_s)
         if outcome.result is None:
-            self.notice(update_line(outcome, retry_in_s))
+            self.notice(update_line(outcome, retry_in_s, time.time()))
 
     def notice(self, text: str) -> None:
         """A line above the table."""

@@ -53,8 +53,8 @@ def told(name: str, chapter: Chapter) -> str:
         lines.append(f"It started at {start}; nothing had to arrive for it.")
     else:
         lines.append(
-            f"Its work was there at {clock(chapter.released_s)}; it started at {start},"
-            f" after {brief_s(chapter.waited_s)}."
+            f"Its work was there at {clock(chapter.released_s, chapter.started_s)};"
+            f" it started at {start}, after {brief_s(chapter.waited_s)}."
         )
     lines.append(_loads(chapter))
     over = "; ".join(f"{each.table} ({each.score})" for each in chapter.over)
@@ -88,7 +88,8 @@ def _loads(chapter: Chapter) -> str:
         source = f" from {pins}"
     else:
         source = ""
-    return f"It {loaded} it from {clock(chapter.from_s)} to {clock(chapter.to_s)}: {what}{source}."
+    start, end = (clock(each, chapter.started_s) for each in (chapter.from_s, chapter.to_s))
+    return f"It {loaded} it from {start} to {end}: {what}{source}."
 
 
 def _meanwhile(chapter: Chapter) -> str:

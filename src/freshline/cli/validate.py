@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir
 from freshline.cli.output import counted, print_json
-from freshline.core.errors import UserError, UserErrors
+from freshline.core.errors import UserErrors
 from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
 from freshline.runtime.utilisation import utilisation
 from freshline.sql.strategy import strategy
+
+if TYPE_CHECKING:
+    from freshline.spark.analysis import Analysis
 
 
 def validate(
@@ -31,9 +34,9 @@ def validate(
     if found is not None:
         notes += found.warnings
         if spark:
-            more, noted = _analysed(found)
-            errors = [*errors, *more]
-            notes += noted
+            analysis = _analysed(found)
+            errors = [*errors, *analysis.errors]
+            notes += analysis.notes
     if as_json:
         tables = [] if found is None else [_record(table) for table in found.tables]
         print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
@@ -44,8 +47,8 @@ def validate(
     return 0
 
 
-def _analysed(project: Project) -> tuple[list[UserError], list[str]]:
-    """What Spark says to each query: errors, and notes."""
+def _analysed(project: Project) -> Analysis:
+    """What Spark says to each query."""
     from freshline.spark.analysis import analyse
     from freshline.spark.session import start_session
 

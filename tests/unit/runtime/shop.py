@@ -33,6 +33,61 @@ PATIENCE_S = 30.0
 QUICK = Backoff(first_s=0.001, most_s=0.002, attempts=3)
 
 
+def made_project(
+    root: Path,
+    tables: Mapping[str, tuple[str, ...]],
+    scheduler: SchedulerSettings | None = None,
+    *,
+    lags: Mapping[str, float] | None = None,
+) -> Project:
+    """A project that no file describes.
+
+    Args:
+        root: An empty directory.
+        tables: Name to parents; a table without any reads a feed of its own. Priorities are
+            1, 2, ... in their order.
+        scheduler: How to choose.
+        lags: Targets of some tables.
+    """
+    here = Place("tables.sql", 1)
+    stamp = TimestampPattern(re.compile(r"-(\d{8}T\d{6})"), "%Y%m%dT%H%M%S")
+    return Project(
+        name="shop",
+        root=root,
+        storage=str(root / "warehouse"),
+        tables=tuple(
+            TableDef(
+                name,
+                "derived" if parents else "base",
+                f"SELECT n FROM {' JOIN '.join(parents) or f'STREAM {name}_feed'}",
+                here,
+                here,
+                priority=1.0 + order,
+                target_lag_s=(lags or {}).get(name),
+                feed=None if parents else f"{name}_feed",
+                parents=parents,
+            )
+            for order, (name, parents) in enumerate(tables.items())
+        ),
+        feeds={
+            f"{name}_feed": Feed(
+                name=f"{name}_feed",
+                kind="files",
+                path=str(root / "feed" / name),
+                format="csv",
+                options={},
+                schema="n BIGINT",
+                timestamp=stamp,
+                period_s=1.0,  # so that the watcher looks five times a second
+                place=here,
+            )
+            for name, parents in tables.items()
+            if not parents
+        },
+        scheduler=scheduler or SchedulerSettings(),
+    )
+
+
 class DeltaExecutor:
     """Carries updates out with delta-rs; a test can make tables fail or wait.
 
@@ -157,57 +212,18 @@ class Recorder:
 
 
 class Shop:
-    """A project in a directory, its executor, and warehouses over it.
+    """A project, its executor, and warehouses over it.
+
+    Feeds are folders ``feed/TABLE`` in the project's directory.
 
     Args:
-        root: An empty directory.
-        tables: Name to parents; a table without any reads a feed of its own.
-        scheduler: How to choose.
-        lags: Targets of some tables.
+        project: Its tables; none of their queries is read.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        tables: Mapping[str, tuple[str, ...]],
-        scheduler: SchedulerSettings | None = None,
-        *,
-        lags: Mapping[str, float] | None = None,
-    ) -> None:
-        self.root = root
-        here = Place("tables.sql", 1)
-        feeds = {
-            f"{name}_feed": Feed(
-                f"{name}_feed", "files", str(root / "feed" / name), "csv", {}, "n BIGINT",
-                TimestampPattern(re.compile(r"-(\d{8}T\d{6})"), "%Y%m%dT%H%M%S"),
-                1.0,  # so that the watcher looks five times a second
- here,
-            )
-            for name, parents in tables.items()
-            if not parents
-        }  # fmt: skip
-        self.project = Project(
-            name="shop",
-            root=root,
-            storage=str(root / "warehouse"),
-            tables=tuple(
-                TableDef(
-                    name,
-                    "derived" if parents else "base",
-                    f"SELECT n FROM {' JOIN '.join(parents) or f'STREAM {name}_feed'}",
-                    here,
-                    here,
-                    priority=1.0 + order,
-                    target_lag_s=(lags or {}).get(name),
-                    feed=None if parents else f"{name}_feed",
-                    parents=parents,
-                )
-                for order, (name, parents) in enumerate(tables.items())
-            ),
-            feeds=feeds,
-            scheduler=scheduler or SchedulerSettings(),
-        )
-        self.executor = DeltaExecutor(self.project)
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.root = project.root
+        self.executor = DeltaExecutor(project)
         self.recorder = Recorder()
         self.backoff = QUICK
 
@@ -263,6 +279,17 @@ class Shop:
                     for n in self.executor.numbers(parent, version)
                 )  # fmt: skip
                 assert self.executor.numbers(table.name, entry["version"]) == expected
+
+
+def made_shop(
+    root: Path,
+    tables: Mapping[str, tuple[str, ...]],
+    scheduler: SchedulerSettings | None = None,
+    *,
+    lags: Mapping[str, float] | None = None,
+) -> Shop:
+    """A shop over ``made_project``."""
+    return Shop(made_project(root, tables, scheduler, lags=lags))
 
 
 class LiveRun:

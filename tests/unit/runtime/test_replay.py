@@ -13,7 +13,7 @@ from freshline.project.model import SchedulerSettings
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.replay import replay
-from tests.unit.runtime.shop import LiveRun, Shop
+from tests.unit.runtime.shop import LiveRun, made_shop
 
 TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
 
@@ -52,7 +52,7 @@ def eventful(shop):
 
 @pytest.mark.parametrize("policy", sorted(found_policies()))
 def test_every_policy_replays_to_the_same_commands(tmp_path, journal_of, policy):
-    shop = Shop(tmp_path, TABLES, SchedulerSettings(policy=policy))
+    shop = made_shop(tmp_path, TABLES, SchedulerSettings(policy=policy))
     eventful(shop)
     journal = journal_of(shop)
     found = replay(journal)
@@ -63,7 +63,7 @@ def test_every_policy_replays_to_the_same_commands(tmp_path, journal_of, policy)
 
 
 def test_a_restarted_run_replays_too(tmp_path, journal_of):
-    shop = Shop(tmp_path, TABLES, SchedulerSettings(chop=1.0, tracks=1))
+    shop = made_shop(tmp_path, TABLES, SchedulerSettings(chop=1.0, tracks=1))
     for minute in range(1, 8):
         shop.file("a", minute, [minute])
     shop.run_until_idle()
@@ -76,7 +76,7 @@ def test_a_restarted_run_replays_too(tmp_path, journal_of):
 
 
 def test_a_command_that_was_another_one_is_a_mismatch(tmp_path, journal_of):
-    shop = Shop(tmp_path, TABLES)
+    shop = made_shop(tmp_path, TABLES)
     shop.file("a", 1, [1])
     shop.run_until_idle()
     journal = journal_of(shop)
@@ -92,7 +92,7 @@ def test_a_command_that_was_another_one_is_a_mismatch(tmp_path, journal_of):
 
 
 def test_a_run_whose_first_instants_were_forgotten_is_refused(tmp_path, journal_of):
-    shop = Shop(tmp_path, TABLES)
+    shop = made_shop(tmp_path, TABLES)
     shop.file("a", 1, [1])
     shop.run_until_idle()
     journal = journal_of(shop)
@@ -107,7 +107,7 @@ def test_a_run_whose_first_instants_were_forgotten_is_refused(tmp_path, journal_
 
 
 def test_a_run_that_never_was_is_refused(tmp_path, journal_of):
-    shop = Shop(tmp_path, TABLES)
+    shop = made_shop(tmp_path, TABLES)
     shop.run_until_idle()
     with pytest.raises(UserError, match="the journal has no run 7"):
         replay(journal_of(shop), 7)

@@ -19,7 +19,7 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.requests import carry_out_offline
 from freshline.runtime.status import brief_s, read_status, target_lags
-from tests.unit.runtime.shop import LiveRun, Shop, eventually
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
 MINUTE_1_S = datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
@@ -27,7 +27,7 @@ MINUTE_1_S = datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
 
 @pytest.fixture
 def shop(tmp_path):
-    return Shop(tmp_path, TABLES)
+    return made_shop(tmp_path, TABLES)
 
 
 def states(shop, now_s=MINUTE_1_S):
@@ -41,7 +41,7 @@ def of(shop, name, now_s=MINUTE_1_S):
 def test_before_the_first_run_nothing_is_known_and_it_says_so(shop):
     status = read_status(shop.project, MINUTE_1_S)
     assert status.note == (
-    "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
+        "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
         " tables' logs too"
     )
     assert not status.run.running
@@ -85,7 +85,7 @@ def test_it_reads_the_same_without_a_run_as_with_one_that_waits(shop):
 
 
 def test_running_and_waiting_for_a_track(tmp_path):
-    shop = Shop(tmp_path, {"a": (), "b": ()})
+    shop = made_shop(tmp_path, {"a": (), "b": ()})
     shop.project = dataclasses.replace(
         shop.project, scheduler=dataclasses.replace(shop.project.scheduler, tracks=1)
     )
@@ -172,7 +172,7 @@ def test_a_table_that_left_the_project_is_listed_as_dropped(shop):
 
 
 def test_targets_are_met_or_missed_by_staleness(tmp_path):
-    shop = Shop(tmp_path, {"orders": (), "view": ("orders",)}, lags={"view": 60.0})
+    shop = made_shop(tmp_path, {"orders": (), "view": ("orders",)}, lags={"view": 60.0})
     assert of(shop, "view").within_target is None
     shop.file("orders", 1, [1])
     shop.run_until_idle()
@@ -182,7 +182,7 @@ def test_targets_are_met_or_missed_by_staleness(tmp_path):
 
 
 def test_downstream_means_the_least_of_what_the_children_are_asked_for(tmp_path):
-    shop = Shop(tmp_path, {"o": (), "x": ("o",), "y": ("o",)}, lags={"x": 60.0, "y": 30.0})
+    shop = made_shop(tmp_path, {"o": (), "x": ("o",), "y": ("o",)}, lags={"x": 60.0, "y": 30.0})
     first, *rest = shop.project.tables
     project = dataclasses.replace(
         shop.project, tables=(dataclasses.replace(first, target_downstream=True), *rest)

@@ -10,7 +10,7 @@ from freshline.project.model import SchedulerSettings
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.story import Meanwhile, PassedOver, story_of
-from tests.unit.runtime.shop import LiveRun, Shop, eventually
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def stories():
 
 
 def test_an_update_that_waited_names_what_ran_and_what_it_was_chosen_over(tmp_path, stories):
-    shop = Shop(tmp_path, {"a": (), "b": (), "c": ()}, SchedulerSettings(tracks=1))
+    shop = made_shop(tmp_path, {"a": (), "b": (), "c": ()}, SchedulerSettings(tracks=1))
     gate = shop.executor.gates["a"] = threading.Event()
     shop.file("a", 1, [1])
     with LiveRun(shop):
@@ -60,7 +60,7 @@ def test_an_update_that_waited_names_what_ran_and_what_it_was_chosen_over(tmp_pa
 
 
 def test_failed_attempts_are_told_with_their_reason(tmp_path, stories):
-    shop = Shop(tmp_path, {"a": ()})
+    shop = made_shop(tmp_path, {"a": ()})
     shop.executor.failing["a"] = "no room"
     shop.file("a", 1, [1])
     shop.run_until_idle()
@@ -79,7 +79,7 @@ def test_failed_attempts_are_told_with_their_reason(tmp_path, stories):
 
 
 def test_a_view_tells_what_versions_it_read_and_has_no_files(tmp_path, stories):
-    shop = Shop(tmp_path, {"a": (), "view": ("a",)})
+    shop = made_shop(tmp_path, {"a": (), "view": ("a",)})
     for minute in (1, 2, 3):
         shop.file("a", minute, [minute])
         shop.run_until_idle()
@@ -91,6 +91,6 @@ def test_a_view_tells_what_versions_it_read_and_has_no_files(tmp_path, stories):
 
 
 def test_a_table_without_updates_has_no_story(tmp_path, stories):
-    shop = Shop(tmp_path, {"a": ()})
+    shop = made_shop(tmp_path, {"a": ()})
     shop.run_until_idle()
     assert stories(shop, "a", base=True) == []

@@ -15,14 +15,14 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.requests import carry_out_offline
 from freshline.runtime.warehouse import RunOptions
-from tests.unit.runtime.shop import LiveRun, Shop, eventually
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
 
 
 @pytest.fixture
 def shop(tmp_path):
-    return Shop(tmp_path, TABLES)
+    return made_shop(tmp_path, TABLES)
 
 
 def test_until_idle_brings_every_file_into_every_table(shop):
@@ -300,7 +300,7 @@ def test_spark_that_does_not_start_ends_the_run_with_its_error(shop):
 
 
 def test_what_was_passed_over_stands_in_the_journal(tmp_path):
-    shop = Shop(tmp_path, {"a": (), "b": (), "c": ()})
+    shop = made_shop(tmp_path, {"a": (), "b": (), "c": ()})
     for table in ("a", "b", "c"):
         shop.file(table, 1, [1])
     shop.run_until_idle()
