@@ -95,7 +95,7 @@ def _feed_schema(
 ) -> StructType | None:
     """The columns of a feed; None, with an error or a note, where they are not known."""
     try:
-        reader = FeedReader(project, feed)
+        reader = FeedReader(project, feed, record=False)
         return reader.schema(session, _a_file(feed))
     except UserError as error:
         found.errors.append(error)

@@ -104,6 +104,21 @@ def version(path: str) -> int | None:
     return None if table is None else int(table.version())
 
 
+def size_bytes(path: str, version: int) -> int | None:
+    """Size of the data files of one version, from its checksum file; None: not known.
+
+    For estimates only: after a crash a version may lack the file.
+    """
+    folder = _local_log(path)
+    if folder is None:
+        return None
+    try:
+        found = json.loads((folder / f"{version:020d}.crc").read_bytes())
+        return int(found["tableSizeBytes"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
 def oldest_version(path: str) -> int | None:
     """The oldest version whose commit can still be read; 0 where nothing was cleaned up.
 

@@ -16,6 +16,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.columns import same_columns
 from freshline.spark.commit import Transaction
+from freshline.spark.deltalog import size_bytes
 from freshline.spark.failures import SparkError, update_failed
 from freshline.spark.metadata import encode
 from freshline.spark.pins import location, pin_statics, register_parents
@@ -71,7 +72,7 @@ class DerivedUpdates:
         options = {"overwriteSchema": "true"} if changed else {}
         failpoint("derived.before_data")
         staged = transaction.stage(
-            sized(session, output, self._project.configuration),
+            sized(session, output, self._project.configuration, self._input_bytes(request)),
             "overwrite",
             partitioned_by=table.partitioned_by,
             options=options,
@@ -101,3 +102,15 @@ class DerivedUpdates:
             parents=parents,
             schema_changed=changed,
         )
+
+    def _input_bytes(self, request: UpdateRequest) -> int | None:
+        """Size of the parents' data; None where it is not known without a Spark job."""
+        if self._table.statics:
+            return None
+        total = 0
+        for name, pin in request.parents.items():
+            size = size_bytes(self._project.table_path(name), pin)
+            if size is None:
+                return None
+            total += size
+        return total

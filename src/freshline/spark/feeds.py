@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from freshline.spark.session import is_local
 CORRUPT = "_freshline_corrupt"
 """Where Spark's text readers put a record that they could not parse."""
 
+_PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
 
 
@@ -60,14 +63,17 @@ class FeedReader:
     Args:
         project: Whose feed it is.
         feed: The feed.
+        record: Write down a schema that was taken from a file.
     """
 
-    def __init__(self, project: Project, feed: Feed) -> None:
+    def __init__(self, project: Project, feed: Feed, *, record: bool = True) -> None:
         self.feed = feed
         own = project.own_path if is_local(project.storage) else project.root / ".freshline"
         self._recorded = Path(own) / "feeds" / f"{feed.name}.schema.json"
         self._declared = declared_schema(feed)
         self._schema = self._declared
+        self._records = record
+        self._lock = threading.Lock()  # several tables may read one feed at once
 
     def schema(
         self, session: SparkSession, names: Sequence[str], *, anew: bool = False
@@ -84,6 +90,11 @@ class FeedReader:
         """
         if self._declared is not None:
             return self._declared
+        with self._lock:
+            return self._found(session, names, anew=anew)
+
+    def _found(self, session: SparkSession, names: Sequence[str], *, anew: bool) -> StructType:
+        """A schema that was not declared."""
         if anew and names:
             self._schema = None
         elif self._schema is None and self._recorded.is_file():
@@ -97,7 +108,8 @@ class FeedReader:
                     next_step="Declare its `schema:`, or run again when a file is there.",
                 )
             self._schema = self._reader(session).load([self.path(names[0])]).schema
-            self._record(self._schema)
+            if self._records:
+                self._record(self._schema)
         return self._schema
 
     def _record(self, schema: StructType) -> None:
@@ -110,9 +122,14 @@ class FeedReader:
         failpoint("feed.after_schema")
 
     def path(self, name: str) -> str:
-        """A file's path as Spark takes it."""
+        """A file's path as Spark takes it: a pattern that matches this file alone.
+
+        Spark's option to take paths literally does not hold for several paths at once: with
+        it, a file named * was read as all files.
+        """
         folder = self.feed.path.rstrip("/")
-        return f"file:{folder}/{name}" if folder.startswith("/") else f"{folder}/{name}"
+        whole = f"file:{folder}/{name}" if folder.startswith("/") else f"{folder}/{name}"
+        return _PATTERN_CHARACTERS.sub(r"\\\g<0>", whole)
 
     def read(self, session: SparkSession, names: Sequence[str], schema: StructType) -> DataFrame:
         """All records of the files, those that do not fit included.
@@ -144,8 +161,6 @@ class FeedReader:
     def _reader(self, session: SparkSession) -> DataFrameReader:
         reader = session.read.format(self.feed.format).options(**self.feed.options)
         forced = {
-            # File names are names: [a] or * in them means nothing.
-            "__globPaths__": "false",
             # A file that is gone or broken is an error, never silently left out.
             "ignoreMissingFiles": "false",
             "ignoreCorruptFiles": "false",

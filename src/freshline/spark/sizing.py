@@ -22,15 +22,21 @@ def tasks_for(size_bytes: int) -> int:
     return max(1, min(_MOST_TASKS, -(-size_bytes // BYTES_PER_TASK)))
 
 
-def sized(session: SparkSession, frame: DataFrame, configuration: Mapping[str, str]) -> DataFrame:
+def sized(
+    session: SparkSession,
+    frame: DataFrame,
+    configuration: Mapping[str, str],
+    input_bytes: int | None = None,
+) -> DataFrame:
     """``frame`` with its number of output files chosen by the size of its input.
 
     Args:
         session: The update's own session; its shuffles are set to fit a large input.
         frame: Not planned yet.
         configuration: The project's Spark settings.
+        input_bytes: Size of what is read; None: ask Spark, which may take it a job.
     """
-    tasks = tasks_for(jvm.input_bytes(frame))
+    tasks = tasks_for(jvm.input_bytes(frame) if input_bytes is None else input_bytes)
     if tasks == 1:
         return frame.coalesce(1)
     if "spark.sql.shuffle.partitions" not in configuration:
