@@ -58,7 +58,8 @@ def told(name: str, chapter: Chapter) -> str:
         )
     lines.append(_loads(chapter))
     over = "; ".join(f"{each.table} ({each.score})" for each in chapter.over)
-    lines.append(f"It was chosen with {chapter.score or 'no score'}.")
+    asked = chapter.score == "asked for"
+    lines.append("Somebody asked for it." if asked else f"It was chosen with {chapter.score}.")
     lines.append(f"Passed over were {over}." if over else "Nothing else was waiting.")
     if chapter.meanwhile:
         lines.append(_meanwhile(chapter))

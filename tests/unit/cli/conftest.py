@@ -1,0 +1,73 @@
+"""A project on disk, a command line over it, and a warehouse that needs no Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from freshline.cli.main import app_for
+from freshline.project.load import load_project
+from tests.unit.runtime.shop import Shop
+
+SETTINGS = """\
+name: shop
+storage: warehouse
+libraries:
+  - glob: {include: tables/**/*.sql}
+feeds:
+  orders_feed:
+    kind: files
+    path: feed/orders
+    format: csv
+    schema: "n BIGINT"
+    timestamp: {pattern: "-(\\\\d{8}T\\\\d{6})", format: "%Y%m%dT%H%M%S"}
+    period: 1 second
+"""
+
+TABLES = """\
+CREATE STREAMING TABLE orders
+  AS SELECT n FROM STREAM orders_feed;
+
+CREATE MATERIALIZED VIEW big
+  TBLPROPERTIES ('freshline.priority' = '5', 'freshline.target_lag' = '10 minutes')
+  AS SELECT n FROM orders;
+
+CREATE MATERIALIZED VIEW small AS SELECT n FROM big;
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A project of three tables, as its files say, with an executor that needs no Spark."""
+    (tmp_path / "freshline.yml").write_text(SETTINGS)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "shop.sql").write_text(TABLES)
+    return Shop(load_project(tmp_path, tmp_path))
+
+
+@pytest.fixture
+def freshline(shop: Shop) -> Callable[..., Result]:
+    """Runs a command of ``freshline`` on the shop in this process."""
+
+    def command(*arguments: str) -> Result:
+        line = [*arguments, "--project", str(shop.root)]
+        return CliRunner().invoke(app_for(line), line, catch_exceptions=False)
+
+    return command
+
+
+@pytest.fixture
+def answer(freshline: Callable[..., Result]) -> Callable[..., dict]:
+    """The same with --json: the object on standard output, after an exit with 0."""
+
+    def command(*arguments: str) -> dict:
+        done = freshline(*arguments, "--json")
+        assert done.exit_code == 0, done.stderr
+        found: dict = json.loads(done.stdout)
+        return found
+
+    return command

@@ -1,0 +1,130 @@
+"""pause, resume, retry, refresh, prioritise: asked of a running warehouse, or of its journal."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from freshline.cli import asking
+from freshline.runtime.journal import Journal
+from freshline.runtime.lock import WarehouseLock
+from freshline.runtime.places import journal_path, own_folder
+from tests.unit.runtime.shop import LiveRun, eventually
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "retry", "refresh", "story"])
+def test_an_unknown_table_is_answered_with_the_nearest_name(freshline, command):
+    done = freshline(command, "order")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "[unknown-table] project shop has no table 'order'; its tables are orders, big, small."
+        " Did you mean orders?\n"
+    )
+
+
+def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop):
+    done = freshline("pause", "ORDERS", "big")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == (
+        "orders is paused; no warehouse runs now, it holds from the next start\n"
+        "big is paused; no warehouse runs now, it holds from the next start\n"
+    )
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == []
+    assert answer("resume", "orders", "big") == {
+        "tables": [
+            {
+                "name": name,
+                "ok": True,
+                "message": f"{name} is resumed; no warehouse runs now, it holds from the next"
+                " start",
+            }
+            for name in ("orders", "big")
+        ]
+    }
+    shop.run_until_idle()
+    assert shop.executor.numbers("small") == [1]
+
+
+def test_a_running_warehouse_answers(freshline, shop):
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done small")
+        assert freshline("pause", "big").stdout == "big is paused\n"
+        assert freshline("resume", "big").stdout == "big is resumed\n"
+        assert freshline("prioritise", "big", "7").stdout == (
+            "big has priority 7 until this run ends\n"
+        )
+        assert freshline("refresh", "small").stdout == (
+            "small has nothing new; its sources are brought up to date\n"
+        )
+        assert freshline("refresh", "small", "--full").stdout == "small is next, made anew\n"
+        shop.recorder.wait_for("done small", 2)
+    assert shop.executor.requests[-1].full
+
+
+def test_a_refusal_of_the_running_warehouse_exits_as_the_error_it_is(freshline, shop):
+    gone = shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done orders")
+        (shop.root / "feed" / "orders" / gone).unlink()
+        done = freshline("refresh", "orders", "--full", "--json")
+    assert done.exit_code == 2
+    (told,) = json.loads(done.stdout)["tables"]
+    assert (told["name"], told["ok"]) == ("orders", False)
+    assert done.stderr == told["message"] + "\n"
+    assert done.stderr.startswith("[files-gone] 1 of the 1 files in table orders are no longer")
+
+
+def test_retry_without_names_tries_what_failed(freshline, answer, shop):
+    assert freshline("retry").stdout == (
+        "nothing to try again: no table has failed, no file is in quarantine\n"
+    )
+    assert answer("retry") == {"tables": []}
+    bad = shop.file("orders", 1, "rubbish")
+    shop.run_until_idle()
+    (shop.root / "feed" / "orders" / bad).write_text("1")
+    assert freshline("retry").stdout == "orders: 1 files are tried again at the next start\n"
+    shop.run_until_idle()
+    assert shop.executor.numbers("small") == [1]
+
+
+def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
+    done = freshline("prioritise", "big", "7")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "[not-running] a priority given here holds until the run ends, and no warehouse runs"
+        " here. Write 'freshline.priority' = '7' into the TBLPROPERTIES of big.\n"
+    )
+    done = freshline("prioritise", "big", "0")
+    assert done.exit_code == 2
+    assert done.stderr == "[bad-priority] 0 is no priority; a priority is a number greater than 0\n"
+
+
+def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkeypatch):
+    monkeypatch.setattr(asking, "_PATIENCE_S", 0.01)
+    Journal(journal_path(shop.project), create=True).close()
+    with WarehouseLock(own_folder(shop.project)):
+        done = freshline("pause", "big")
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"[no-answer] process {os.getpid()}, which runs this warehouse, did not answer within"
+        " 0.01 s; it answers once Spark is there. It does what was asked when it gets to it: see"
+        " `freshline status`.\n"
+    )
+
+
+def test_the_pause_is_seen_by_status(freshline, answer, shop):
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done small")
+        freshline("pause", "big")
+        eventually(
+            lambda: (
+                {item["name"]: item["state"] for item in answer("status")["tables"]}["big"]
+                == "paused"
+            )
+        )

@@ -1,0 +1,103 @@
+"""The sample project that ``freshline init`` writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app_for
+from freshline.project.load import load_project
+from freshline.runtime.feeds import FeedListing
+
+FILES = [
+    "README.md",
+    "freshline.yml",
+    "generate.py",
+    "tables/orders.sql",
+    "tables/products.sql",
+    "tables/sales.sql",
+]
+
+
+def init(*arguments):
+    line = ["init", *map(str, arguments)]
+    return CliRunner().invoke(app_for(line), line, catch_exceptions=False)
+
+
+def test_it_writes_a_project_that_loads_and_says_what_to_do_next(tmp_path):
+    done = init(tmp_path / "shop")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{tmp_path}/shop is a project with 6 files. Next:\n"
+        f"  cd {tmp_path}/shop\n"
+        "  python generate.py --files 20 --at-once\n"
+        "  freshline run --until-idle\n"
+        "  freshline status\n"
+    )
+    written = [
+        str(path.relative_to(tmp_path / "shop")) for path in (tmp_path / "shop").rglob("*.*")
+    ]
+    assert sorted(written) == FILES
+    project = load_project(tmp_path / "shop")
+    assert (project.name, project.warnings) == ("shop", ())
+    assert [(table.name, table.kind) for table in project.tables] == [
+        ("orders", "base"),
+        ("best_products", "derived"),
+        ("sales_by_minute", "derived"),
+        ("sales_by_hour", "derived"),
+    ]
+
+
+def test_as_json_it_lists_what_it_wrote(tmp_path):
+    done = init(tmp_path / "shop", "--json")
+    assert json.loads(done.stdout) == {
+        "project": "shop",
+        "directory": str(tmp_path / "shop"),
+        "files": FILES,
+    }
+
+
+def test_a_directory_with_something_in_it_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    done = init(tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"[not-empty] {tmp_path} is there already and is not an empty directory; a new project"
+        " gets a directory of its own. Take another name.\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["-x y", "a b", ".hidden"])
+def test_a_name_that_names_no_project_is_refused(tmp_path, name):
+    done = init("--", tmp_path / name) if name.startswith("-") else init(tmp_path / name)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"[bad-name] '{name}' cannot name a project; a project's name is letters, digits, _, -"
+        " and .. Take another name.\n"
+    )
+    assert not (tmp_path / name).exists()
+
+
+def test_its_generator_writes_complete_files_stamped_one_after_another(tmp_path):
+    init(tmp_path / "shop")
+    done = subprocess.run(
+        [sys.executable, "generate.py", "--files", "3", "--at-once", "--rows", "4"],
+        cwd=tmp_path / "shop",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    feed = load_project(tmp_path / "shop").feeds["orders_feed"]
+    files = FeedListing(feed).new_files()
+    assert done.stdout.split() == [f"{feed.path}/{file.name}" for file in files]
+    first, second, third = (file.timestamp_s for file in files)
+    assert (second - first, third - second) == (5.0, 5.0)
+    lines = (tmp_path / "shop" / "feed" / "orders" / files[0].name).read_text().splitlines()
+    assert lines[0] == "id,at,shop,product,quantity,price"
+    assert len(lines) == 5
+    assert not list((tmp_path / "shop").rglob("*.tmp"))

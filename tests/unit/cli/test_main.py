@@ -1,0 +1,140 @@
+"""The program itself: what it loads, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from freshline import __version__
+from freshline.cli import main
+from freshline.cli.errors import reported
+from freshline.core.errors import Place, PlatformError, UserError, UserErrors
+
+
+def run(*arguments, directory=None):
+    """The installed program's own way in, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from freshline.cli.main import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=directory,
+    )
+
+
+def ending(error, *, as_json=False):
+    """How a command ends that raises ``error``."""
+    app = typer.Typer()
+    app.callback()(lambda: None)
+
+    def broken(as_json: bool = False):
+        raise error
+
+    app.command("broken")(reported(broken))
+    return CliRunner().invoke(app, ["broken", *(["--as-json"] if as_json else [])])
+
+
+def test_every_command_of_the_contract_that_is_built_has_its_help():
+    done = run("--help")
+    assert done.returncode == 0
+    for name in ("init", "validate", "run", "status", "refresh", "pause", "resume", "retry",
+                 "prioritise", "story"):  # fmt: skip
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_every_command_takes_json(name):
+    done = CliRunner().invoke(main.app_for([name]), [name, "--help"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "--json" in done.stdout
+
+
+def test_the_version_is_the_packages():
+    assert run("--version").stdout == f"freshline {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("fly",), ("status", "--fly"), ("pause",), ("story", "t", "--last", "0")]
+)
+def test_what_nobody_knows_is_the_users_error(arguments, tmp_path):
+    done = run(*arguments, directory=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+
+
+def test_outside_of_a_project_it_says_how_to_make_one(tmp_path):
+    done = run("status", directory=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"[no-project] there is no freshline.yml in {tmp_path} or above it; a project is a"
+        " directory with a freshline.yml. Go there, name it with --project DIR, or make one with"
+        " freshline init NAME.\n"
+    )
+
+
+def test_a_command_loads_no_other_command():
+    probe = (
+        "import sys; from freshline.cli.main import app_for; app_for(['status', '--json']);"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "freshline.cli.status" in loaded
+    assert not loaded & {"freshline.cli.run", "freshline.cli.validate", "freshline.sim.driver"}
+    assert not loaded & {"rich.console", "sqlglot", "pyarrow", "deltalake", "pyspark"}
+
+
+def test_a_users_error_exits_with_2_and_its_whole_message():
+    error = UserError("code", "it is wrong", where=Place("a.sql", 3), rule="rule", next_step="Do.")
+    done = ending(error)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "[code] a.sql:3: it is wrong; rule. Do.\n"
+
+
+def test_a_platform_error_exits_with_1():
+    done = ending(PlatformError("disk", "the disk is full"))
+    assert (done.exit_code, done.stderr) == (1, "[disk] the disk is full\n")
+
+
+def test_with_json_the_error_is_an_object_on_standard_output_too():
+    error = UserError("code", "it is wrong", where=Place("a.sql", 3), rule="rule", next_step="Do.")
+    done = ending(error, as_json=True)
+    assert json.loads(done.stdout) == {
+        "error": {
+            "code": "code",
+            "file": "a.sql",
+            "line": 3,
+            "message": "it is wrong; rule",
+            "next": "Do.",
+        }
+    }
+    assert done.stderr == "[code] a.sql:3: it is wrong; rule. Do.\n"
+
+
+def test_several_errors_are_all_told():
+    done = ending(UserErrors([UserError("a", "one"), UserError("b", "two")]), as_json=True)
+    assert done.stderr == "[a] one\n[b] two\n"
+    told = json.loads(done.stdout)
+    assert told["error"]["code"] == "a"
+    assert [each["code"] for each in told["errors"]] == ["a", "b"]
+
+
+def test_a_fault_of_ours_is_one_line_and_a_traceback_only_on_request(monkeypatch):
+    monkeypatch.delenv("FRESHLINE_DEBUG", raising=False)
+    done = ending(KeyError("a\nb"))
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "[unexpected] freshline failed: KeyError: 'a\\nb'. Set FRESHLINE_DEBUG=1 to see where;"
+        " please report it with the journal.\n"
+    )
+    monkeypatch.setenv("FRESHLINE_DEBUG", "1")
+    done = ending(KeyError("a"))
+    assert "Traceback (most recent call last)" in done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "[unexpected] freshline failed: KeyError: 'a'. The traceback stands above."
+    )

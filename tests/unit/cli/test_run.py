@@ -1,0 +1,140 @@
+"""``freshline run`` and an own-process ``refresh``; only Spark is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+
+import pytest
+from rich.console import Console
+
+from freshline.cli import running
+from freshline.cli.live import LiveObserver
+from freshline.runtime.warehouse import Warehouse
+from tests.unit.runtime.shop import QUICK, LiveRun
+
+
+@pytest.fixture(autouse=True)
+def _without_spark(shop, monkeypatch):
+    def warehouse(project, make_executor, observer, options):
+        return Warehouse(project, lambda: shop.executor, observer, options, backoff=QUICK)
+
+    monkeypatch.setattr(running, "Warehouse", warehouse)
+
+
+def test_until_idle_logs_a_line_per_update_and_ends(freshline, shop):
+    shop.file("orders", 1, [1, 2])
+    done = freshline("run", "--until-idle")
+    assert (done.exit_code, done.stdout) == (0, "")
+    lines = [line.split(" ", 2)[2] for line in done.stderr.splitlines()[:-1]]
+    assert lines[0].startswith("Spark is there after ")
+    assert [line.split(" in ")[0] for line in lines[1:]] == [
+        "orders +2 rows",
+        "big    +2 rows",
+        "small  +2 rows",
+    ]
+    assert lines[1].endswith(" s, fresh to 2026-01-02 00:01:00, track 0, append")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("stopped after ")
+    assert last.endswith(" s: 3 updates")
+
+
+def test_json_is_one_object_at_the_end(freshline, shop):
+    shop.file("orders", 1, [1, 2])
+    done = freshline("run", "--until-idle", "--json")
+    found = json.loads(done.stdout)
+    assert (found["updates"], found["failed"], found["rows"]) == (3, 0, 6)
+    assert found["left_behind"] == []
+    assert [(item["name"], item["state"]) for item in found["tables"]] == [
+        ("orders", "fresh"),
+        ("big", "fresh"),
+        ("small", "fresh"),
+    ]
+
+
+def test_a_table_that_cannot_be_brought_up_to_date_is_named_with_the_reason(freshline, shop):
+    shop.executor.failing["big"] = "no room"
+    shop.file("orders", 1, [1])
+    done = freshline("run", "--until-idle", "--json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert (found["updates"], found["failed"]) == (1, 3)
+    assert found["left_behind"] == [{"name": "big", "reason": "[made-to-fail] no room"}]
+    assert done.stderr.splitlines()[-2:] == [
+        next(line for line in done.stderr.splitlines() if line.startswith("stopped after")),
+        "big could not be brought up to date: [made-to-fail] no room",
+    ]
+    failed = [line for line in done.stderr.splitlines() if " failed after " in line]
+    assert len(failed) == 3
+    assert "[made-to-fail] no room; again in 0.0 s" in failed[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_the_running_update_finish(freshline, shop, number):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    shop.file("orders", 1, [1])
+
+    def stop():
+        # Only once the update runs can its end be what the stop waits for.
+        while not shop.executor.requests:
+            gate.wait(0.001)
+        os.kill(os.getpid(), number)
+        gate.wait(0.05)
+        gate.set()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    before = signal.getsignal(number)
+    done = freshline("run")
+    thread.join()
+    assert done.exit_code == 0
+    assert shop.executor.numbers("orders") == [1]
+    assert "orders +1 rows in " in done.stderr
+    assert done.stderr.splitlines()[-1].endswith(": 1 update")
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_run_is_refused_at_once(freshline, shop):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready")
+        done = freshline("run")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        f"[already-running] process {os.getpid()} runs this warehouse already; one run per storage"
+    )
+
+
+def test_a_grace_that_is_no_duration_is_refused(freshline):
+    done = freshline("run", "--grace", "soon")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("[bad-duration] --grace: 'soon' is no duration; a duration is")
+
+
+def test_refresh_without_a_run_does_it_here_for_the_tables_named_alone(freshline, shop):
+    shop.file("orders", 1, [1])
+    done = freshline("refresh", "big")
+    assert done.exit_code == 0
+    assert [request.table for request in shop.executor.requests] == ["orders", "big"]
+    done = freshline("refresh", "big", "--full", "--json")
+    assert json.loads(done.stdout)["updates"] == 1
+    assert (shop.executor.requests[-1].table, shop.executor.requests[-1].full) == ("big", True)
+
+
+def test_the_live_table_shows_what_status_would(shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    observer = LiveObserver(shop.project)
+    console = Console(record=True, width=140, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    console.print(observer._drawn())
+    text = console.export_text()
+    console.file.close()
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert lines[0].startswith("shop: not running since ")
+    assert lines[1].split() == [
+        "table", "state", "fresh", "to", "(UTC)", "stale", "target", "pending", "last", "update",
+        "next",
+    ]  # fmt: skip
+    assert lines[2].startswith("orders  fresh  2026-01-02 00:01:00")
+    assert lines[-1] == "0 updates, 0 rows, 0 failed attempts"

@@ -1,0 +1,108 @@
+"""``freshline status``: the records of ``runtime.status`` as text and as JSON."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.unit.runtime.shop import LiveRun
+
+NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(autouse=True)
+def _at_three_past_midnight(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: NOW_S)
+
+
+def test_before_the_first_run(freshline):
+    out = "\n".join(line.rstrip() for line in freshline("status").stdout.splitlines())
+    next_run = "at the next `freshline run`"
+    assert out == (
+        "shop: not running\n"
+        "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
+        " tables' logs too\n"
+        "table   state  fresh to (UTC)  stale  target  pending  last update  next\n"
+        f"orders  new                                                         {next_run}\n"
+        f"big     new                           10 min                        {next_run}\n"
+        f"small   new                                                         {next_run}"
+    )
+
+
+def test_json_tells_everything_of_a_table(answer, shop):
+    shop.file("orders", 1, [1, 2])
+    bad = shop.file("orders", 2, "rubbish")
+    shop.run_until_idle()
+    found = answer("status")
+    assert (found["at"], found["project"], found["note"]) == (
+        "2026-01-02T00:03:00.000000Z",
+        "shop",
+        None,
+    )
+    assert found["storage"] == str(shop.root / "warehouse")
+    run = found["run"]
+    assert (run["running"], run["pid"], run["tracks"], run["policy"]) == (
+        False, os.getpid(), 2, "max-benefit",
+    )  # fmt: skip
+    orders, big, small = found["tables"]
+    last = orders.pop("last_update")
+    assert (last["number"], last["rows"], last["rejected_rows"], last["version"]) == (1, 2, 0, 0)
+    assert (last["strategy"], last["reason"]) == ("append", "so that it can be checked")
+    assert last["seconds"] > 0.0
+    assert orders.pop("expected_s") > 0.0
+    assert orders.pop("error").startswith("[unreadable-files] a file for table orders cannot be")
+    assert orders == {
+        "name": "orders",
+        "kind": "base",
+        "state": "fresh",
+        "priority": 1.0,
+        "freshness": "2026-01-02T00:01:00.000000Z",
+        "staleness_s": 120.0,
+        "target_lag_s": None,
+        "within_target": None,
+        "pending_files": 0,
+        "pending_s": None,
+        "quarantined": [
+            {
+                "file": bad,
+                "reason": "invalid literal for int() with base 10: 'rubbish'",
+                "attempts": 3,
+                "retry": None,
+            }
+        ],
+        "retrying": [],
+        "vanished": [],
+        "updates": 1,
+        "rejected_rows": 0,
+        "failures": 0,
+        "note": None,
+        "track": None,
+        "next": "at the next `freshline run`",
+    }
+    assert (big["priority"], big["target_lag_s"], big["within_target"]) == (5.0, 600.0, True)
+    assert (small["pending_files"], small["pending_s"]) == (None, 0.0)
+
+
+def test_text_names_what_needs_attention(freshline, shop):
+    shop.file("orders", 1, [1])
+    bad = shop.file("orders", 2, "rubbish")
+    shop.executor.failing["big"] = "no room"
+    shop.run_until_idle()
+    out = freshline("status").stdout
+    assert "big: 3 failures: [made-to-fail] no room\n" in out
+    assert (
+        f"orders: quarantined {bad}: invalid literal for int() with base 10: 'rubbish'\n"
+        "orders: `freshline retry orders` tries them again\n"
+    ) in out
+
+
+def test_it_names_the_process_that_runs(freshline, answer, shop):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready")
+        line = freshline("status").stdout.splitlines()[0]
+        assert answer("status")["run"]["pid"] == os.getpid()
+    assert line.startswith(f"shop: process {os.getpid()} runs since ")
+    assert line.endswith(" UTC, 2 tracks, policy max-benefit")
