@@ -143,7 +143,8 @@ class FeedReader:
             fields.append(StructField(CORRUPT, StringType()))
         whole = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in fields])
         if not names:
-            return session.createDataFrame([], whole)
+            nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in whole]
+            return session.range(0).select(nothing)
         return self._reader(session).schema(whole).load([self.path(name) for name in names])
 
     def misfit(self, schema: StructType) -> Column | None:

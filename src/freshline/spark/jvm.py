@@ -11,6 +11,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+_UNKNOWN_BYTES = 2**60
+"""Spark says 2**63 - 1 where a relation does not know its size."""
+
 
 def root(session: SparkSession) -> Any:
     """The JVM's packages, as attributes."""
@@ -76,9 +79,14 @@ def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
 
 
 def input_bytes(frame: DataFrame) -> int:
-    """Size of everything that the query reads, as its tables and files know it."""
+    """Size of everything that the query reads, as its tables and files know it.
+
+    What does not know its size (a table behind JDBC, say) counts nothing.
+    """
     leaves = java_frame(frame).queryExecution().analyzed().collectLeaves().iterator()
     total = 0
     while leaves.hasNext():
-        total += int(str(leaves.next().stats().sizeInBytes()))
+        size = int(str(leaves.next().stats().sizeInBytes()))
+        if size < _UNKNOWN_BYTES:
+            total += size
     return total
