@@ -14,7 +14,7 @@ from demo.check import Verdict, check
 from demo.commits import Commit, commits
 from demo.measure import staleness
 from demo.places import DemoError, Places
-from demo.processes import Warehouse, freshline, interrupted, start_producer
+from demo.processes import Warehouse, freshline, interrupted, show_status, start_producer
 from demo.queries import Query, read_queries
 from demo.settled import behind
 
@@ -22,8 +22,8 @@ _KILL_AT = 0.4
 """Share of the releases' time after which the warehouse is killed: amid the flood."""
 _KILL_AFTER_COMMITS = 10
 """But not before it has done this much, however slow the machine."""
-_SETTLE_S = 120.0
-"""The longest wait, after the last file, for the warehouse to catch up."""
+_STUCK_S = 90.0
+"""A warehouse that lacks something and commits nothing for so long does not catch up."""
 _STORY_OF = "revenue_by_day"
 
 
@@ -145,7 +145,8 @@ class Demo:
             " killed with all of its processes: no chance to tidy up. Files keep arriving. What"
             " `freshline status` says, without Spark:"
         )
-        show.preformatted(freshline(self._places.project, "status"))
+        show.console.print()
+        show_status(self._places.project)
 
     def _recover(self) -> None:
         show.heading("4. It starts again")
@@ -163,14 +164,24 @@ class Demo:
             self._wait_until(time.time() + 0.2)
         if self._producer.returncode:
             raise DemoError("the producer failed")
-        deadline_s = time.time() + _SETTLE_S
-        while (late := behind(self._places, self._queries)) and time.time() < deadline_s:
-            self._wait_until(time.time() + 0.5)
+        late = self._settle()
         status = self._warehouse.stop()
         if status:
             raise DemoError(f"`freshline run` ended with exit status {status} after SIGTERM")
         if late:
             show.paragraph(f"[red]It has not caught up: {', '.join(late)}[/red]")
+
+    def _settle(self) -> list[str]:
+        """Wait until nothing is behind, or nothing happens any more; the tables behind."""
+        done, done_s = 0, time.time()
+        while late := behind(self._places, self._queries):
+            commits_now = sum(map(len, self._logs()))
+            if commits_now > done:
+                done, done_s = commits_now, time.time()
+            elif time.time() - done_s > _STUCK_S:
+                break
+            self._wait_until(time.time() + 0.5)
+        return late
 
     def _freshness(self) -> None:
         show.heading("5. How fresh the tables were")

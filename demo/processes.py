@@ -84,6 +84,17 @@ class Warehouse:
         return status
 
 
+def show_status(project: Path) -> None:
+    """Let ``freshline status`` write to this terminal, as wide as that is.
+
+    Raises:
+        DemoError: It failed.
+    """
+    command = [installed("freshline"), "status", "--project", str(project)]
+    if subprocess.run(command, check=False).returncode:
+        raise DemoError("`freshline status` failed")
+
+
 def interrupted(places: Places) -> list[str]:
     """The tables whose updates were running when the warehouse was killed, by its journal."""
     journal = sqlite3.connect(f"{places.journal.as_uri()}?mode=ro", uri=True)

@@ -36,13 +36,6 @@ def paragraph(text: str) -> None:
     console.print(Padding(text, (1, 2, 0, 2)))
 
 
-def preformatted(text: str) -> None:
-    """Another program's output, as it is."""
-    console.print()
-    for line in text.rstrip().splitlines():
-        console.print("  " + line, markup=False, no_wrap=True, overflow="ignore", crop=False)
-
-
 def story(text: str) -> None:
     """What `freshline story` tells, its long lines folded under their beginning."""
     console.print()
