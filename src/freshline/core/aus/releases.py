@@ -74,7 +74,6 @@ class Releases:
         "due_s",
         "finish_s",
         "fixed_s",
-        "is_queued",
         "mode",
         "number",
         "prorated",
@@ -98,18 +97,20 @@ class Releases:
         self.due_s: float | None = None
         self.return_s = float("inf")
         self.returned_s = float("-inf")
-        self.is_queued = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an update is released that has not ended; a failed one has not."""
+        return self.released and (self.number == 0 or self.table.number < self.number)
 
     @property
     def phase(self) -> Phase:
         """Where the last released update is; one that failed is released again."""
-        if not self.released:
-            return Phase.NONE
         if self.table.running is not None:
             return Phase.RUNNING
-        if self.number == 0 or self.table.number < self.number:
+        if self.is_open:
             return Phase.RELEASED
-        return Phase.FINISHED
+        return Phase.FINISHED if self.released else Phase.NONE
 
     def release(self, release_s: float, period_s: float) -> None:
         """Release the next update: r as given, d = r + period (3)."""

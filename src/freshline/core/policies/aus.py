@@ -117,15 +117,15 @@ class Aus(Policy):
 
     def release_s(self, table: Table) -> float:
         record = self._releases[table.order]
-        return record.release_s if record.released and record.number == 0 else table.release_s
+        return record.release_s if record.is_open else table.release_s
 
     def mode(self, table: Table) -> str:
         record = self._releases[table.order]
-        return (record.released_in if record.released else record.mode).two
+        return (record.released_in if record.is_open else record.mode).two
 
     def started(self, table: Table, now_s: float) -> None:
         record = self._releases[table.order]
-        if not record.released or record.number != 0:
+        if not record.is_open:
             # Somebody asked for it ahead of its release: released now, as (3) says.
             record.release(now_s, self._period_s(record))
         record.number = table.number + 1
