@@ -1,0 +1,108 @@
+"""What a warehouse does to the adaptive scheduler: failures, wishes, withdrawals, learned costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.core.aus.modes import Mode
+from freshline.core.events import (
+    FileArrived,
+    FilesWithdrawn,
+    RefreshRequested,
+    TablePaused,
+    TableResumed,
+    UpdateFailed,
+    UpdateFinished,
+)
+from freshline.core.model import TableSpec
+from freshline.core.policies.aus import Aus
+from freshline.core.scheduler import Scheduler
+
+
+def scheduler(*specs, tracks=1, **keys):
+    policy = Aus(recovery=keys.pop("recovery", "average"))
+    return Scheduler(specs, tracks=tracks, policy=policy, **keys)
+
+
+def started(commands):
+    return [(each.table, each.release_s, each.to_s, each.mode) for each in commands]
+
+
+A = TableSpec("a", period_s=10.0, alpha_s=1.0, recovery_threshold_s=25.0)
+
+
+def test_a_failed_update_is_released_as_it_was_and_started_again_at_its_retry():
+    core = scheduler(A)
+    assert started(core.handle(10.0, [FileArrived("a", 10.0)])) == [("a", 10.0, 10.0, "normal")]
+    assert core.handle(11.0, [UpdateFailed("a", 15.0)]) == []
+    assert core.next_wakeup_s() == 15.0
+    assert started(core.handle(15.0, [])) == [("a", 10.0, 10.0, "normal")]
+    assert core.handle(16.0, [UpdateFinished("a")]) == []
+    # d = 20, as if it had not failed.
+    assert core.handle(18.0, [FileArrived("a", 18.0)]) == []
+    assert core.next_wakeup_s() == 20.0
+
+
+def test_a_table_asked_for_starts_ahead_of_its_release_and_is_released_then():
+    core = scheduler(A)
+    core.handle(10.0, [FileArrived("a", 10.0)])
+    core.handle(11.0, [UpdateFinished("a")])
+    assert core.handle(14.0, [FileArrived("a", 14.0)]) == []
+    assert started(core.handle(15.0, [RefreshRequested("a")])) == [("a", 14.0, 14.0, "normal")]
+    core.handle(16.0, [UpdateFinished("a")])
+    assert core.handle(17.0, [FileArrived("a", 17.0)]) == []
+    assert core.next_wakeup_s() == 25.0
+
+
+def test_a_paused_table_keeps_its_release_and_starts_when_it_is_resumed():
+    core = scheduler(A)
+    core.handle(5.0, [TablePaused("a")])
+    assert core.handle(10.0, [FileArrived("a", 10.0)]) == []
+    assert started(core.handle(30.0, [TableResumed("a")])) == [("a", 30.0, 10.0, "normal")]
+
+
+def test_a_table_whose_backlog_was_withdrawn_returns_to_normal():
+    core = scheduler(A)
+    core.handle(10.0, [FileArrived("a", 10.0, "f1")])
+    core.handle(11.0, [UpdateFinished("a")])
+    files = [FileArrived("a", float(stamp), f"f{stamp}") for stamp in (20, 30, 40, 50)]
+    core.handle(50.0, files)
+    policy = core.policy
+    assert policy.switches == [(50.0, "a", "recovery")]
+    core.handle(51.0, [UpdateFinished("a"), FilesWithdrawn("a", ("f30", "f40", "f50"))])
+    while core.next_wakeup_s() < 100.0:
+        core.handle(core.next_wakeup_s(), [])
+    assert policy.switches[1:] == [(pytest.approx(51.0), "a", "normal")]
+
+
+def test_bounds_follow_learned_costs_once_they_have_moved_by_a_quarter():
+    core = scheduler(A, TableSpec("b", period_s=10.0, alpha_s=1.0), learns=True)
+    policy = core.policy
+    before = policy.guarantees[1].staleness_s
+    for number in range(1, 8):
+        core.handle(10.0 * number, [FileArrived("b", 10.0 * number)])
+        core.handle(10.0 * number + 5.0, [UpdateFinished("b")])
+    assert policy.guarantees[1].share.execution_s == pytest.approx(5.0, rel=0.25)
+    assert policy.guarantees[1].staleness_s > before + 2.0
+
+
+def test_tables_in_recovery_stay_there_when_costs_are_learned():
+    core = scheduler(A, learns=True)
+    core.handle(10.0, [FileArrived("a", 10.0)])
+    core.handle(11.0, [UpdateFinished("a")])
+    core.handle(60.0, [FileArrived("a", float(stamp)) for stamp in (20, 30, 40, 50, 60)])
+    core.handle(64.0, [UpdateFinished("a")])
+    policy = core.policy
+    assert policy.guarantees[0].share.execution_s > 1.25
+    assert policy._releases[0].mode is Mode.RECOVERY
+    assert policy._capacity.in_use == pytest.approx(1.0)
+
+
+def test_a_table_that_waits_for_capacity_is_seen_to_wait():
+    specs = [
+        TableSpec(name, period_s=10.0, alpha_s=4.0, recovery_threshold_s=15.0) for name in "ab"
+    ]
+    core = scheduler(*specs)
+    core.handle(30.0, [FileArrived(name, float(t)) for name in "ab" for t in (10, 20, 30)])
+    modes = [record.mode for record in core.policy._releases]
+    assert modes == [Mode.RECOVERY, Mode.WAITING]

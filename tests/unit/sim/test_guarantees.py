@@ -1,0 +1,87 @@
+"""``freshline guarantees FILE``: the object it prints, what it says to people, its errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from freshline.cli.guarantees import conclusions, guarantees, length_s
+from freshline.core.errors import UserError
+from freshline.sim.guarantees import scenario_guarantees
+from freshline.sim.scenario_file import read_scenario
+
+LATE = ["late", "by", "response", "stale", "by", "recovers", "in"]
+DATA = Path(__file__).parents[2] / "data" / "aus"
+
+
+def test_the_object_of_a_scenario_with_a_chain(capsys):
+    guarantees(DATA / "s08_chain.json", outage="42", as_json=True)
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed) == ["schedulable", "tracks", "tracks_needed", "utilisation", "tables"]
+    assert (printed["schedulable"], printed["tracks"], printed["tracks_needed"]) == (True, 1, 1)
+    assert printed["utilisation"] == 0.4375
+    assert printed["tables"]["base"] == {
+        "e": 0.5,
+        "utilisation": 0.125,
+        "recovery_period": 1.0,
+        "threshold": 12.0,
+        "tardiness_bound": 1.5,
+        "response_bound": 5.5,
+        "staleness_bound": 13.5,
+        # Theorem 4 with Theta = 5.5, p = 4, lambda = 42, J = 0, p^r = 1.
+        "recovery": (5.5 * 4 + 46 * 1) / 3,
+    }
+    assert printed["tables"]["top"]["recovery"] is None
+
+
+def test_without_an_outage_no_recovery_is_bounded():
+    found = scenario_guarantees(read_scenario(DATA / "s08_chain.json"))
+    assert [table["recovery"] for table in found.record()["tables"].values()] == [None] * 3
+
+
+def test_any_policy_is_judged_by_the_rules_of_aus(tmp_path):
+    path = tmp_path / "scenario.yml"
+    path.write_text(
+        "horizon: 100\npolicy: edf\nexecution: {low: 0.5, high: 2}\n"
+        "tables:\n- {name: a, period: 10, alpha: 4}\n- {name: b, period: 10, alpha: 8}\n"
+    )
+    found = scenario_guarantees(read_scenario(path))
+    # Recovery average: e is 4 and 8, whatever the noise.
+    assert found.record()["tables"]["a"]["e"] == 4.0
+    assert (found.is_schedulable, found.tracks_needed) == (False, 2)
+    assert conclusions(found) == [
+        "The tables keep 1.2 of 1 track busy.",
+        "That is too much: 2 tracks would be enough.",
+        "Most costly: b (0.80), a (0.40) of a track.",
+    ]
+
+
+def test_people_are_told_what_the_numbers_assume(capsys):
+    guarantees(DATA / "s02_paper_example_8.json", outage="2h")
+    printed = capsys.readouterr().out
+    head = printed.splitlines()[0]
+    assert head.split() == ["table", "update", "share", "period", "in", "recovery", *LATE]
+    assert "as long as no update takes longer than 'update' says" in printed
+
+
+def test_an_explicit_recovery_needs_its_periods(tmp_path):
+    path = tmp_path / "scenario.yml"
+    path.write_text(
+        "horizon: 100\npolicy: {name: aus, recovery: explicit}\n"
+        "tables:\n- {name: a, period: 10, alpha: 4}\n"
+    )
+    with pytest.raises(UserError, match="table 'a' has no 'recovery_period'"):
+        scenario_guarantees(read_scenario(path))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("42", 42.0), ("0", 0.0), ("1h 30m", 5400.0)])
+def test_an_outage_is_seconds_or_a_duration(text, seconds):
+    assert length_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "soon", "nan", "inf"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(UserError, match="--outage"):
+        length_s(text)
