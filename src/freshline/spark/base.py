@@ -90,7 +90,7 @@ class BaseUpdates:
         )
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
-        output = sized(session, output, self._project.configuration)
+        output = sized(session, output, self._project.configuration, files=len(names))
         failpoint("base.before_data")
         staged = transaction.stage(
             output,

@@ -1,0 +1,43 @@
+"""Tasks by the size of the input, and pools by the number of slots."""
+
+from freshline.core.errors import Place
+from freshline.spark.records import UnreadableFilesError
+from freshline.spark.sizing import BYTES_PER_TASK, tasks_for
+from freshline.spark.updates import Pools
+
+
+def test_tasks_grow_with_bytes_and_files():
+    assert [tasks_for(size) for size in (0, 1, BYTES_PER_TASK, BYTES_PER_TASK + 1)] == [1, 1, 1, 2]
+    assert [tasks_for(0, files) for files in (1, 128, 129, 1000)] == [1, 1, 2, 8]
+    assert tasks_for(10**18) == 1000
+
+
+def test_updates_share_no_pool_as_long_as_there_is_one_for_each():
+    pools = Pools(2)
+    with pools.lease() as first, pools.lease() as second:
+        assert {first, second} == {"freshline-0", "freshline-1"}
+        with pools.lease() as third:
+            assert third in (first, second)
+    with pools.lease() as again:
+        assert again == "freshline-0"
+
+
+def test_a_pool_is_given_back_when_an_update_fails():
+    pools = Pools(1)
+    try:
+        with pools.lease():
+            raise OSError
+    except OSError:
+        pass
+    assert pools._running == [0]
+
+
+def test_unreadable_files_are_named_with_reasons_the_first_three_in_words():
+    files = [(f"{name}.csv", "it is gone") for name in "abcd"]
+    error = UnreadableFilesError("orders", files, where=Place("freshline.yml", 4))
+    assert str(error) == (
+        "[unreadable-files] freshline.yml:4: 4 files for table orders cannot be read"
+        " (a.csv: it is gone; b.csv: it is gone; c.csv: it is gone; and 1 more)."
+        " Repair what is wrong, then run `freshline retry orders`."
+    )
+    assert error.files == tuple(files)
