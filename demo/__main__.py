@@ -85,7 +85,9 @@ class Demo:
         return 1 if wrong else 0
 
     def clean_up(self) -> None:
-        """Leave no process behind."""
+        """Leave no process behind, however impatient somebody is."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._warehouse.kill()
         if self._producer is not None and self._producer.poll() is None:
             self._producer.kill()
