@@ -29,12 +29,15 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         try:
             status = command(*arguments, **options)
+            sys.stdout.flush()  # here, where a reader that is gone is no surprise
         except FreshlineError as error:
             status = show(error, as_json=bool(options.get("as_json")))
         except BrokenPipeError:
             # Whoever read our output (head, less) has enough. The interpreter would try to
             # flush the rest when it ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(nowhere, stream.fileno())
             status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
             status = show(_internal(error), as_json=bool(options.get("as_json")))

@@ -14,13 +14,13 @@ from typing import Any
 from freshline.cli.lines import Counting, LineObserver
 from freshline.cli.output import counted, moment, print_json
 from freshline.cli.status import table_record
-from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
 from freshline.runtime.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import RunOptions, Warehouse, run_error
 from freshline.spark.records import Executor
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = b"\x1b[?25h"
 
 
 def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> int:
@@ -36,21 +36,19 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
     observer = _observer(project)
 
     def make_executor() -> Executor:
-        from freshline.spark.session import start_session
-        from freshline.spark.updates import SparkExecutor
+        try:
+            from freshline.spark.session import start_session
+            from freshline.spark.updates import SparkExecutor
 
-        session = start_session(project)
-        observer.spark_ui = session.sparkContext.uiWebUrl
-        return SparkExecutor(project, session)
+            session = start_session(project)
+            observer.spark_ui = session.sparkContext.uiWebUrl
+            return SparkExecutor(project, session)
+        except Exception as error:
+            raise run_error(error) from error
 
     warehouse = Warehouse(project, make_executor, observer, options)
-    try:
-        with observer, _stopped_by_signals(warehouse):
-            left_behind = warehouse.run()
-    except FreshlineError:
-        raise
-    except Exception as error:
-        raise run_error(error) from error
+    with observer, _stopped_by_signals(warehouse):
+        left_behind = warehouse.run()
     found = read_status(project, time.time())
     behind = _behind(found, options) if left_behind else []
     if as_json:
@@ -83,6 +81,8 @@ def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
         seen.append(number)
         if len(seen) > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
+            if sys.stderr.isatty():
+                os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
             os._exit(128 + number)
         warehouse.stop()
 

@@ -135,7 +135,8 @@ def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> A
             " WHERE table_name=? AND state IN ('quarantined','retrying')",
             (name,),
         )
-        message = f"{name}: {len(rows)} files are tried again at the next start"
+        files = "1 file is" if len(rows) == 1 else f"{len(rows)} files are"
+        message = f"{name}: {files} tried again at the next start"
     at_s = journal.ask(now_s, kind, name)
     answer = {"ok": True, "message": message}
     journal.write(

@@ -87,7 +87,7 @@ def test_retry_without_names_tries_what_failed(freshline, answer, shop):
     bad = shop.file("orders", 1, "rubbish")
     shop.run_until_idle()
     (shop.root / "feed" / "orders" / bad).write_text("1")
-    assert freshline("retry").stdout == "orders: 1 files are tried again at the next start\n"
+    assert freshline("retry").stdout == "orders: 1 file is tried again at the next start\n"
     shop.run_until_idle()
     assert shop.executor.numbers("small") == [1]
 

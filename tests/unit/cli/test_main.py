@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ from freshline.core.errors import Place, PlatformError, UserError, UserErrors
 def run(*arguments, directory=None):
     """The installed program's own way in, in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", "from freshline.cli.main import main; main()", *arguments],
+        [sys.executable, "-m", "freshline", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -122,6 +123,21 @@ def test_several_errors_are_all_told():
     told = json.loads(done.stdout)
     assert told["error"]["code"] == "a"
     assert [each["code"] for each in told["errors"]] == ["a", "b"]
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "freshline", "init", "shop"],
+        cwd=tmp_path,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "shop" / "freshline.yml").exists()
 
 
 def test_a_fault_of_ours_is_one_line_and_a_traceback_only_on_request(monkeypatch):

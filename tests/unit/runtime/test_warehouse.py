@@ -124,7 +124,7 @@ def test_a_quarantined_file_stays_out_over_runs_until_it_is_retried(shop):
     journal = Journal(journal_path(shop.project), create=False)
     answer = carry_out_offline(journal, "retry", "orders", time.time())
     journal.close()
-    assert answer == {"ok": True, "message": "orders: 1 files are tried again at the next start"}
+    assert answer == {"ok": True, "message": "orders: 1 file is tried again at the next start"}
     shop.run_until_idle()
     assert shop.executor.numbers("orders") == [2]
 

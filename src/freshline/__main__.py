@@ -1,0 +1,5 @@
+"""``python -m freshline`` is the program ``freshline``."""
+
+from freshline.cli.main import main
+
+main()
