@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +39,8 @@ def test_what_the_table_does_not_say_cannot_happen(mode, signal):
 def test_every_mode_is_reached_and_left():
     assert {mode for mode, _ in TRANSITIONS} == set(Mode)
     assert set(TRANSITIONS.values()) == set(Mode)
+
+
+def test_the_documentation_shows_this_machine():
+    script = Path(__file__).parents[3] / "scripts" / "draw_modes.py"
+    assert subprocess.run([sys.executable, script, "--check"], check=False).returncode == 0

@@ -34,8 +34,8 @@ class Mode(Enum):
 class Signal(Enum):
     """What happens to a table, as far as modes are concerned."""
 
-    FELL_BEHIND = "TE - F > threshold"
-    EASED = "TE - F <= threshold"
+    FELL_BEHIND = "TE - F exceeds the threshold"
+    EASED = "TE - F is within the threshold"
     ADMITTED = "rule (6) holds"
     FRESH = "fresh when an update finished"
     DEADLINE = "that update's deadline"
