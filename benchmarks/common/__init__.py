@@ -1,0 +1,1 @@
+"""What every benchmark needs: its report, its projects, its child processes."""

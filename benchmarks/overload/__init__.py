@@ -1,0 +1,1 @@
+"""The overloaded workload of freshness.py, and the ways to follow it."""
