@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from freshline.core.aus.capacity import Capacity
 from freshline.core.aus.guarantee import Guarantee, guarantees_of, load_of
 from freshline.core.aus.modes import Mode, Signal, after
-from freshline.core.aus.releases import Phase, Releases
+from freshline.core.aus.releases import Releases
 from freshline.core.aus.shares import execution_s
 from freshline.core.extent import Extent, OneFile
 from freshline.core.instant import INSTANT_DIGITS, INSTANT_S
@@ -104,7 +104,7 @@ class Aus(Policy):
 
     def key(self, table: Table) -> float | None:
         record = self._releases[table.order]
-        if record.phase is Phase.RELEASED:
+        if record.is_open:  # and not running, or nobody would ask
             return round(record.deadline_s, INSTANT_DIGITS)
         # Asked only about a table with news: when its next update is released is ``react``'s
         # to say, after all events of the instant.
@@ -252,7 +252,7 @@ class Aus(Policy):
     def _plan(self, record: Releases, now_s: float) -> None:
         """Say when the next update of a table is released that has news and none released."""
         table = record.table
-        if record.due_s is None and record.phase in (Phase.NONE, Phase.FINISHED) and table.has_news:
+        if record.due_s is None and not record.is_open and table.has_news:
             record.due_s = record.next_release_s(now_s)
             heappush(self._due, (record.due_s, table.order))
 
