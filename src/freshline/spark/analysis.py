@@ -38,6 +38,7 @@ _CODES = (
     ("PARSE_", "bad-sql", "Correct the query's syntax."),
 )
 _POSITION = re.compile(r"\(line (\d+), pos \d+\)")
+_ADVICE = re.compile(r" Did you mean one of| Verify the spelling|  ?Please, refer to")
 _FORBIDDEN = " ,;{}()\n\t="
 _UNSTORABLE = ("void", "interval")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
@@ -133,27 +134,31 @@ def _result(
                 empty = own.createDataFrame([], StructType(nullable))
                 empty.createOrReplaceTempView(quoted(name))
         query = pin_statics(own, table, fixed=False).query
-        try:
-            return own.sql(query).schema
-        except PySparkException as error:
-            found.errors.append(_refused(table, query, error))
-            return None
     except SparkError as error:
         found.notes.append(f"table {table.name} was not checked: {one_line(error)}")
         return None
+    try:
+        return own.sql(query).schema
+    except SparkError as error:
+        found.errors.append(_refused(table, query, error))
+        return None
 
 
-def _refused(table: TableDef, query: str, error: PySparkException) -> UserError:
+def _refused(table: TableDef, query: str, error: Exception) -> UserError:
     name = condition(error)
     code, step = "query-refused", "Correct the query."
     for prefix, its_code, its_step in _CODES:
         if name.startswith(prefix):
             code, step = its_code, its_step
             break
-    proposal = (error.getMessageParameters() or {}).get("proposal")
+    if not name and "_delta_log does not exist" in one_line(error):
+        code, step = "unknown-table", "Correct the path, or create the table."
+    proposal = None
+    if isinstance(error, PySparkException):
+        proposal = (error.getMessageParameters() or {}).get("proposal")
     if proposal:
         step = f"Did you mean {proposal.replace('`', '')}?"
-    message = one_line(error).split(" Did you mean one of")[0].rstrip(".")
+    message = _ADVICE.split(one_line(error))[0].rstrip(".")
     return UserError(
         code,
         f"Spark refuses the query of table {table.name}: {message}",
@@ -163,10 +168,11 @@ def _refused(table: TableDef, query: str, error: PySparkException) -> UserError:
     )
 
 
-def _line(table: TableDef, query: str, error: PySparkException) -> int:
+def _line(table: TableDef, query: str, error: Exception) -> int:
     """The line in the user's file that Spark means; without a hint the query's first."""
     first = table.query_place.line or 1
-    for context in error.getQueryContext() or ():
+    contexts = error.getQueryContext() if isinstance(error, PySparkException) else None
+    for context in contexts or ():
         try:
             start = context.startIndex()
         except SparkError:

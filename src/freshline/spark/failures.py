@@ -14,35 +14,60 @@ SparkError = (PySparkException, Py4JError)
 """What a call into Spark may raise."""
 
 _MOST_CHARACTERS = 300
-_NOISE = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$", re.DOTALL)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_STATE = re.compile(r"SQLSTATE: (\w{5})")
+_DECORATION = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$", re.DOTALL)
 
 
 def condition(error: BaseException) -> str:
     """Spark's name for what happened, such as UNRESOLVED_COLUMN; empty where it has none."""
-    if isinstance(error, PySparkException):
-        return error.getCondition() or ""
-    found = re.search(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]", _text(error))
+    found = _CONDITION.match(message(error))
+    return found[1] if found else ""
+
+
+def sql_state(error: BaseException) -> str:
+    """The SQLSTATE of what happened; empty where it has none."""
+    found = _STATE.search(message(error))
     return found[1] if found else ""
 
 
 def one_line(error: BaseException) -> str:
     """The message's first paragraph in one line, without Spark's decoration."""
-    text = _text(error)
-    text = _NOISE.sub("", text.split("\n\tat ")[0].split("\n==")[0])
+    text = _DECORATION.sub("", message(error).split("\n==")[0])
     line = " ".join(text.split())
     if len(line) > _MOST_CHARACTERS:
         line = line[: _MOST_CHARACTERS - 1] + "\u2026"
     return line.rstrip(".") or type(error).__name__
 
 
-def _text(error: BaseException) -> str:
-    """The message of the exception, or of the Java exception at its root."""
-    if isinstance(error, Py4JJavaError):
-        cause = error.java_exception
-        while cause.getCause() is not None:
-            cause = cause.getCause()
-        return str(cause.getMessage() or cause.getClass().getName())
-    return str(error)
+def message(error: BaseException) -> str:
+    """The message that tells most: the innermost that Spark has a name for, else the innermost.
+
+    Spark wraps what happened in a task into "task failed while writing rows" and the like.
+    """
+    told = [text for text in _chain(error) if text.strip()]
+    named = [text for text in told if _CONDITION.match(text)]
+    if not named:
+        return told[-1] if told else ""
+    if "NO_HINT" in named[-1].split("]")[0]:  # it names the file; what is wrong is below it
+        return told[-1]
+    return named[-1]
+
+
+def _chain(error: BaseException) -> list[str]:
+    """The messages from the exception down to its root."""
+    cause = (
+        error.java_exception
+        if isinstance(error, Py4JJavaError)
+        else getattr(error, "_origin", None)
+    )
+    if cause is None:
+        return [str(error).split("\n\tat ")[0].strip()]
+    told = []
+    while cause is not None:
+        told.append(str(cause.getMessage() or cause.getClass().getName()).strip())
+        cause = cause.getCause()
+    return told
 
 
 def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
@@ -51,19 +76,18 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
     A fault in the data that the query met (SQLSTATE class 22) or in the query itself (42) is
     the user's to correct; anything else is the platform's.
     """
-    whole = _text(error)
     reason = one_line(error)
-    if "No space left on device" in whole:
+    if any("No space left on device" in text for text in _chain(error)):
         return PlatformError(
             "disk-full",
             f"table {table.name} was not updated: no space left on device",
             next_step="Nothing was lost; the update is tried again. Make room where the"
             " storage or Spark's local directory is.",
         )
-    state = error.getSqlState() if isinstance(error, PySparkException) else None
+    state = sql_state(error)
     name = condition(error)
     shown = f"{reason} ({name})" if name else reason
-    if state and state[:2] in ("22", "42"):
+    if state[:2] in ("22", "42"):
         return UserError(
             "query-failed",
             f"the query of table {table.name} failed: {shown}",

@@ -6,6 +6,7 @@ time goes into the number of Spark jobs that Delta's bookkeeping takes, not into
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,6 +103,9 @@ def start_session(project: Project, *, app_name: str = "freshline") -> SparkSess
     builder = SparkSession.builder.appName(app_name)
     for name, value in settings(project).items():
         builder = builder.config(name, value)
+    # PySpark logs every refused query with its Java stack; freshline reports it in a sentence.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
     try:
         return builder.getOrCreate()
     except (*SparkError, RuntimeError, OSError) as error:

@@ -1,0 +1,171 @@
+"""One Spark session for all tests of this folder, and a shop with feeds to run updates in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import Place
+from freshline.project.model import Feed, Project, StaticRead, TableDef
+from freshline.spark.records import FeedFile, UpdateRequest, UpdateResult
+from freshline.spark.session import start_session
+from freshline.spark.updates import SparkExecutor
+from freshline.sql.reads import reads_of
+
+MIDNIGHT_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    root = tmp_path_factory.mktemp("session")
+    project = Project(
+        "tests",
+        root,
+        str(root / "warehouse"),
+        (),
+        {},
+        # Not UTC: whatever is right only in UTC fails here.
+        {
+            "spark.sql.session.timeZone": "Europe/Berlin",
+            "spark.sql.warehouse.dir": str(root / "catalog"),
+        },
+        "local[2]",
+    )
+    session = start_session(project, app_name="freshline-tests")
+    yield session
+    session.stop()
+
+
+@dataclass
+class Shop:
+    """A project that grows by the calls of a test, and its executor."""
+
+    root: Path
+    session: SparkSession
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    tables: list[TableDef] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    _executor: SparkExecutor | None = None
+
+    @property
+    def project(self) -> Project:
+        return Project(
+            "shop",
+            self.root,
+            str(self.root / "warehouse"),
+            tuple(self.tables),
+            self.feeds,
+            {},
+            "local[2]",
+        )
+
+    @property
+    def executor(self) -> SparkExecutor:
+        if self._executor is None:
+            self._executor = SparkExecutor(self.project, self.session)
+        return self._executor
+
+    def restart(self) -> None:
+        """What a new process knows: nothing but what is on disk."""
+        self._executor = None
+
+    def feed(
+        self,
+        name: str,
+        file_format: str,
+        schema: str | None,
+        options: Mapping[str, str] | None = None,
+    ) -> Path:
+        folder = self.root / "feed" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        self.feeds[name] = Feed(
+            name,
+            "files",
+            str(folder),
+            file_format,
+            options or {},
+            schema,
+            None,
+            None,
+            Place("freshline.yml", 7),
+        )
+        self.restart()
+        return folder
+
+    def table(self, name: str, query: str, **more: Any) -> None:
+        """Add a table, or replace the one of that name."""
+        reads = reads_of(query)
+        known = {table.name for table in self.tables}
+        streams = [read.name for read in reads if read.stream]
+        own = [read.name for read in reads if not read.stream and read.name in known]
+        statics: dict[str, StaticRead] = {}
+        for read in reads:
+            if read.stream or read.name in known:
+                continue
+            by_path = read.parts[0] == "delta"
+            statics[read.name] = StaticRead(
+                read.name,
+                "delta" if by_path else None,
+                str(self.root / read.parts[1]) if by_path else None,
+                ((read.start, read.end),),
+                read.time_travel,
+            )
+        self.tables = [table for table in self.tables if table.name != name]
+        self.tables.append(
+            TableDef(
+                name,
+                "base" if streams else "derived",
+                query,
+                Place(f"tables/{name}.sql", 3),
+                Place(f"tables/{name}.sql", 1),
+                feed=streams[0] if streams else None,
+                parents=tuple(dict.fromkeys(own)),
+                statics=tuple(statics.values()),
+                **more,
+            )
+        )
+        self.restart()
+
+    def request(self, table: str, *files: str, **more: Any) -> UpdateRequest:
+        number = self.numbers[table] = self.numbers.get(table, 0) + 1
+        return UpdateRequest(
+            **{
+                "number": number,
+                "table": table,
+                "from_s": MIDNIGHT_S + 60 * (number - 1),
+                "to_s": MIDNIGHT_S + 60 * number,
+                "files": tuple(FeedFile(name, 1, MIDNIGHT_S, MIDNIGHT_S) for name in files),
+                **more,
+            }
+        )
+
+    def load(self, table: str, *files: str, **more: Any) -> UpdateResult:
+        return self.executor.run(self.request(table, *files, **more))
+
+    def derive(self, table: str, **versions: int) -> UpdateResult:
+        return self.executor.run(self.request(table, parents=versions))
+
+    def path(self, table: str) -> str:
+        return self.project.table_path(table)
+
+    def rows(self, table: str, version: int | None = None) -> list[dict[str, Any]]:
+        """A table's rows as delta-rs reads them, sorted by their text."""
+        found = deltalake.DeltaTable(self.path(table), version=version).to_pyarrow_table()
+        return sorted(found.to_pylist(), key=repr)
+
+    def delta(self, name: str, table: pa.Table) -> None:
+        """Append to a Delta table of somebody else, outside of the storage."""
+        deltalake.write_deltalake(str(self.root / name), table, mode="append")
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+    return Shop(tmp_path, spark)

@@ -1,0 +1,170 @@
+"""What Spark refuses, with the line in the user's file, several at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.spark.analysis import analyse
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def orders(shop):
+    shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price DECIMAL(15,2)")
+    shop.table("orders", "SELECT id, at, price FROM STREAM f")
+    return shop
+
+
+def errors(shop) -> list[str]:
+    return [error.render() for error in analyse(shop.project, shop.session).errors]
+
+
+def test_a_right_project_has_columns_and_no_errors(orders):
+    orders.table("totals", "SELECT date(at) AS day, sum(price) AS price FROM orders GROUP BY 1")
+    found = analyse(orders.project, orders.session)
+    assert (found.errors, found.notes) == ([], [])
+    assert found.columns == {
+        "orders": (("id", "bigint"), ("at", "timestamp"), ("price", "decimal(15,2)")),
+        "totals": (("day", "date"), ("price", "decimal(25,2)")),
+    }
+
+
+def test_several_errors_come_at_once_each_with_its_line(orders):
+    orders.table("a", "SELECT id,\n  prise\nFROM orders")
+    orders.table("below_a", "SELECT nonsense FROM a")
+    orders.table("b", "SELECT id,\n\n  nofun(id) AS x FROM orders")
+    orders.table("c", "SELECT\n  at + price AS x FROM orders")
+    orders.table("d", "SELECT id\nFROM orders\nGROUP ORDER id")
+    assert errors(orders) == [
+        (
+            "[unknown-column] tables/a.sql:4: Spark refuses the query of table a:"
+            " A column, variable,"
+            " or function parameter with name `prise` cannot be resolved; Spark names it"
+            " UNRESOLVED_COLUMN.WITH_SUGGESTION. Did you mean price, id, at?"
+        ),
+        (
+            "[unknown-function] tables/b.sql:5: Spark refuses the query of table b: Cannot resolve"
+            " routine `nofun` on search path [`system`.`builtin`, `system`.`session`,"
+            " `spark_catalog`.`default`]; Spark names it UNRESOLVED_ROUTINE."
+            " Correct the name, or add"
+            " the jar that has it."
+        ),
+        (
+            "[type-mismatch] tables/c.sql:4: Spark refuses the query of table c: Cannot resolve"
+            ' "(at + price)" due to data type mismatch: the left and right operands of the binary'
+            ' operator have incompatible types ("TIMESTAMP" and "DECIMAL(15,2)"); Spark names it'
+            " DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES. Cast one side, or use another column."
+        ),
+        (
+            "[bad-sql] tables/d.sql:5: Spark refuses the query of table d: Syntax error at or near"
+            " 'ORDER'; Spark names it PARSE_SYNTAX_ERROR. Correct the query's syntax."
+        ),
+    ]
+
+
+def test_what_is_no_column_of_a_table(orders):
+    orders.table("twice", "SELECT id, price AS ID FROM orders")
+    orders.table("named", "SELECT count(*), id AS `a b` FROM orders GROUP BY 2")
+    orders.table("nothing", "SELECT id, NULL AS x, INTERVAL 1 DAY AS d FROM orders")
+    orders.table("time", "SELECT id FROM orders", time_column="at")
+    orders.table("kind", "SELECT id FROM orders", time_column="id", partitioned_by=("x",))
+    assert errors(orders) == [
+        (
+            "[duplicate-column] tables/twice.sql:3: table twice has 2 columns named id; names of"
+            " columns differ, whatever the case. Give each a name of its own with AS."
+        ),
+        (
+            "[bad-column-name] tables/named.sql:3: table named has a column named 'count(1)'; Delta"
+            " allows no spaces and none of ,;{}()= in names of columns. Give it a name with AS."
+        ),
+        (
+            "[bad-column-name] tables/named.sql:3: table named has a column named"
+            " 'a b'; Delta allows"
+            " no spaces and none of ,;{}()= in names of columns. Give it a name with AS."
+        ),
+        (
+            "[bad-column-type] tables/nothing.sql:3: table nothing has column x of type VOID, which"
+            " Delta cannot store; a column has a type that Delta knows. Cast it, for example to"
+            " STRING."
+        ),
+        (
+            "[bad-column-type] tables/nothing.sql:3: table nothing has column d of"
+            " type INTERVAL DAY,"
+            " which Delta cannot store; a column has a type that Delta knows. Cast"
+            " it, for example to"
+            " STRING."
+        ),
+        (
+            "[unknown-column] tables/time.sql:3: table time has no column at, its"
+            " freshline.time; its"
+            " columns are id. Name one of them, or select that column."
+        ),
+        (
+            "[bad-time-column] tables/kind.sql:3: table kind has freshline.time ="
+            " id, of type BIGINT;"
+            " an event-time column is a TIMESTAMP or a DATE. Name another column, or cast this one."
+        ),
+        (
+            "[unknown-column] tables/kind.sql:3: table kind has no column x to be"
+            " partitioned by; its"
+            " columns are id. Name one of them, or select that column."
+        ),
+    ]
+
+
+def test_a_schema_that_spark_does_not_know_is_told_once(shop):
+    shop.feed("f", "csv", "id BIGINTEGER")
+    shop.table("a", "SELECT id FROM STREAM f")
+    shop.table("b", "SELECT id FROM STREAM f")
+    assert errors(shop) == [
+        (
+            "[bad-schema] freshline.yml:7: the schema of feed f is not understood: Unsupported data"
+            ' type "BIGINTEGER"; a schema is a list such as `id BIGINT, at TIMESTAMP, price'
+            " DECIMAL(15,2)`. Correct the schema."
+        ),
+    ]
+
+
+def test_a_static_table_that_is_not_there(orders):
+    orders.table("a", "SELECT 1 AS x FROM orders, default.nowhere")
+    orders.table("b", "SELECT 1 AS x FROM orders,\n delta.`nowhere`")
+    orders.table("c", "SELECT 1 AS x FROM orders,\n delta.`nowhere` VERSION AS OF 3")
+    first, second, third = errors(orders)
+    assert first == (
+        "[unknown-table] tables/a.sql:3: Spark refuses the query of table a: The table or view"
+        " `default`.`nowhere` cannot be found; Spark names it TABLE_OR_VIEW_NOT_FOUND. Correct the"
+        " name, or create the table."
+    )
+    assert second == (
+        "[unknown-table] tables/b.sql:3: Spark refuses the query of table b: Path does not exist:"
+        f" file:{orders.root}/nowhere; Spark names it PATH_NOT_FOUND. Correct the path, or create"
+        " the table."
+    )
+    assert third.startswith("[unknown-table] tables/c.sql:")
+
+
+def test_a_parquet_feed_without_schema_or_file_is_left_out_with_a_note(shop):
+    shop.feed("f", "parquet", None)
+    shop.table("t", "SELECT nonsense FROM STREAM f")
+    found = analyse(shop.project, shop.session)
+    assert found.errors == []
+    assert found.notes == [
+        (
+            "tables over feed f were not checked: feed f declares no schema and has no file to take"
+            " it from"
+        )
+    ]
+
+
+def test_a_parquet_feed_takes_its_columns_from_a_file_and_keeps_nothing(shop):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = shop.feed("f", "parquet", None)
+    pq.write_table(pa.table({"id": [1]}), folder / "a.parquet")
+    shop.table("t", "SELECT id, nonsense FROM STREAM f")
+    assert [error.code for error in analyse(shop.project, shop.session).errors] == [
+        "unknown-column"
+    ]
+    assert not (shop.root / "warehouse").exists()
