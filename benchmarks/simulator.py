@@ -1,0 +1,87 @@
+"""What one event costs the simulator, as a multiple of a push and pop on a small heap.
+
+A ratio within one run says the same on any machine: at 30 tables an event (a file arrived or
+an update finished) may cost 16 times a push and pop of a small tuple on a heap of 30, at
+10,000 tables at most twice what it costs at 30.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import time
+
+from freshline.core.assembly import PolicySettings
+from freshline.core.model import TableSpec
+from freshline.sim.result import simulate_updates
+from freshline.sim.scenario import FeedSpec, Scenario
+
+EVENTS = 300_000
+POLICIES = ("fifo", "edf", "max-benefit")
+LIMIT_AT_30, LIMIT_GROWTH = 16.0, 2.0
+_REPEATS = 3
+
+
+def scenario(tables: int, policy: str, *, load: float, tracks: int = 2) -> Scenario:
+    """``tables`` base tables with periods of 50 to 500 s whose updates fill ``load`` tracks."""
+    dice = random.Random(1)
+    periods = [dice.uniform(50.0, 500.0) for _ in range(tables)]
+    unit = load * tracks / sum((1.0 + 0.01 * period) / period for period in periods)
+    specs = tuple(
+        TableSpec(
+            f"t{number}",
+            (),
+            period_s=period,
+            priority=dice.choice([1.0, 3.0, 9.0]),
+            alpha_s=unit,
+            beta=0.01 * unit,
+            phase_s=dice.uniform(0.0, period),
+        )
+        for number, period in enumerate(periods)
+    )
+    feeds = {spec.name: FeedSpec(spec.phase_s or 0.0, spec.period_s or 0.0) for spec in specs}
+    horizon_s = EVENTS / 2.0 / sum(1.0 / period for period in periods)
+    settings = PolicySettings(name=policy)
+    return Scenario(horizon_s, 1, tracks, settings, 1.0, 1.0, None, specs, feeds)
+
+
+def push_and_pop_s() -> float:
+    """Seconds of one push and pop of a small tuple on a heap of 30; the best of three."""
+    dice = random.Random(1)
+    heap = [(dice.random(), number) for number in range(30)]
+    heapq.heapify(heap)
+    values = [dice.random() for _ in range(200_000)]
+    best_s = float("inf")
+    for _ in range(_REPEATS):
+        begun_s = time.process_time()
+        for value in values:
+            heapq.heappush(heap, (value, 0))
+            heapq.heappop(heap)
+        best_s = min(best_s, (time.process_time() - begun_s) / len(values))
+    return best_s
+
+
+def event_s(played: Scenario) -> float:
+    """Seconds of one event of ``simulate``, its ideal run included; the best of three."""
+    best_s = float("inf")
+    for _ in range(_REPEATS):
+        begun_s = time.process_time()
+        result = simulate_updates(played)
+        best_s = min(best_s, (time.process_time() - begun_s) / result.played.events)
+    return best_s
+
+
+def main() -> None:
+    """Print a line a policy and load."""
+    print(f"{'policy':<14}{'load':>6}{'30 tables':>12}{'10,000':>10}{'growth':>9}")
+    for policy in POLICIES:
+        for load in (0.6, 1.0):
+            unit_s = push_and_pop_s()
+            few = event_s(scenario(30, policy, load=load)) / unit_s
+            many = event_s(scenario(10_000, policy, load=load)) / unit_s
+            print(f"{policy:<14}{load:>6.1f}{few:>11.1f}x{many:>9.1f}x{many / few:>8.2f}x")
+    print(f"limits: {LIMIT_AT_30:g}x at 30 tables, growth {LIMIT_GROWTH:g}x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""``freshline simulate`` and ``freshline plan`` as a person or a program sees them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app_for
+from freshline.sim.plot import staleness_line
+from freshline.sim.trace import Finished, InOrder
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def run(*arguments):
+    texts = [str(argument) for argument in arguments]
+    return CliRunner().invoke(app_for(texts), texts)
+
+
+@pytest.fixture
+def ties(tmp_path):
+    return Path(shutil.copy(DATA / "updates" / "01_ties_fifo.json", tmp_path / "ties.json"))
+
+
+def test_json_and_trace_are_those_of_the_example(ties, tmp_path):
+    trace = tmp_path / "out.jsonl"
+    result = run("simulate", ties, "--json", "--trace", trace)
+    assert result.exit_code == 0
+    printed = json.loads(result.stdout)
+    expected = json.loads((DATA / "updates" / "01_ties_fifo.expected.json").read_text())
+    # The numbers are small multiples of 1/8: no rounding.
+    assert printed == {**expected, "lower_bound": printed["lower_bound"]}
+    assert trace.read_text() == (DATA / "updates" / "01_ties_fifo.trace.jsonl").read_text()
+
+
+def test_a_person_reads_a_line_a_table_and_what_came_of_the_run(ties):
+    result = run("simulate", ties, "--bounds")
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert lines[:5] == [
+        "table priority mean staleness largest freshness at the end share",
+        "c 1 5.600 s 10.000 s 32.000 23.5%",
+        "a 1 5.600 s 10.000 s 32.000 23.5%",
+        "d 1 7.200 s 12.000 s 32.000 30.3%",
+        "b 1 5.400 s 10.000 s 36.000 22.7%",
+    ]
+    assert "relative lateness 1.0721" in lines
+    assert "events 37 in 40 s" in lines
+    assert "staleness >= LOW/2 952 >= 616" in lines
+    assert "staleness <= penalty/2 862 <= 906" in lines
+
+
+def test_a_wrong_scenario_is_told_on_standard_error_and_nothing_else_is_printed(ties):
+    ties.write_text(ties.read_text().replace('"tracks": 2', '"tracks": 0'))
+    result = run("simulate", ties, "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"[out-of-range] {ties}:4: 'tracks' is 0; it is >= 1\n"
+
+
+def test_a_picture_is_drawn(ties, tmp_path):
+    picture = tmp_path / "out.png"
+    assert run("simulate", ties, "--plot", picture).exit_code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    refused = run("simulate", ties, "--plot", tmp_path / "out.docx")
+    assert refused.exit_code == 2
+    assert "[unwritable-file]" in refused.stderr
+
+
+def test_the_line_in_the_picture_is_the_saw_tooth():
+    trace = [Finished("t", 0, 4.0, 4.0, 5.0, 0.0, 4.0, None)]
+    assert staleness_line(trace, "t", 8.0) == ([0.0, 5.0, 5.0, 8.0], [0.0, 5.0, 1.0, 4.0])
+
+
+def test_scenarios_of_queues_and_reports_are_played_as_such():
+    scenario = next(p for p in sorted((DATA / "queues").iterdir()) if "expected" not in p.name)
+    played = run("simulate", scenario, "--json")
+    assert played.exit_code == 0
+    assert "unit_cost" in json.loads(played.stdout)
+    assert run("simulate", scenario, "--bounds").exit_code == 2
+    planned = run("plan", DATA / "plan" / "p04_paper_case4.json", "--json")
+    assert json.loads(planned.stdout)["feasible"] is True
+
+
+def test_updates_of_one_instant_are_traced_by_track():
+    seen: list[int] = []
+    in_order = InOrder(lambda finished: seen.append(finished.track))
+    for track, finish_s in ((1, 5.0), (2, 5.0), (0, 5.0), (1, 6.0)):
+        in_order(Finished("t", track, 0.0, 5.0, finish_s, 0.0, 5.0, None))
+    in_order.flush()
+    assert seen == [0, 1, 2, 1]
