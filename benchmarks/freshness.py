@@ -1,0 +1,161 @@
+"""Weighted staleness over a fixed overloaded workload, on real Spark and Delta.
+
+24 tables want about 18 commits a second of two tracks that make a few. The same files are
+released at the same moments for each variant, which starts with fresh storage in a fresh
+process: the warehouse under three policies, the loop that a competent engineer writes, and
+one Structured Streaming query per table. The loop runs at the beginning and at the end: what
+its two results differ by is what the machine changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.common.children import answer, child, environment, tell
+from benchmarks.common.processor import Usage, usage
+from benchmarks.common.projects import write_project
+from benchmarks.common.report import Goal, Report, asked_quick
+from benchmarks.overload.staleness import area_s2, commits
+from benchmarks.overload.workload import FEEDS, TABLES, stage
+
+_SECONDS, _QUICK_SECONDS = 60.0, 15.0
+_LEAD_S = 0.5
+"""Between "start" and the first file, so that the producer is there."""
+
+# Name, how, and the project's scheduler settings; in this order.
+_VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("loop, first", "loop", {}),
+    ("max-benefit", "warehouse", {"policy": "max-benefit", "inherit": "max"}),
+    ("fifo", "warehouse", {"policy": "fifo"}),
+    ("edf", "warehouse", {"policy": "edf"}),
+    ("streaming", "streaming", {}),
+    ("loop, again", "loop", {}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one variant came to.
+
+    Attributes:
+        mean_s: Staleness, mean over time and over the tables by priority, seconds.
+        tables_s: Each table's mean staleness, seconds.
+        commits: Within the time.
+        failures: Updates or queries that failed.
+        cpu: What it used of the processors, and what others did meanwhile.
+    """
+
+    mean_s: float
+    tables_s: Mapping[str, float]
+    commits: int
+    failures: int
+    cpu: Usage
+
+
+def follow(
+    root: Path, staged: Path, how: str, scheduler: Mapping[str, Any], seconds: float
+) -> Outcome:
+    """Let one variant follow the workload in the empty folder ``root``."""
+    project = write_project(root, FEEDS, TABLES, scheduler)
+    log = root / "child.log"
+    command = [sys.executable, "-m", "benchmarks.overload.variant", how, str(root), str(seconds)]
+    with child(command, log=log) as process:
+        while answer(process, log) != "ready":
+            pass
+        start_s = time.time() + _LEAD_S
+        before = usage(process.pid)
+        arguments = [str(staged), str(root / "feed"), str(start_s)]
+        producer = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.overload.producer", *arguments], env=environment()
+        )
+        tell(process, str(start_s))
+        time.sleep(max(0.0, start_s + seconds - time.time()))
+        spent = usage(process.pid) - before
+        failures = int(answer(process, log))
+        if producer.wait(30.0):
+            raise RuntimeError("the producer failed")
+    end_s = start_s + seconds
+    found = commits(project, start_s)
+    means = {
+        table.name: area_s2(found[table.name], start_s, end_s) / seconds for table in project.tables
+    }
+    priorities = {table.name: table.priority for table in project.tables}
+    weighted = sum(priorities[name] * mean_s for name, mean_s in means.items())
+    in_time = sum(start_s <= each.at_s <= end_s for made in found.values() for each in made)
+    return Outcome(weighted / sum(priorities.values()), means, in_time, failures, spent)
+
+
+def measure(*, quick: bool) -> Report:
+    """All variants, one after the other."""
+    seconds = _QUICK_SECONDS if quick else _SECONDS
+    outcomes: dict[str, Outcome] = {}
+    with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
+        staged = Path(folder) / "staged"
+        stage(staged, seconds)
+        for name, how, scheduler in _VARIANTS:
+            print(f"freshness: {name}", file=sys.stderr, flush=True)
+            root = Path(folder) / "run"
+            outcomes[name] = follow(root, staged, how, scheduler, seconds)
+            shutil.rmtree(root)
+    return _report(outcomes, seconds, quick=quick)
+
+
+def _report(outcomes: Mapping[str, Outcome], seconds: float, *, quick: bool) -> Report:
+    loops = [outcome.mean_s for name, outcome in outcomes.items() if name.startswith("loop")]
+    loop_s = fmean(loops)
+    report = Report(
+        "freshness",
+        f"Weighted staleness: {len(TABLES)} tables, {seconds:.0f} s, two tracks",
+        ("variant", "staleness, s", "to the loop", "commits", "failed", "its cores", "others'"),
+        [],
+        quick=quick,
+    )
+    for name, outcome in outcomes.items():
+        report.rows.append(
+            (
+                name,
+                f"{outcome.mean_s:.2f}",
+                f"{outcome.mean_s / loop_s:.2f}",
+                str(outcome.commits),
+                str(outcome.failures),
+                f"{outcome.cpu.own_s / seconds:.2f}",
+                f"{outcome.cpu.others_s / seconds:.2f}",
+            )
+        )
+        report.data[name] = {
+            "mean_s": outcome.mean_s,
+            "commits": outcome.commits,
+            "failures": outcome.failures,
+            "own_cpu_s": outcome.cpu.own_s,
+            "others_cpu_s": outcome.cpu.others_s,
+            "tables_s": dict(outcome.tables_s),
+        }
+    best = outcomes["max-benefit"].mean_s
+    report.goals = [
+        Goal("max-benefit to the loop", best / loop_s, 1.0),
+        Goal("max-benefit to fifo", best / outcomes["fifo"].mean_s, 1.0),
+        Goal("max-benefit to edf", best / outcomes["edf"].mean_s, 1.0),
+        Goal("max-benefit to streaming", best / outcomes["streaming"].mean_s, 1.0),
+    ]
+    report.notes = [
+        "Staleness is now - F from the Delta logs, mean over time, weighted by priority.",
+        (
+            f"The loop's two runs differ by {max(loops) / min(loops):.2f}: a difference between"
+            " variants below that says nothing."
+        ),
+        "Cores: CPU seconds a second, of the variant and of everything else on the machine.",
+    ]
+    return report
+
+
+if __name__ == "__main__":
+    measure(quick=asked_quick(__doc__)).publish()
