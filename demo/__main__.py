@@ -22,7 +22,7 @@ _KILL_AT = 0.4
 """Share of the releases' time after which the warehouse is killed: amid the flood."""
 _KILL_AFTER_COMMITS = 10
 """But not before it has done this much, however slow the machine."""
-_STUCK_S = 90.0
+_STUCK_S = 240.0
 """A warehouse that lacks something and commits nothing for so long does not catch up."""
 _STORY_OF = "revenue_by_day"
 
@@ -31,7 +31,7 @@ def main() -> int:
     """Run the demo; exit status 1 where a table is not what its query says."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("--scale", type=float, default=0.02, help="TPC-H's scale factor (0.02)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long files arrive (60)")
+    parser.add_argument("--seconds", type=float, default=75.0, help="how long files arrive (75)")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="emptied at the start")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -182,7 +182,7 @@ class Demo:
                 done, done_s = commits_now, time.time()
             elif time.time() - done_s > _STUCK_S:
                 break
-            self._wait_until(time.time() + 0.5)
+            self._wait_until(time.time() + 1.0)
         return late
 
     def _freshness(self) -> None:
