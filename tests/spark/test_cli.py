@@ -216,12 +216,8 @@ def test_validate_has_spark_judge_every_query(loaded):
         bad.unlink()
     assert status == 2
     (error,) = json.loads(out)["errors"]
-    assert (error["code"], error["file"], error["line"], error["next"]) == (
-        "unknown-column",
-        "tables/bad.sql",
-        2,
-        "Did you mean shop, id, at, amount, product?",
-    )
+    assert (error["code"], error["file"], error["line"]) == ("unknown-column", "tables/bad.sql", 2)
+    assert error["next"].startswith("Did you mean shop, ")
 
 
 def _status(project):

@@ -243,7 +243,8 @@ class _Reader:
         base = table.kind == "base"
         pending_files, troubles = _files(journal, table.name) if base else (None, ())
         pending_s = None if base else _ahead_s(row)
-        freshness_s = row["freshness_s"]
+        # A table without a version has no data to be fresh or stale.
+        freshness_s = None if row["version"] is None else row["freshness_s"]
         staleness_s = None if freshness_s is None else max(0.0, self._now_s - freshness_s)
         lag_s = self._lags.get(table.name)
         state = self._state(row, pending_files, pending_s)
@@ -332,7 +333,7 @@ class _Reader:
             return "retrying"
         if pending_files or pending_s or row["since_s"] is not None:
             return "waiting"
-        return "new" if row["freshness_s"] is None else "fresh"
+        return "new" if row["version"] is None else "fresh"
 
     def _next(self, state: str, row: Row, update: Row | None) -> str:
         if update is not None:

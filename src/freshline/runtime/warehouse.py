@@ -158,6 +158,7 @@ class Warehouse:
             "specs": [dataclasses.asdict(spec) for spec in specs],
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
+        journal.flush()  # so that `status` knows of the run while Spark starts
         if journal.moved_aside is not None:
             self._observer.notice(
                 "the journal was damaged and is rebuilt from the tables' logs; the old one is kept"

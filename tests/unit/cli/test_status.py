@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.unit.runtime.shop import LiveRun
+from tests.unit.runtime.shop import LiveRun, eventually
 
 NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
 
@@ -101,7 +101,7 @@ def test_text_names_what_needs_attention(freshline, shop):
 
 def test_it_names_the_process_that_runs(freshline, answer, shop):
     with LiveRun(shop):
-        shop.recorder.wait_for("ready")
+        eventually(lambda: answer("status")["run"]["ready"])
         line = freshline("status").stdout.splitlines()[0]
         assert answer("status")["run"]["pid"] == os.getpid()
     assert line.startswith(f"shop: process {os.getpid()} runs since ")

@@ -199,6 +199,16 @@ def test_a_deleted_journal_is_said_to_be_gone(shop):
     assert states(shop)["orders"] == "new"
 
 
+def test_a_table_without_a_version_is_new_whatever_its_sources_are(shop):
+    shop.executor.failing["parts"] = "no room"
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [1])
+    shop.run_until_idle()
+    joined = of(shop, "joined")
+    assert (joined.state, joined.freshness_s, joined.staleness_s) == ("new", None, None)
+    assert of(shop, "orders").freshness_s == MINUTE_1_S
+
+
 def test_a_damaged_journal_is_an_error_that_says_what_to_do(shop):
     path = journal_path(shop.project)
     path.parent.mkdir(parents=True)
