@@ -42,8 +42,14 @@ class WarehouseLock:
                 rule=f"one run per storage; it holds {self.path}",
                 next_step=f"Stop it (kill {holder}), or use `freshline status`.",
             ) from error
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            os.close(self._file)
+            raise PlatformError(
+                "lock", f"cannot write {self.path}: {error.strerror}", next_step="Check the disk."
+            ) from error
 
     def release(self) -> None:
         """Give it back."""

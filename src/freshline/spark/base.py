@@ -65,7 +65,7 @@ class BaseUpdates:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
             return self._load(session, transaction, request, schema, started_s)
-        except SparkError as error:
+        except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)
             raise update_failed(self._table, error) from error
 

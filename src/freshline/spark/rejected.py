@@ -83,6 +83,12 @@ class RejectedRows:
         Returns:
             How many rows were rejected.
         """
+        if not (some or self.suspect or request.full):
+            return 0
+        transaction = Transaction(session, location(self._path), self._name, request.number)
+        # Asking makes it a part of what this transaction read: should the JVM of a killed run
+        # commit its rejected rows from now on, ours conflict, and the update is tried again.
+        _ = transaction.committed
         newest = last_commit(self._path)
         loaded = last_commit(self._base_path)
         number = loaded.update if loaded else 0
@@ -93,7 +99,6 @@ class RejectedRows:
         self.suspect = True
         rows = self._rows(session, request, schema, misfit if some else None)
         names = [file.name for file in request.files]
-        transaction = Transaction(session, location(self._path), self._name, request.number)
         failpoint("base.before_rejected")
         if replaced:
             staged = transaction.stage(rows, "overwrite")
