@@ -1,0 +1,199 @@
+"""Driving a warehouse in this process on the shared session, or in a child that may die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from pyspark.sql import SparkSession
+
+import freshline
+from freshline.core.commands import StartUpdate
+from freshline.runtime.backoff import Backoff
+from freshline.runtime.failures import one_line
+from freshline.runtime.tracks import Outcome
+from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.spark.updates import SparkExecutor
+from tests.spark.proof.equality import utc_session
+from tests.spark.proof.shop import Shop
+
+PATIENCE_S = 240.0
+"""Nothing here takes as long; a busy machine may."""
+
+QUICK = Backoff(first_s=0.01, most_s=0.05, attempts=3)
+
+
+class UtcSessions:
+    """The session that the tests share, whose new sessions are in UTC as a project's own are."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.sparkContext = spark.sparkContext
+
+    def newSession(self) -> SparkSession:  # noqa: N802 - PySpark's name
+        return utc_session(self._spark)
+
+
+class Kept:
+    """An executor whose end leaves the session, which the tests share, alone."""
+
+    def __init__(self, shop: Shop, spark: SparkSession) -> None:
+        self._executor = SparkExecutor(shop.project, cast("SparkSession", UtcSessions(spark)))
+
+    def run(self, request: UpdateRequest) -> UpdateResult:
+        return self._executor.run(request)
+
+    def healthy(self) -> bool:
+        return self._executor.healthy()
+
+    def close(self) -> None:
+        pass
+
+
+class Seen:
+    """An observer that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.failed: list[tuple[str, str]] = []
+        self.notices: list[str] = []
+
+    def ready(self, seconds: float) -> None:
+        pass
+
+    def started(self, command: StartUpdate) -> None:
+        pass
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        if retry_in_s is None:
+            self.done.append(outcome.command.table)
+        else:
+            self.failed.append((outcome.command.table, one_line(outcome.error)))
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    def wait_for(self, table: str, times: int) -> None:
+        """Until so many updates of a table were committed."""
+        eventually(lambda: self.done.count(table) >= times)
+
+
+def run_here(shop: Shop, spark: SparkSession, options: RunOptions | None = None) -> Seen:
+    """Run in this process until idle; everything must have been brought up to date."""
+    seen = Seen()
+    options = options or RunOptions(until_idle=True)
+    left = Warehouse(shop.project, lambda: Kept(shop, spark), seen, options, backoff=QUICK).run()
+    assert left == 0, (left, seen.failed)
+    return seen
+
+
+@contextmanager
+def running_here(shop: Shop, spark: SparkSession) -> Iterator[Seen]:
+    """A warehouse that runs in a thread of this process, stopped at the end."""
+    seen = Seen()
+    faults: list[BaseException] = []
+    warehouse = Warehouse(shop.project, lambda: Kept(shop, spark), seen, backoff=QUICK)
+
+    def run() -> None:
+        try:
+            warehouse.run()
+        except BaseException as fault:  # noqa: BLE001 - raised in the test's thread
+            faults.append(fault)
+
+    thread = threading.Thread(target=run, name="warehouse")
+    thread.start()
+    try:
+        yield seen
+    finally:
+        warehouse.stop()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+    if faults:
+        raise faults[0]
+
+
+class Child:
+    """``freshline run`` as a process group of its own.
+
+    Args:
+        shop: Its project.
+        arguments: Of ``run``.
+        failpoint: Where it is to die.
+    """
+
+    def __init__(self, shop: Shop, *arguments: str, failpoint: str = "") -> None:
+        source = str(Path(freshline.__file__).parents[1])
+        environment = {
+            **os.environ,
+            "PYTHONPATH": source,
+            "FRESHLINE_FAILPOINT": failpoint,
+            # A JVM that lives for seconds: the quickest start counts, not the best code.
+            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+        self.log = shop.root / "child.log"
+        self._seen = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable, "-c", "from freshline.cli.main import main; main()",
+                    "run", "--project", str(shop.root), *arguments,
+                ],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+            )  # fmt: skip
+
+    def wait(self) -> int:
+        """Its exit status, the negative signal where one ended it."""
+        try:
+            return self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.kill(group=True)
+            raise
+
+    def ended_within(self, seconds: float) -> int:
+        """Its exit status.
+
+        Raises:
+            TimeoutError: It still runs.
+        """
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError from error
+
+    def wait_until_ready(self) -> None:
+        """Until Spark is there and updates start."""
+        eventually(lambda: self.process.poll() is not None or "Spark is there" in self.output())
+        assert self.process.poll() is None, self.output()
+
+    def output(self) -> str:
+        """What it has written."""
+        return self.log.read_bytes()[self._seen :].decode(errors="replace")
+
+    def kill(self, *, group: bool) -> None:
+        """SIGKILL: to the process alone, whose JVM then ends by itself, or to both."""
+        if group:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+        self.process.wait()
+
+
+def eventually(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    """Until ``holds``; for what other processes and threads do."""
+    end_s = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < end_s, "it did not come true"
+        time.sleep(0.02)
