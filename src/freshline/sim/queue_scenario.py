@@ -110,7 +110,7 @@ class _Reader:
         if key not in self._data and default is None:
             self._missing(key, rule)
             return at_least
-        value = self._data.get(key, default)
+        value: Any = self._data.get(key, default)
         if not _is_whole(value) or value < at_least:
             self._wrong("bad-value", f"{key} is {value!r}", (key,), rule)
             return at_least

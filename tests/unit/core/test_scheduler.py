@@ -70,7 +70,7 @@ def test_the_clock_may_stand_but_not_go_back():
     core = scheduler(BASE)
     core.handle(10.0, [])
     core.handle(10.0, [])
-    with pytest.raises(InternalError, match="came after one at 10.0"):
+    with pytest.raises(InternalError, match=r"came after one at 10\.0"):
         core.handle(9.0, [])
 
 
@@ -271,8 +271,10 @@ def test_a_chopped_view_reads_the_newest_versions_within_its_limit():
 
 
 def test_a_choice_is_explained_with_those_passed_over():
-    tables = [TableSpec(name, period_s=10.0, alpha_s=2.0, priority=p) for name, p in
-              (("a", 1.0), ("b", 3.0), ("c", 2.0))]
+    tables = [
+        TableSpec(name, period_s=10.0, alpha_s=2.0, priority=p)
+        for name, p in (("a", 1.0), ("b", 3.0), ("c", 2.0))
+    ]
     core = scheduler(*tables, warehouse=True, name="max-benefit")
     (command,) = core.handle(1000.0, [FileArrived(t.name, 990.0, t.name) for t in tables])
     assert command.score == "benefit 15 = priority 3 * gain 10.000 s / 2.000 s"
