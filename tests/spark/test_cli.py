@@ -196,8 +196,7 @@ def test_a_refresh_without_a_run_brings_a_table_up_to_date_in_this_process(loade
     check_tables(project)
 
 
-def test_validate_has_spark_judge_every_query(loaded):
-    project, _ = loaded
+def test_validate_has_spark_judge_every_query(project):
     status, out, err = freshline(project, "validate", "--json")
     assert status == 0, err
     found = json.loads(out)
