@@ -81,12 +81,19 @@ def test_one_update_a_table_and_one_a_track(scenario):
 def test_freshness_of_each_table_moves_on_without_gaps_and_never_past_its_sources(scenario):
     _, _, trace, _ = played(fitting(scenario))
     sources = {table.name: table.sources for table in scenario.tables}
-    freshness = dict.fromkeys(sources, 0.0)
-    for update in sorted(trace, key=lambda u: u.finish_s):
-        assert update.from_s == freshness[update.table] < update.to_s <= update.start_s
-        for source in sources[update.table]:
-            assert update.to_s <= freshness[source]
-        freshness[update.table] = update.to_s
+    of = {name: sorted((u for u in trace if u.table == name), key=in_time) for name in sources}
+    for name, updates in of.items():
+        freshness_s = 0.0
+        for update in updates:
+            assert update.from_s == freshness_s < update.to_s <= update.start_s
+            freshness_s = update.to_s
+            for source in sources[name]:
+                before = [u.to_s for u in of[source] if u.finish_s <= update.start_s]
+                assert update.to_s <= max(before, default=0.0)
+
+
+def in_time(update):
+    return update.finish_s, update.to_s
 
 
 @given(scenarios(ALL))

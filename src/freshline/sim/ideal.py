@@ -63,7 +63,7 @@ def _alone_s2(scenario: Scenario, table: TableSpec, end: End) -> float:
     finish_s = _NEVER
     arrival_s, timestamp_s = next(feed, (_NEVER, 0.0))
     while True:
-        now_s = finish_s if finish_s < arrival_s else arrival_s
+        now_s = finish_s if finish_s < arrival_s else arrival_s  # noqa: FURB136 - twice as fast
         if now_s > horizon_s or now_s == _NEVER:
             break
         if finish_s == now_s:
@@ -73,7 +73,7 @@ def _alone_s2(scenario: Scenario, table: TableSpec, end: End) -> float:
             freshness_s = to_s
             finish_s = _NEVER
         while arrival_s == now_s:
-            if timestamp_s > edge_s:
+            if timestamp_s > edge_s:  # noqa: PLR1730 - likewise
                 edge_s = timestamp_s
             arrival_s, timestamp_s = next(feed, (_NEVER, 0.0))
         if finish_s == _NEVER and edge_s > freshness_s and now_s < horizon_s:
@@ -150,7 +150,7 @@ def _together_s2(scenario: Scenario, group: Sequence[TableSpec], end: End) -> fl
                 state.running = False
                 touched += state.children
             else:
-                if timestamp_s > state.edge_s:
+                if timestamp_s > state.edge_s:  # noqa: PLR1730 - likewise
                     state.edge_s = timestamp_s
                 for arrival_s, timestamp_s in state.feed:
                     heappush(heap, (arrival_s, _ARRIVED, order, timestamp_s))
