@@ -68,20 +68,26 @@ class Loop:
 
     def _work(self, until_s: float) -> None:
         while time.time() < until_s and not self.failures:
-            with self._lock:
-                request = self._next()
-            if request is None:
-                time.sleep(_PAUSE_S)
-                continue
-            state = self._states[request.table]
             try:
-                version = self._executor.run(request).version
+                worked = self.step()
             except Exception as error:  # noqa: BLE001 - the benchmark tells it
                 self.failures.append(error)
                 return
-            with self._lock:
-                state.version, state.fresh_s, state.busy = version, request.to_s, False
-                self.updates += 1
+            if not worked:
+                time.sleep(_PAUSE_S)
+
+    def step(self) -> bool:
+        """Update the next table that has news; False when none has."""
+        with self._lock:
+            request = self._next()
+        if request is None:
+            return False
+        version = self._executor.run(request).version
+        with self._lock:
+            state = self._states[request.table]
+            state.version, state.fresh_s, state.busy = version, request.to_s, False
+            self.updates += 1
+        return True
 
     def _next(self) -> UpdateRequest | None:
         """The next table in the order that has news; None when a whole round finds none."""
