@@ -157,7 +157,7 @@ class Table:
         self.running: Running | None = None
         self.number = 0
         self.version: int | None = None
-        self.versions: deque[tuple[float, int]] = deque()
+        self.versions: list[tuple[float, int]] = []
         self.paused = False
         self.asked = False
         self.full = False

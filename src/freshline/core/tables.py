@@ -136,7 +136,7 @@ class Tables:
         versions.append((table.freshness_s, version))
         least_s = min([child.freshness_s for child in table.children], default=_INFINITY)
         while len(versions) > 1 and versions[1][0] <= least_s:
-            versions.popleft()
+            del versions[0]
 
     # ---- what feeds take back and former runs left ----
 
