@@ -190,19 +190,19 @@ class Aus(Policy):
 
     def _return_due(self, now_s: float) -> bool:
         """Carry out the returns to normal mode that are due, in table order."""
-        returns, any_returned = self._returns, False
+        returns, due = self._returns, []
         while returns and returns[0][0] <= now_s + INSTANT_S:
             return_s, order = heappop(returns)
+            if self._releases[order].return_s == return_s:
+                due.append(order)
+        for order in sorted(due):  # their times may differ in the last digit
             record = self._releases[order]
-            if record.return_s != return_s:
-                continue
             record.return_s = _NEVER
             record.returned_s = now_s
             self._capacity.give_back(order)
             self._enter(record, Signal.DEADLINE, now_s)
             self._held.append(record)
-            any_returned = True
-        return any_returned
+        return bool(due)
 
     def _switch(self, view: View, moved: Iterable[Table], now_s: float) -> None:
         """NR: the tables that are behind ask for recovery, and get it as far as (6) allows.
