@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Self, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
@@ -26,7 +26,9 @@ from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
 from tests.spark.proof.shop import Shop
 
-PATIENCE_S = 240.0
+T = TypeVar("T")
+
+PATIENCE_S = 600.0
 """Nothing here takes as long; a busy machine may."""
 
 QUICK = Backoff(first_s=0.01, most_s=0.05, attempts=3)
@@ -122,7 +124,7 @@ def running_here(shop: Shop, spark: SparkSession) -> Iterator[Seen]:
 
 
 class Child:
-    """``freshline run`` as a process group of its own.
+    """``freshline run`` as a process group of its own, which does not outlive its ``with``.
 
     Args:
         shop: Its project.
@@ -154,13 +156,16 @@ class Child:
                 process_group=0,
             )  # fmt: skip
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.kill(group=True)
+
     def wait(self) -> int:
         """Its exit status, the negative signal where one ended it."""
-        try:
-            return self.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.kill(group=True)
-            raise
+        return self.process.wait(PATIENCE_S)
 
     def ended_within(self, seconds: float) -> int:
         """Its exit status.
@@ -191,9 +196,10 @@ class Child:
         self.process.wait()
 
 
-def eventually(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
-    """Until ``holds``; for what other processes and threads do."""
-    end_s = time.monotonic() + patience_s
-    while not holds():
+def eventually(look: Callable[[], T]) -> T:
+    """The first true value of ``look``; for what other processes and threads do."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not (found := look()):
         assert time.monotonic() < end_s, "it did not come true"
         time.sleep(0.02)
+    return found

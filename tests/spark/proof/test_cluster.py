@@ -22,7 +22,7 @@ from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, eventually
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROWS = 10_000
 """Of both base tables: their product keeps a core busy for seconds."""
@@ -127,26 +127,23 @@ def test_an_update_is_named_in_the_ui_and_survives_the_death_of_its_worker(
         shop.orders(file_name("orders", at, number, ".csv"), at, ROWS // 4, number)
         shop.visits(file_name("visits", at, number, ".parquet"), at, ROWS // 4)
     cluster.wait_for_workers()
-    child = Child(shop, "--until-idle")
-    ui = f"http://127.0.0.1:{ui_port}/api/v1/applications"
+    with Child(shop, "--until-idle") as child:
+        cluster.kill_worker(eventually(lambda: busy_workers(child, ui_port))[0])
+        assert child.wait() == 0, child.output()
+    Checker(shop, spark).check(by=(DUCKDB,))
 
-    def busy_workers() -> list[int]:
-        """Web ports of the workers that now compute the view ``crossed``."""
-        assert child.process.poll() is None, child.output()
-        for application in fetched(ui) or []:
-            url = f"{ui}/{application['id']}"
-            jobs = fetched(f"{url}/jobs?status=running") or []
-            names = [job.get("description") for job in jobs]
-            if names != ["update 1 of crossed: from its parents"]:
-                continue
+
+def busy_workers(child: Child, ui_port: int) -> list[int]:
+    """Web ports of the workers that now compute the view ``crossed``, by Spark's own UI."""
+    assert child.process.poll() is None, child.output()
+    ui = f"http://127.0.0.1:{ui_port}/api/v1/applications"
+    for application in fetched(ui) or []:
+        url = f"{ui}/{application['id']}"
+        jobs = fetched(f"{url}/jobs?status=running") or []
+        if [job.get("description") for job in jobs] == ["update 1 of crossed: from its parents"]:
             return [
                 int(executor["executorLogs"]["stdout"].split("/")[2].rsplit(":", 1)[1])
                 for executor in fetched(f"{url}/executors") or []
                 if executor["activeTasks"] and executor["id"] != "driver"
             ]
-        return []
-
-    eventually(busy_workers)
-    cluster.kill_worker(busy_workers()[0])
-    assert child.wait() == 0, child.output()
-    Checker(shop, spark).check(by=(DUCKDB,))
+    return []

@@ -14,7 +14,7 @@ from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import run_here, running_here
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 FILES = 40
 

@@ -12,7 +12,7 @@ from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, run_here
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 KILLS = 20
 FILE_EVERY_S = 0.25
@@ -38,14 +38,14 @@ def test_twenty_random_kills_lose_nothing_and_double_nothing(tmp_path, spark):
     producer.start()
     try:
         for _ in range(KILLS):
-            child = Child(shop)
-            child.wait_until_ready()
-            # Until the kill, unless it ends before, which it must not.
-            with pytest.raises(TimeoutError):
-                child.ended_within(chance.uniform(0.5, 6.0))
-            # A process may die alone or with its JVM; alone, the JVM lives on for a moment
-            # while the next warehouse starts.
-            child.kill(group=chance.random() < 0.5)
+            with Child(shop) as child:
+                child.wait_until_ready()
+                # Until the kill, unless it ends before, which it must not.
+                with pytest.raises(TimeoutError):
+                    child.ended_within(chance.uniform(0.5, 6.0))
+                # A process may die alone or with its JVM; alone, the JVM lives on for a
+                # moment while the next warehouse starts.
+                child.kill(group=chance.random() < 0.5)
     finally:
         enough.set()
         producer.join()
