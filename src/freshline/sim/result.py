@@ -8,6 +8,7 @@ from typing import Any
 
 from freshline.sim.driver import Played, play
 from freshline.sim.ideal import ideal_weighted_staleness_s2
+from freshline.sim.lower_bound import lower_bound_s2
 from freshline.sim.scenario import Scenario
 from freshline.sim.trace import Finished
 
@@ -75,4 +76,4 @@ def simulate_updates(
         UserError: The policy does not fit the tables.
     """
     played = play(scenario, on_finished=on_finished, on_progress=on_progress)
-    return Result(scenario, played, ideal_weighted_staleness_s2(scenario), None)
+    return Result(scenario, played, ideal_weighted_staleness_s2(scenario), lower_bound_s2(scenario))
