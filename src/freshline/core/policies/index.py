@@ -1,0 +1,144 @@
+"""Start what the wait has made most worth its seconds: an index after Whittle.
+
+Key: p * d * min'(d, patience) / E(d), where d is the data an update would load (seconds), p and
+E the priority and seconds of the table's bundle (``core/worth.py``), and min' the smooth
+minimum d / (1 + d / patience). With unlimited patience that is p * d^2 / E, Whittle's index for
+the least weighted age where start-up is amortised by waiting (Hsu 2018, arXiv 1801.03422;
+Tripathi and Modiano 2019); with none it is p * d / E, max benefit (Golab et al. 2011, 3.1),
+which is right where the machine cannot keep up however long anybody waits. Patience follows
+from the load (``_Regime``). Derivation, and where it is not the best: docs/index-policy.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import ClassVar
+
+from freshline.core.model import Table
+from freshline.core.policy import Policy, View
+from freshline.core.worth import Bundle, bundles
+
+_RECENT = 1.0 / 8.0
+"""Weight of the newest update in the measured slowness."""
+
+_ROUNDS_REMEMBERED = 30
+"""Rounds (updates of as many tables as there are) in which a slow stretch is forgotten."""
+
+_REKEY_FACTOR = 1.5
+"""Patience has to change by this before every waiting table gets a new key."""
+
+_GUESSES = 3
+"""Updates of a table whose costs are learned say nothing of the machine before this many."""
+
+
+@dataclass(slots=True)
+class Index(Policy):
+    """Largest priority * gain * patient gain / seconds first."""
+
+    name: ClassVar[str] = "index"
+    reacts: ClassVar[bool] = True
+    inherits: ClassVar[bool] = False
+
+    _bundles: list[Bundle] = field(default_factory=list, init=False)
+    _of: tuple[object, ...] = field(default=(), init=False)
+    _started: list[tuple[float, float]] = field(default_factory=list, init=False)
+    _finished: int = field(default=0, init=False)
+    _start_up_s: float = field(default=0.0, init=False)
+    _slope: float = field(default=0.0, init=False)
+    _actual_s: float = field(default=0.0, init=False)
+    _expected_s: float = field(default=0.0, init=False)
+    _load: float = field(default=0.0, init=False)
+    _patience_s: float = field(default=inf, init=False)
+
+    def prepare(self, view: View) -> None:
+        self._started = [(0.0, 0.0)] * len(view.tables)
+        self._finished = 0
+        self._sum_up(view)
+        # Begin as if a few updates of a mean table had taken what was expected of them.
+        seconds = sum(t.cost.expected_s(t.period_s) for t in view.tables) / len(view.tables)
+        self._actual_s = self._expected_s = seconds / _RECENT
+        self._load = self._slope
+        self._patience_s = self._patience()
+
+    def key(self, table: Table) -> float:
+        return -self._index(table)
+
+    def score(self, table: Table) -> str:
+        bundle = self._bundles[table.order]
+        amount_s = table.amount_s
+        lifted = len(bundle.members) - 1
+        with_others = f" with {lifted} derived from it" if lifted else ""
+        patience = "unlimited" if self._patience_s == inf else f"{self._patience_s:.3g} s"
+        return (
+            f"index {self._index(table):.4g}: priority {bundle.priority:g}{with_others}, "
+            f"{amount_s:.3f} s of new data, {bundle.seconds(amount_s):.3f} s of work, "
+            f"patience {patience}"
+        )
+
+    def _index(self, table: Table) -> float:
+        bundle = self._bundles[table.order]
+        amount_s = table.next_to_s - table.freshness_s + table.late_s
+        seconds = bundle.alpha_s + bundle.beta * amount_s
+        if seconds > 0.0:
+            patient_s = amount_s / (1.0 + amount_s / self._patience_s)
+            return bundle.priority * amount_s * patient_s / seconds
+        return inf if bundle.priority > 0.0 else 0.0
+
+    # ---- how patient to be ----
+
+    def started(self, table: Table, now_s: float) -> None:
+        if table.running is not None:
+            self._started[table.order] = (now_s, table.running.command.expected_s)
+
+    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+        ended = list(finished)
+        if not ended:
+            return
+        self._finished += len(ended)
+        for table in ended:
+            if 0 < table.cost.samples <= _GUESSES:
+                continue
+            start_s, expected_s = self._started[table.order]
+            self._actual_s += view.now_s - start_s - _RECENT * self._actual_s
+            self._expected_s += expected_s - _RECENT * self._expected_s
+        if self._finished >= len(view.tables):
+            self._finished = 0
+            if self._sum_up(view):
+                self._rekey(view)
+        slowness = self._actual_s / self._expected_s if self._expected_s > 0.0 else 1.0
+        load = self._slope * max(1.0, slowness)
+        fading = 1.0 / (_ROUNDS_REMEMBERED * len(view.tables))
+        self._load = max(load, self._load + (load - self._load) * fading)
+        patience_s = self._patience()
+        shorter, longer = sorted((patience_s, self._patience_s))
+        if longer > _REKEY_FACTOR * shorter:
+            self._patience_s = patience_s
+            self._rekey(view)
+
+    def _patience(self) -> float:
+        """How long waiting still saves more start-up than what the machine lacks anyway."""
+        if self._load <= 1.0:
+            return inf
+        slowness = self._load / self._slope
+        return max(1e-9, self._start_up_s * slowness / (self._load - 1.0))
+
+    def _sum_up(self, view: View) -> bool:
+        """Costs, priorities and what belongs together, anew; whether anything changed."""
+        tables = view.tables
+        known = tuple(
+            (t.priority, t.period_s, t.cost.alpha_s, t.cost.beta, t.paused) for t in tables
+        )
+        if known == self._of:
+            return False
+        self._of = known
+        at_work = [table for table in tables if not table.paused]
+        self._start_up_s = sum(table.cost.alpha_s for table in at_work) / view.track_count
+        self._slope = sum(table.cost.beta for table in at_work) / view.track_count
+        self._bundles = bundles(tables)
+        return True
+
+    def _rekey(self, view: View) -> None:
+        for table in view.tables:
+            view.rekey(table)
