@@ -24,6 +24,12 @@ from freshline.spark import jvm
 
 Mode = Literal["append", "overwrite"]
 
+_DELTA = "org.apache.spark.sql.delta"
+_SAVE_MODES: Mapping[Mode, str] = {
+    "append": "org.apache.spark.sql.SaveMode.Append",
+    "overwrite": "org.apache.spark.sql.SaveMode.Overwrite",
+}
+
 TABLE_PROPERTIES: Mapping[str, str] = {
     # Children are maintained from their parents' changes.
     "delta.enableChangeDataFeed": "true",
@@ -58,8 +64,8 @@ class Transaction:
         self._application = application(table)
         self._number = number
         jvm.activate(session)
-        self._delta = jvm.root(session).org.apache.spark.sql.delta
-        self._log = self._delta.DeltaLog.forTable(jvm.java_session(session), path)
+        for_table = jvm.named(session, f"{_DELTA}.DeltaLog.forTable")
+        self._log = for_table(jvm.java_session(session), path)
         nothing = jvm.none(session)
         self._transaction = self._log.startTransaction(nothing, nothing)
         # Taken now: the transaction's own metadata changes when data is staged.
@@ -109,16 +115,14 @@ class Transaction:
             properties: The table's, when this commit makes it.
         """
         session = self._session
-        root = jvm.root(session)
-        save_mode = root.org.apache.spark.sql.SaveMode
-        self._mode = save_mode.Append if mode == "append" else save_mode.Overwrite
+        self._mode = jvm.named(session, _SAVE_MODES[mode])
         self._partitioned_by = tuple(partitioned_by)
         self._predicate = (options or {}).get("replaceWhere")
         nothing = jvm.none(session)
-        command = self._delta.commands.WriteIntoDelta(
+        command = jvm.named(session, f"{_DELTA}.commands.WriteIntoDelta")(
             self._log,
             self._mode,
-            self._delta.DeltaOptions(
+            jvm.named(session, f"{_DELTA}.DeltaOptions")(
                 jvm.scala_map(session, options or {}),
                 jvm.java_session(session).sessionState().conf(),
             ),
@@ -139,12 +143,12 @@ class Transaction:
         """Commit what :meth:`stage` wrote; see :meth:`Staged.commit`."""
         session = self._session
         nothing = jvm.none(session)
-        identifier = self._delta.actions.SetTransaction(
+        identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(
             self._application,
             self._number,
             jvm.some(session, time.time_ns() // 1_000_000),
         )
-        operation = self._delta.DeltaOperations.Write(
+        operation = jvm.named(session, f"{_DELTA}.DeltaOperations.Write")(
             self._mode,
             jvm.some(session, jvm.scala_seq(session, self._partitioned_by)),
             jvm.some(session, self._predicate),

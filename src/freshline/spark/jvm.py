@@ -7,7 +7,9 @@ module, so that a new version of Spark has one file to look at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,9 +17,22 @@ _UNKNOWN_BYTES = 2**60
 """Spark says 2**63 - 1 where a relation does not know its size."""
 
 
-def root(session: SparkSession) -> Any:
-    """The JVM's packages, as attributes."""
-    return session._jvm  # noqa: SLF001 - this module's purpose
+_PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+_named: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def named(session: SparkSession, name: str) -> Any:
+    """A class, static method or constant of the JVM by its full name, looked up only once.
+
+    py4j asks the JVM about every part of a dotted name, every time: without this memory half
+    of all messages between Python and Spark in a small update are such questions. What is
+    kept has no state, so threads may share it.
+    """
+    view = session._jvm  # noqa: SLF001 - this module's purpose
+    known = _named.setdefault(view, {})
+    if name not in known:
+        known[name] = reduce(getattr, name.split("."), view)
+    return known[name]
 
 
 def java_session(session: SparkSession) -> Any:
@@ -36,34 +51,34 @@ def activate(session: SparkSession) -> None:
     PySpark gives every Python thread a JVM thread of its own, and Spark's methods set the
     active session themselves; Delta's, called directly, expect to find it set.
     """
-    classic = root(session).org.apache.spark.sql.classic.SparkSession
-    classic.setActiveSession(java_session(session))
+    activate_it = named(session, "org.apache.spark.sql.classic.SparkSession.setActiveSession")
+    activate_it(java_session(session))
 
 
 def scala_map(session: SparkSession, entries: Mapping[str, str]) -> Any:
     """An immutable Scala map."""
-    java_map = root(session).java.util.HashMap()
+    java_map = named(session, "java.util.HashMap")()
     for key, value in entries.items():
         java_map.put(key, value)
-    return root(session).org.apache.spark.api.python.PythonUtils.toScalaMap(java_map)
+    return named(session, f"{_PYTHON_UTILS}.toScalaMap")(java_map)
 
 
 def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
     """A Scala sequence."""
-    java_list = root(session).java.util.ArrayList()
+    java_list = named(session, "java.util.ArrayList")()
     for item in items:
         java_list.add(item)
-    return root(session).org.apache.spark.api.python.PythonUtils.toSeq(java_list)
+    return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
 
 
 def none(session: SparkSession) -> Any:
     """Scala's None."""
-    return root(session).scala.Option.empty()
+    return named(session, "scala.Option.empty")()
 
 
 def some(session: SparkSession, value: Any) -> Any:
     """Scala's Some(value)."""
-    return root(session).scala.Option.apply(value)
+    return named(session, "scala.Option.apply")(value)
 
 
 def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:

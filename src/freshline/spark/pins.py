@@ -58,7 +58,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
 
 def newest_version(session: SparkSession, read: StaticRead) -> int | None:
     """The newest version of a static Delta table; None where it is no Delta table."""
-    delta_log = jvm.root(session).org.apache.spark.sql.delta.DeltaLog
+    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
     java_session = jvm.java_session(session)
     jvm.activate(session)
     if read.path is not None:
