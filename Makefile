@@ -44,7 +44,7 @@ spark: setup  ## run the tests that start Spark alone
 check: setup  ## check format, lint, types and imports
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy $(wildcard src tests scripts demo benchmarks)
+	$(VENV)/bin/mypy $(wildcard src tests scripts demo benchmarks experiments)
 	$(VENV)/bin/lint-imports --no-logo
 
 format: setup  ## format, and repair what ruff can repair by itself

@@ -21,6 +21,7 @@ class UpdateFinished:
         to_s: What freshness it brought, where that differs from what was started (a repeated
             commit whose content was fixed by an earlier attempt).
         files: Names loaded, where they differ from what was started; None: as started.
+        parents: Versions read, where they differ from what was started; None: as started.
     """
 
     table: str
@@ -28,6 +29,7 @@ class UpdateFinished:
     seconds: float | None = None
     to_s: float | None = None
     files: tuple[str, ...] | None = None
+    parents: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(slots=True)

@@ -101,6 +101,7 @@ class Table:
         release_s: Arrival of the oldest work not loaded by a finished or running update (G8).
         pending: That work, oldest first; only its first entry where no update is cut to size.
         version: Newest committed version, None without one (warehouse only).
+        pins: Version of each parent that it was made of; None where that is not known.
     """
 
     __slots__ = (
@@ -123,6 +124,7 @@ class Table:
         "paused",
         "pending",
         "period_s",
+        "pins",
         "priority",
         "running",
         "sources",
@@ -157,6 +159,7 @@ class Table:
         self.running: Running | None = None
         self.number = 0
         self.version: int | None = None
+        self.pins: dict[str, int] | None = None
         self.versions: list[tuple[float, int]] = []
         self.paused = False
         self.asked = False

@@ -245,11 +245,23 @@ class Scheduler(Tables):
         if self.policy.reacts:
             self._finished_now.append(table)
         for child in table.children:
-            if running.late_s > 0.0 or (running.command.full and event.version is not None):
-                self._correct(child, running.late_s or child.period_s)
+            if running.late_s > 0.0:
+                self._correct(child, running.late_s)
             self._set_edge(child)
+        if event.version is not None:
+            self._committed(table, running, event)
         if table.trailing_edge_s > table.freshness_s or table.late_s > 0.0 or table.full:
             self.rekey(table)
+
+    def _committed(self, table: Table, running: Running, event: UpdateFinished) -> None:
+        """What a version means beyond freshness, in a warehouse."""
+        table.pins = dict(event.parents or running.command.parents)
+        if running.command.full:
+            for child in table.children:
+                self._correct(child, child.period_s or 1.0)
+                self.rekey(child)
+        for changed in (table, *table.children):
+            self._offer(changed)
 
     def _failed(self, event: UpdateFailed) -> None:
         table = self._by_name[event.table]
@@ -259,6 +271,8 @@ class Scheduler(Tables):
         table.late_s += running.late_s
         table.full = table.full or running.command.full
         self._defer(table, event.retry_s)
+        for child in table.children:
+            self._offer(child)
 
     def _ended(self, table: Table) -> Running:
         running = table.running
@@ -306,19 +320,6 @@ class Scheduler(Tables):
             tables = self.tables
             ready[:] = [entry for entry in ready if tables[entry[1]].stamp == entry[2]]
             heapify(ready)
-
-    def startable(self, table: Table) -> bool:
-        """Whether an update of it could start now, were a track free and the policy willing."""
-        return (
-            (
-                table.trailing_edge_s > table.freshness_s
-                or table.late_s > 0.0
-                or (table.full and table.known)
-            )
-            and table.running is None
-            and (not table.paused or table.asked)
-            and table.deferred_until_s <= self.now_s
-        )
 
     def _defer(self, table: Table, until_s: float) -> None:
         table.deferred_until_s = until_s
@@ -426,6 +427,8 @@ class Scheduler(Tables):
         table = self._by_name[event.table]
         table.paused = True
         self.rekey(table)
+        for child in table.children:
+            self._offer(child)
 
     def _resumed(self, event: TableResumed) -> None:
         table = self._by_name[event.table]

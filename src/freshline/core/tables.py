@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from freshline.core.events import FilesWithdrawn, TableRestored
 from freshline.core.extent import ALL_PENDING, Extent
-from freshline.core.graph import connected, set_periods
+from freshline.core.graph import ancestors, connected, set_periods
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 
 _INFINITY = float("inf")
@@ -101,6 +101,42 @@ class Tables:
         if not table.pending:
             table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
 
+    def _offer(self, table: Table) -> None:
+        """Make a view pending for parents' newer versions that bring it no freshness.
+
+        The least fresh parent holds the trailing edge. While that one has work to do, the
+        view waits for it: one update then takes up all of them. Where it stands still (a
+        dimension loaded once, a feed in an outage, a table that fails or is paused), the
+        others' news would never be taken up, so they count like late data.
+        """
+        if not table.known or table.late_s > 0.0 or table.running is not None:
+            return
+        if table.pins is None or table.trailing_edge_s > table.freshness_s:
+            return
+        if all(table.pins.get(source.name) == source.version for source in table.sources):
+            return
+        for source in table.sources:
+            if source.freshness_s <= table.trailing_edge_s and any(
+                item.running is not None or self.startable(item)
+                for item in (source, *ancestors(source))
+            ):
+                return
+        self._correct(table, table.period_s or 1.0)
+        self.rekey(table)
+
+    def startable(self, table: Table) -> bool:
+        """Whether an update of it could start now, were a track free and the policy willing."""
+        return (
+            (
+                table.trailing_edge_s > table.freshness_s
+                or table.late_s > 0.0
+                or (table.full and table.known)
+            )
+            and table.running is None
+            and (not table.paused or table.asked)
+            and table.deferred_until_s <= self.now_s
+        )
+
     def _originate(self, table: Table, origin_s: float) -> None:
         """First news of a table whose freshness was unknown, and of what is derived from it."""
         table.freshness_s = table.trailing_edge_s = table.next_to_s = origin_s
@@ -115,15 +151,16 @@ class Tables:
     def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
         """The version of each parent to read: its newest whose freshness is at most ``to_s``.
 
-        Where updates are not cut to size a parent's newest version is read: it is the one
-        that decides the trailing edge, or fresher than it (DESIGN, freshness in versions).
+        Where the update is not cut short a parent's newest version is read: it is the one
+        that decides the trailing edge, or fresher than it.
         """
+        cut = to_s < table.trailing_edge_s
         pins = []
         for source in table.sources:
             if source.version is None:
                 continue
             version = source.version
-            for freshness_s, older in reversed(source.versions):
+            for freshness_s, older in reversed(source.versions if cut else ()):
                 version = older
                 if freshness_s <= to_s:
                     break
@@ -151,6 +188,8 @@ class Tables:
         newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
         table.trailing_edge_s = max(newest_s, table.started_to_s)
         self.rekey(table)
+        for child in table.children:
+            self._offer(child)
 
     def _restored(self, event: TableRestored) -> None:
         table = self._by_name[event.table]
@@ -168,6 +207,12 @@ class Tables:
             self._set_edge(table)
             if event.late_s > 0.0:
                 self._correct(table, event.late_s)
+            else:
+                table.pins = {
+                    source.name: source.version
+                    for source in table.sources
+                    if source.version is not None
+                }
         if event.stale:
             self._make_anew(table)
         for child in table.children:

@@ -50,5 +50,8 @@ def finished_event(
         if commit is not None:
             names = tuple(commit.metadata.get("files", ()))
             to_s = seconds_of(commit.metadata["to"])
-            return UpdateFinished(request.table, commit.version, None, to_s, names), names
+            pins = commit.metadata.get("parents", {})
+            parents = tuple((name, pins[name]) for name in request.parents if name in pins)
+            event = UpdateFinished(request.table, commit.version, None, to_s, names, parents)
+            return event, names
     return UpdateFinished(request.table, result.version, outcome.seconds), names

@@ -33,6 +33,8 @@ def decoded_event(values: dict[str, Any]) -> Event:
     for name in ("names", "files"):
         if given.get(name) is not None:
             given[name] = tuple(given[name])
+    if given.get("parents") is not None:
+        given["parents"] = tuple((name, version) for name, version in given["parents"])
     event: Event = kind(**given)
     return event
 

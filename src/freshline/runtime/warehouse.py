@@ -12,6 +12,7 @@ between, the commit decides (``recovery.py``).
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import queue
 import threading
@@ -179,7 +180,9 @@ class Warehouse:
         watcher = self._watch_feeds(journal)
         tracks: Tracks | None = None
         try:
-            executor = self._awaited_executor()
+            executor = self._awaited_executor(first)
+            if executor is None:
+                return 0
             self._ledger.run_ready(self._now_s)
             self._observer.ready(time.monotonic() - started_s)
             tracks = self._tracks = Tracks(
@@ -221,24 +224,33 @@ class Warehouse:
         except BaseException as error:  # noqa: BLE001 - raised again in the loop's thread
             self._inbox.put(("no-executor", error))
 
-    def _awaited_executor(self) -> Executor:
-        """Spark, once it is there; what else comes in meanwhile is kept in order."""
+    def _awaited_executor(self, first: list[Event]) -> Executor | None:
+        """Spark, once it is there; None when the run is stopped before.
+
+        What else comes in meanwhile is kept in order; requests are answered at once, and
+        their events put behind ``first``.
+        """
         kept: list[tuple[str, Any]] = []
-        executor: Executor | None = None
-        while executor is None:
-            kind, content = self._inbox.get()
+        while self._executor is None:
+            try:
+                kind, content = self._inbox.get(timeout=_LOOK_S)
+            except queue.Empty:
+                self._tick()
+                first += self._requests.new(self._now_s)
+                self._journal.flush()
+                continue
             if kind == "executor":
-                executor = self._executor = content
+                self._executor = content
             elif kind == "no-executor":
                 raise content
+            elif kind == "stop":
+                return None
             else:
                 kept.append((kind, content))
-                if kind == "stop":
-                    self._stopping_since_s = time.monotonic()
         for message in kept:
             self._inbox.put(message)
         self._tick()
-        return executor
+        return self._executor
 
     def _watch_feeds(self, journal: Journal) -> FeedWatcher:
         listings = []
@@ -298,6 +310,7 @@ class Warehouse:
                 if self.options.until_idle and self._is_idle():
                     return self._left_behind()
             else:
+                # The core hears no more: it would start the next ones.
                 self._journal.flush()
                 if not self._running:
                     return 0
@@ -389,6 +402,15 @@ class Warehouse:
             self._ledger.update_finished(table, result, outcome.seconds, self._now_s)
             self._journal.flush()
             failpoint("update.after_journal")
+            if self._stopping_since_s is not None:
+                self._ledger.table_restored(
+                    table,
+                    outcome.command.number,
+                    result.version,
+                    outcome.command.to_s,
+                    json.dumps(dict(result.parents)),
+                )
+                self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
             self._observer.ended(outcome, None)

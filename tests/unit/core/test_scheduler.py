@@ -282,3 +282,57 @@ def test_a_choice_is_explained_with_those_passed_over():
         ("c", "benefit 10 = priority 2 * gain 10.000 s / 2.000 s"),
         ("a", "benefit 5 = priority 1 * gain 10.000 s / 2.000 s"),
     ]
+
+
+# ---- a parent that stands still ----
+
+FACTS = TableSpec("facts", period_s=10.0, alpha_s=1.0)
+PARTS = TableSpec("parts", period_s=10.0, alpha_s=1.0)
+JOINED = TableSpec("joined", sources=("facts", "parts"), alpha_s=1.0)
+
+
+def both_loaded():
+    core = scheduler(FACTS, PARTS, JOINED, warehouse=True)
+    core.handle(1000.0, [FileArrived("facts", 990.0, "f1"), FileArrived("parts", 990.0, "p1")])
+    core.handle(1001.0, [UpdateFinished("facts", version=0)])
+    (command,) = core.handle(1002.0, [UpdateFinished("parts", version=0)])
+    assert command.table == "joined"
+    core.handle(1003.0, [UpdateFinished("joined", version=0)])
+    return core
+
+
+def test_a_view_takes_up_one_parents_news_while_the_other_stands_still():
+    core = both_loaded()
+    core.handle(1010.0, [FileArrived("facts", 1000.0, "f2")])
+    (command,) = core.handle(1011.0, [UpdateFinished("facts", version=1)])
+    assert (command.table, command.from_s, command.to_s) == ("joined", 990.0, 990.0)
+    assert command.parents == (("facts", 1), ("parts", 0))
+    assert core.handle(1012.0, [UpdateFinished("joined", version=1)]) == []
+
+
+def test_a_view_waits_for_the_parent_that_holds_it_back_while_that_has_work():
+    core = both_loaded()
+    core.handle(1010.0, [FileArrived("facts", 1000.0, "f2"), FileArrived("parts", 1000.0, "p2")])
+    (command,) = core.handle(1011.0, [UpdateFinished("facts", version=1)])
+    assert command.table == "parts"
+    (command,) = core.handle(1012.0, [UpdateFinished("parts", version=1)])
+    assert (command.table, command.from_s, command.to_s) == ("joined", 990.0, 1000.0)
+
+
+def test_a_view_goes_on_when_the_parent_that_holds_it_back_fails():
+    core = both_loaded()
+    core.handle(1010.0, [FileArrived("facts", 1000.0, "f2"), FileArrived("parts", 1000.0, "p2")])
+    core.handle(1011.0, [UpdateFinished("facts", version=1)])
+    (command,) = core.handle(1012.0, [UpdateFailed("parts", 1060.0)])
+    assert (command.table, command.parents) == ("joined", (("facts", 1), ("parts", 0)))
+
+
+def test_news_of_one_parent_that_came_during_the_views_update_is_taken_up_after_it():
+    core = scheduler(FACTS, PARTS, JOINED, tracks=2, warehouse=True)
+    core.handle(1000.0, [FileArrived("facts", 990.0, "f1"), FileArrived("parts", 990.0, "p1")])
+    ends = [UpdateFinished("facts", version=0), UpdateFinished("parts", version=0)]
+    (command,) = core.handle(1001.0, ends)
+    core.handle(1001.5, [FileArrived("facts", 1000.0, "f2")])
+    assert core.handle(1002.0, [UpdateFinished("facts", version=1)]) == []
+    (command,) = core.handle(1003.0, [UpdateFinished("joined", version=0)])
+    assert (command.table, command.parents) == ("joined", (("facts", 1), ("parts", 0)))
