@@ -64,10 +64,10 @@ VIEWS = {
         SELECT c.region, count(*) AS orders, sum(o.cents) AS cents
         FROM orders o LEFT JOIN {STATIC} c ON o.customer = c.id GROUP BY 1""",
     "visitors": """
-        SELECT date_trunc('HOUR', made) AS hour, count(DISTINCT customer) AS visitors
+        SELECT date_trunc('HOUR', made) AS hour, count(DISTINCT customer) AS people
         FROM visits GROUP BY 1""",
     "busy": """
-        SELECT hour, h.orders, v.visitors FROM hourly h FULL JOIN visitors v USING (hour)""",
+        SELECT hour, h.orders, v.people FROM hourly h FULL JOIN visitors v USING (hour)""",
     "crossed": """
         SELECT o.customer, count(*) AS pairs FROM orders o JOIN visits v
         ON (o.id * 7) % 1009 < (v.id * 5) % 1013 GROUP BY 1""",
