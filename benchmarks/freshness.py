@@ -102,9 +102,10 @@ def measure(*, quick: bool) -> Report:
         staged = Path(folder) / "staged"
         stage(staged, seconds)
         for name, how, scheduler in _VARIANTS:
-            print(f"freshness: {name}", file=sys.stderr, flush=True)
             root = Path(folder) / "run"
-            outcomes[name] = follow(root, staged, how, scheduler, seconds)
+            outcome = outcomes[name] = follow(root, staged, how, scheduler, seconds)
+            done = f"{outcome.mean_s:.2f} s stale, {outcome.commits} commits"
+            print(f"freshness: {name}: {done}", file=sys.stderr, flush=True)
             shutil.rmtree(root)
     return _report(outcomes, seconds, quick=quick)
 
