@@ -29,12 +29,12 @@ def guarantees(
                      " an outage of this length (seconds, or '2h').", show_default=False),
     ] = None,
     project: ProjectDir = None,
-    as_json: AsJson = False,
+    json_out: AsJson = False,
 ) -> None:  # fmt: skip
     """Bound each table's tardiness, response and staleness, and say what tracks are needed."""
     outage_s = None if outage is None else length_s(outage)
     assessment = assessment_of(file, project, outage_s)
-    if as_json:
+    if json_out:
         print_json(assessment.record())
     else:
         show_assessment(assessment, outage_s)
