@@ -1,4 +1,4 @@
-"""CPU time of one process group and of all others; Linux, from /proc."""
+"""CPU time of a process, of a process group and of all others; Linux, from /proc."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def usage(group: int) -> Usage:
     first = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     busy = sum(int(first[index]) for index in (0, 1, 2, 5, 6))
     return Usage(own_s, busy / _TICKS - own_s)
+
+
+def process_s(process: int) -> float:
+    """CPU seconds of one living process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _processes() -> list[list[str]]:
