@@ -99,10 +99,10 @@ def lower_bound_s2(scenario: Scenario) -> float:
     cuts = scenario.policy.chop is not None or scenario.policy.name == "aus"
     tables, names = _tables(scenario, cuts=cuts)
     _measure_feeds(scenario, tables, names)
-    parts = _parts(tables)
     horizon_s = scenario.horizon_s
     square_s2 = 0.5 * horizon_s * horizon_s
     sources = [[names[name] for name in spec.sources] for spec in _sources_first(scenario.tables)]
+    parts = _parts(sources)
 
     def at_rate(rate: float) -> float:
         """The best over prices of a track second, when work by any time costs ``rate``."""
@@ -328,11 +328,19 @@ def _share_starts(tables: list[_Table]) -> None:
         table.priced_s = max(0.0, table.priced_s)
 
 
-def _parts(tables: list[_Table]) -> list[list[int]]:
-    """The trees of the parents, each in order: what is bounded together."""
-    roots: list[int] = []
-    parts: dict[int, list[int]] = {}
-    for order, table in enumerate(tables):
-        roots.append(order if table.parent < 0 else roots[table.parent])
-        parts.setdefault(roots[order], []).append(order)
-    return list(parts.values())
+def _parts(sources: list[list[int]]) -> list[list[int]]:
+    """Tables that are related, each part in order: lemma 5 moves nothing between parts."""
+    part_of: list[list[int]] = []
+    for order, ways in enumerate(sources):
+        part = [order]
+        for source in ways:
+            if part_of[source] is not part:
+                other = part_of[source]
+                longer, shorter = (part, other) if len(part) >= len(other) else (other, part)
+                longer.extend(shorter)
+                for member in shorter:
+                    if member < order:
+                        part_of[member] = longer
+                part = longer
+        part_of.append(part)
+    return [sorted(part) for part in {id(part): part for part in part_of}.values()]
