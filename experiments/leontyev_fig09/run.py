@@ -65,7 +65,8 @@ def scenario(params: dict[str, Any], variant: dict[str, Any], phases: str, seed:
             "random": period * (1.0 - chance.random()),
         }[phases]
         name = f"V{number + 1}"
-        outages = (tuple(map(float, params["outage"])),) if number < params["struck"] else ()
+        start_s, end_s = map(float, params["outage"])
+        outages = ((start_s, end_s),) if number < params["struck"] else ()
         specs.append(
             TableSpec(
                 name,

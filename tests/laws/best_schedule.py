@@ -64,7 +64,7 @@ def best_schedule_s2(scenario, *, most_instants):  # noqa: C901 - one search, to
             if order not in busy and edge(order, fresh, landed) > fresh[order]
         ]
         most = min(len(pending), scenario.tracks - len(still)) if now_s < horizon_s else 0
-        best = None
+        best = float("inf")
         for chosen in chain.from_iterable(combinations(pending, k) for k in range(most + 1)):
             started = []
             for order in chosen:
@@ -73,7 +73,7 @@ def best_schedule_s2(scenario, *, most_instants):  # noqa: C901 - one search, to
                 seconds = spec.alpha_s + spec.beta * (to_s - fresh[order])
                 started.append((now_s + seconds, order, to_s))
             ahead = least(after, tuple(fresh), tuple(landed), still + tuple(started))
-            best = ahead if best is None else min(best, ahead)
+            best = min(best, ahead)
         return best - gained
 
     zeros = (0.0,) * len(specs)

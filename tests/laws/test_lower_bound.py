@@ -25,7 +25,8 @@ SIZES = st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0])
 @st.composite
 def scenarios(draw, most_tables=8, horizon_s=40.0):
     """Small scenarios with everything that may stand in one."""
-    tables, feeds = [], {}
+    tables: list[TableSpec] = []
+    feeds: dict[str, FeedSpec] = {}
     for number in range(draw(st.integers(1, most_tables))):
         name = f"t{number}"
         names = [table.name for table in tables]
@@ -44,7 +45,7 @@ def scenarios(draw, most_tables=8, horizon_s=40.0):
         )
         if sources:
             continue
-        period_s = tables[-1].period_s
+        period_s = tables[-1].period_s or 0.0
         arrivals = draw(
             st.one_of(st.none(), st.none(), st.lists(st.floats(0.0, horizon_s), max_size=8))
         )

@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[2] / "data" / "aus"
 
 
 def test_the_object_of_a_scenario_with_a_chain(capsys):
-    guarantees(DATA / "s08_chain.json", outage="42", as_json=True)
+    guarantees(DATA / "s08_chain.json", outage="42", json_out=True)
     printed = json.loads(capsys.readouterr().out)
     assert list(printed) == ["schedulable", "tracks", "tracks_needed", "utilisation", "tables"]
     assert (printed["schedulable"], printed["tracks"], printed["tracks_needed"]) == (True, 1, 1)
