@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.core.errors import UserError
+from freshline.core.errors import PlatformError, UserError
 from freshline.spark.deltalog import (
     CommitRecord,
     commit_of,
@@ -260,7 +260,7 @@ def test_rejected_rows_of_an_update_that_died_are_not_there_twice(shop, orders: 
 
     with monkeypatch.context() as patched:
         patched.setattr("freshline.spark.rejected.failpoint", die)
-        with pytest.raises(OSError, match="died"):
+        with pytest.raises(PlatformError, match="died"):
             shop.load("orders", "a.csv", "b.csv")
     assert last_commit(shop.path("orders")) is None
     assert len(shop.rows("orders__rejected")) == 2

@@ -3,7 +3,6 @@ rewriting misses, and every one it changes wrongly, is a query that Spark does n
 """
 
 import pytest
-from pyspark.sql import SparkSession
 
 from freshline.sql.reads import rewritten
 
@@ -52,22 +51,13 @@ SELECT * FROM explode(array(1,2)) AS e(x), a
 
 
 @pytest.fixture(scope="module")
-def session():
-    running = SparkSession.getActiveSession()
-    spark = running or (
-        SparkSession.builder.master("local[1]")
-        .config("spark.driver.memory", "1g")
-        .config("spark.ui.enabled", "false")
-        .getOrCreate()
-    )
+def session(spark):
     session = spark.newSession()
     for name in ("new_a", "new_b", "new_c"):
         session.sql(
             "SELECT 1 AS i, 2 AS j, map(1, 2) AS m, TIMESTAMP'2024-01-01' AS t, 'x' AS y"
         ).createOrReplaceTempView(name)
-    yield session
-    if running is None:
-        spark.stop()
+    return session
 
 
 @pytest.mark.spark
