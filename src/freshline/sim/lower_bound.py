@@ -23,7 +23,7 @@ _ROUNDS = 40
 _WIDTH = 1e-2
 """Of the best price, relative: near it the bound is flat, this is 1e-4 of its value at most."""
 
-_MOST_RATED = 2000
+_MOST_RATED = 300
 """With more tables the second price is left out: its search takes as long as a simulation."""
 
 
