@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ class Checker:
     def check_journal(self) -> None:
         """The journal says of files, numbers and versions what the log says."""
         path = self.storage / "_freshline" / "journal.db"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as journal:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as journal:
             loaded = journal.execute(
                 "SELECT table_name, name, number FROM files WHERE state='loaded'"
             ).fetchall()

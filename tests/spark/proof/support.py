@@ -141,6 +141,7 @@ class Child:
             # A JVM that lives for seconds: the quickest start counts, not the best code.
             "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
+        self._storage = Path(shop.project.storage)
         self.log = shop.root / "child.log"
         self._seen = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
@@ -180,8 +181,19 @@ class Child:
 
     def wait_until_ready(self) -> None:
         """Until Spark is there and updates start."""
-        eventually(lambda: self.process.poll() is not None or "Spark is there" in self.output())
+        eventually(lambda: self._must_run() and "Spark is there" in self.output())
+
+    def wait_for_commits(self, more: int) -> None:
+        """Until the tables together have so many commits more than now."""
+        goal = self._commits() + more
+        eventually(lambda: self._must_run() and self._commits() >= goal)
+
+    def _commits(self) -> int:
+        return sum(1 for _ in self._storage.glob("*/_delta_log/*.json"))
+
+    def _must_run(self) -> bool:
         assert self.process.poll() is None, self.output()
+        return True
 
     def output(self) -> str:
         """What it has written."""
