@@ -262,6 +262,7 @@ class Scheduler(Tables):
                 self.rekey(child)
         for changed in (table, *table.children):
             self._offer(changed)
+            self.rekey(changed)
 
     def _failed(self, event: UpdateFailed) -> None:
         table = self._by_name[event.table]
@@ -304,6 +305,7 @@ class Scheduler(Tables):
             or table.paused
             or table.asked
             or table.deferred_until_s > self.now_s
+            or (self._versioned and self.blocked(table))
         ):
             key = None
         else:

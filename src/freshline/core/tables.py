@@ -48,6 +48,7 @@ class Tables:
         self._extent = extent
         self._merges_all = extent is ALL_PENDING
         self._keeps_files = extent.keeps_files
+        self._versioned = origin_s is None
 
     def table(self, name: str) -> Table:
         """State of the table ``name``; KeyError if there is none."""
@@ -124,6 +125,10 @@ class Tables:
         self._correct(table, table.period_s or 1.0)
         self.rekey(table)
 
+    def blocked(self, table: Table) -> bool:
+        """Whether it reads a table of which there is no version yet (warehouse only)."""
+        return self._versioned and any(source.version is None for source in table.sources)
+
     def startable(self, table: Table) -> bool:
         """Whether an update of it could start now, were a track free and the policy willing."""
         return (
@@ -135,6 +140,7 @@ class Tables:
             and table.running is None
             and (not table.paused or table.asked)
             and table.deferred_until_s <= self.now_s
+            and not self.blocked(table)
         )
 
     def _originate(self, table: Table, origin_s: float) -> None:

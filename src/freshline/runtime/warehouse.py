@@ -444,6 +444,7 @@ class Warehouse:
             table.known
             and table.has_news
             and not table.paused
+            and not self._scheduler.blocked(table)
             and not self._failures.given_up(table.name)
             for table in self._scheduler.tables
         )

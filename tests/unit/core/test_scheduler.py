@@ -336,3 +336,20 @@ def test_news_of_one_parent_that_came_during_the_views_update_is_taken_up_after_
     assert core.handle(1002.0, [UpdateFinished("facts", version=1)]) == []
     (command,) = core.handle(1003.0, [UpdateFinished("joined", version=0)])
     assert (command.table, command.parents) == ("joined", (("facts", 1), ("parts", 0)))
+
+
+def test_a_view_is_not_started_before_each_of_its_parents_has_a_version():
+    hourly = TableSpec("hourly", sources=("facts",), alpha_s=1.0)
+    busy = TableSpec("busy", sources=("parts", "hourly"), alpha_s=1.0)
+    core = scheduler(FACTS, PARTS, hourly, busy, tracks=2, warehouse=True)
+    core.handle(1000.0, [FileArrived("parts", 900.0, "p1"), TablePaused("hourly")])
+    core.handle(1001.0, [FileArrived("facts", 990.0, "f1"), FileArrived("parts", 991.0, "p2")])
+    core.handle(1002.0, [UpdateFinished("facts", version=0)])
+    core.handle(1003.0, [UpdateFinished("parts", version=0)])
+    core.handle(1004.0, [UpdateFinished("parts", version=1)])
+    assert core.table("busy").has_news
+    assert core.running() == []
+    (command,) = core.handle(1005.0, [TableResumed("hourly")])
+    assert command.table == "hourly"
+    (command,) = core.handle(1006.0, [UpdateFinished("hourly", version=0)])
+    assert (command.table, command.parents) == ("busy", (("parts", 1), ("hourly", 0)))
