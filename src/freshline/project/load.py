@@ -9,13 +9,14 @@ not told that the table does not exist.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from freshline.core.errors import UserError, UserErrors
 from freshline.project import feeds as feeds_
 from freshline.project.graph import circles, parents_first
 from freshline.project.libraries import Library, read_libraries, shown_files
-from freshline.project.model import Project, TableDef
+from freshline.project.model import Feed, Project, TableDef
 from freshline.project.section import Section
 from freshline.project.settings import read_ingest, read_scheduler, read_spark
 from freshline.project.tables import read_tables
@@ -109,6 +110,7 @@ def collect(
     warnings = [
         *library.warnings,
         *feeds_.unread_feeds(feeds, {table.feed for table in tables if table.feed}),
+        *_not_loaded(feeds),
         *_volatile(tables),
         *_roundabout(tables, storage),
     ]
@@ -165,6 +167,14 @@ def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:
                 next_step="Take one of these names out of the query that reads it.",
             )
         )
+
+
+def _not_loaded(feeds: Mapping[str, Feed]) -> list[str]:
+    return [
+        f"{feed.place}: feed {feed.name} of kind {feed.kind} cannot be run by this version"
+        for feed in feeds.values()
+        if feed.kind != "files"
+    ]
 
 
 def _volatile(tables: list[TableDef]) -> list[str]:

@@ -171,8 +171,6 @@ class SchedulerSettings:
     Attributes:
         policy: Its name; the other keys are those of the simulator's scenarios.
         chop: An update loads at most this many periods of new data; None: all.
-        objective: staleness or cost.
-        backfill_share: The least share of the tracks that backfills get, 0 to 1.
     """
 
     tracks: int = 2
@@ -185,8 +183,6 @@ class SchedulerSettings:
     inherit_factor: float = 1.0
     chop: float | None = None
     recovery: str = "average"
-    objective: str = "staleness"
-    backfill_share: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,8 +12,6 @@ from freshline.project.names import correction
 from freshline.sql.statements import Property, Statement
 
 PREFIX = "freshline."
-_DEADLINE = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s+\S+)?\Z")
-_CRON = re.compile(r"(?:[\d*/,A-Za-z-]+\s+){4}[\d*/,A-Za-z-]+(?:\s+\S+)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +66,6 @@ def _priority_fault(value: str) -> str | None:
     return None if math.isfinite(number) and number > 0 else ""
 
 
-def _deadline_fault(value: str) -> str | None:
-    if _DEADLINE.match(value) or _CRON.match(value):
-        return None
-    return "" if _duration_fault(value) else None
-
-
-def _groups_fault(value: str) -> str | None:
-    return None if re.fullmatch(r"[1-9]\d*", value) else ""
-
-
 KNOWN = {
     "freshline.priority": _Known(_priority_fault, "it is a number greater than 0"),
     "freshline.target_lag": _Known(_target_fault, f"{durations.RULE}; or DOWNSTREAM"),
@@ -87,17 +74,6 @@ KNOWN = {
     ),
     "freshline.refresh": _one_of("auto", "incremental", "incremental_strict", "full"),
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
-    "freshline.emit": _one_of("final", "early"),
-    "freshline.catch_up": _one_of("oldest", "newest"),
-    "freshline.window": _Known(_duration_fault, durations.RULE, derived_only=True),
-    "freshline.deadline": _Known(
-        _deadline_fault,
-        "it is a time of day like '06:00 UTC', a cron expression or a duration",
-        derived_only=True,
-    ),
-    "freshline.groups": _Known(
-        _groups_fault, "it is a whole number of at least 1", derived_only=True
-    ),
 }
 
 
@@ -161,6 +137,14 @@ def _fault(each: Property, statement: Statement, file: str) -> UserError | None:
             ),
         )
     fault = known.fault(each.value)
+    if fault is None and each.value == "incremental_strict" and statement.kind == "derived":
+        return UserError(
+            "not-incremental",
+            f"view {statement.name} must be maintained incrementally",
+            where=where,
+            rule="this version recomputes every view in full",
+            next_step="Take 'auto' or 'incremental', which will be incremental where they can.",
+        )
     if fault is None:
         return None
     detail = f": {fault}" if fault else ""

@@ -15,7 +15,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         return _DEFAULT
     section.only(
         "tracks", "policy", "partition", "clustering", "allocation", "aggressive", "inherit",
-        "inherit_factor", "chop", "recovery", "objective", "backfill_share",
+        "inherit_factor", "chop", "recovery",
     )  # fmt: skip
     return SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
@@ -36,13 +36,6 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         chop=section.number("chop", None, lambda chop: chop >= 1, "it is a number of at least 1"),
         recovery=section.choice(
             "recovery", ("average", "worst", "simultaneous", "explicit"), _DEFAULT.recovery
-        ),
-        objective=section.choice("objective", ("staleness", "cost"), _DEFAULT.objective),
-        backfill_share=section.number(
-            "backfill_share",
-            _DEFAULT.backfill_share,
-            lambda share: 0 <= share <= 1,
-            "it is a number from 0 to 1",
         ),
     )
 
