@@ -5,8 +5,8 @@ VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 # Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
-# in one of them.
-PYTEST := $(PY) -m pytest -n 2 --dist loadfile
+# in one of them. The order is that of tests/conftest.py: the longest files first.
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Spark binds to the loopback alone, and its Python workers run on this environment.
 export SPARK_LOCAL_IP := 127.0.0.1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Derandomized: a change fails on its own account, not by the luck of the draw. No deadline:
@@ -25,3 +26,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # Before anything imports pyspark: the JVM reads both once, when it starts.
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: two workers then end at about the same time."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
