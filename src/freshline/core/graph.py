@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from freshline.core.errors import UserError
 from freshline.core.model import Table, TableSpec
@@ -86,25 +86,23 @@ def _walked(sources: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]
 
 def dependents(table: Table) -> list[Table]:
     """Direct and indirect dependents, each once, in table order (rule of `inherit`)."""
-    seen: dict[int, Table] = {}
-    stack = list(table.children)
-    while stack:
-        child = stack.pop()
-        if child.order not in seen:
-            seen[child.order] = child
-            stack.extend(child.children)
-    return [seen[order] for order in sorted(seen)]
+    return _reached(table.children, lambda child: child.children)
 
 
 def ancestors(table: Table) -> list[Table]:
     """Direct and indirect sources, each once, in table order."""
+    return _reached(table.sources, lambda source: source.sources)
+
+
+def _reached(first: Sequence[Table], following: Callable[[Table], Sequence[Table]]) -> list[Table]:
+    """``first`` and all that follows from them, each once, in table order."""
     seen: dict[int, Table] = {}
-    stack = list(table.sources)
+    stack = list(first)
     while stack:
-        source = stack.pop()
-        if source.order not in seen:
-            seen[source.order] = source
-            stack.extend(source.sources)
+        table = stack.pop()
+        if table.order not in seen:
+            seen[table.order] = table
+            stack.extend(following(table))
     return [seen[order] for order in sorted(seen)]
 
 

@@ -7,9 +7,10 @@ from freshline.core.events import UpdateFinished
 from freshline.project.model import Project
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.pending import PendingFiles
-from freshline.runtime.recovery import definition_of, seconds_of
+from freshline.runtime.recovery import definition_of
 from freshline.runtime.tracks import Outcome
 from freshline.spark.deltalog import commit_of
+from freshline.spark.metadata import seconds
 from freshline.spark.records import UpdateRequest, UpdateResult
 
 
@@ -49,7 +50,7 @@ def finished_event(
         commit = commit_of(project.table_path(request.table), request.number)
         if commit is not None:
             names = tuple(commit.metadata.get("files", ()))
-            to_s = seconds_of(commit.metadata["to"])
+            to_s = seconds(commit.metadata["to"])
             pins = commit.metadata.get("parents", {})
             parents = tuple((name, pins[name]) for name in request.parents if name in pins)
             event = UpdateFinished(request.table, commit.version, None, to_s, names, parents)

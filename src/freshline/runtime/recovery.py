@@ -16,7 +16,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from freshline.core.events import TableRestored
@@ -25,6 +24,7 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.ledger import Ledger
 from freshline.spark.deltalog import CommitRecord, commits, last_commit
+from freshline.spark.metadata import seconds
 
 
 @dataclass(slots=True)
@@ -95,11 +95,6 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
     return found
 
 
-def seconds_of(moment: str) -> float:
-    """An RFC 3339 moment of a commit's metadata as seconds since the epoch."""
-    return datetime.fromisoformat(moment).timestamp()
-
-
 def _declare(
     table: TableDef,
     row: Row | None,
@@ -158,7 +153,7 @@ def _repair(
         table.name,
         there,
         commit.version if commit else None,
-        seconds_of(commit.metadata["to"]) if commit else None,
+        seconds(commit.metadata["to"]) if commit else None,
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
     )
     journal.flush()
@@ -181,7 +176,7 @@ def _restored(
                 late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
     return TableRestored(
         table.name,
-        seconds_of(commit.metadata["to"]) if commit else None,
+        seconds(commit.metadata["to"]) if commit else None,
         commit.version if commit else None,
         int(commit.metadata["update"]) if commit else 0,
         row["alpha_s"] if row else None,
