@@ -1,0 +1,1 @@
+SELECT count(*) AS totalOrders FROM orders
