@@ -38,6 +38,12 @@ def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -
     """
     pid = running_process(project)
     journal = Journal(journal_path(project), create=pid is None)
+    if journal.moved_aside is not None:
+        print(
+            f"the journal was damaged: it is kept as {journal.moved_aside}, and the next"
+            " `freshline run` rebuilds it from the tables' logs",
+            file=sys.stderr,
+        )
     try:
         if pid is None:
             return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}

@@ -281,7 +281,7 @@ def _statics(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
     found = []
     for name, mentions in by_name.items():
         first, *rest = mentions[0].parts
-        by_path = first.lower() in _PATH_FORMATS and len(rest) == 1 and "/" in rest[0]
+        by_path = first.lower() in _PATH_FORMATS and len(rest) == 1 and _is_path(rest[0], root)
         found.append(
             StaticRead(
                 name,
@@ -292,6 +292,14 @@ def _statics(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_path(name: str, root: Path) -> bool:
+    """Whether ``format.`name` `` means data at a path; else it is a table of schema ``format``.
+
+    A name without a slash could be either: it is a path where the project has such a folder.
+    """
+    return "/" in name or (root / name).exists()
 
 
 def _place(found: Found, read: Read) -> Place:

@@ -49,6 +49,20 @@ def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop
     assert shop.executor.numbers("small") == [1]
 
 
+def test_a_damaged_journal_is_not_moved_aside_in_silence(freshline, shop):
+    path = journal_path(shop.project)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database" * 1000)
+    done = freshline("pause", "big")
+    (aside,) = path.parent.glob("*.damaged-*")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        f"the journal was damaged: it is kept as {aside}, and the next `freshline run` rebuilds"
+        " it from the tables' logs\n"
+    )
+    assert aside.read_bytes().startswith(b"no database")
+
+
 def test_a_running_warehouse_answers(freshline, shop):
     shop.file("orders", 1, [1])
     with LiveRun(shop):

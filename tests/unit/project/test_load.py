@@ -166,6 +166,16 @@ def test_static_reads_carry_their_paths_and_spans(root):
     )
 
 
+def test_a_path_without_a_slash_is_one_where_the_folder_is_there(tmp_path):
+    (tmp_path / "freshline.yml").write_text("name: n\nlibraries: [{glob: {include: t.sql}}]\n")
+    view = "CREATE MATERIALIZED VIEW v AS SELECT * FROM delta.`parts`, parquet.`gone`"
+    (tmp_path / "t.sql").write_text(view)
+    (tmp_path / "parts").mkdir()
+    parts, gone = load_project(tmp_path, tmp_path).table("v").statics
+    assert (parts.format, parts.path) == ("delta", str(tmp_path / "parts"))
+    assert (gone.format, gone.path) == (None, None)  # a table of the catalog's schema parquet
+
+
 def test_without_analysis_the_same_tables_come_out(root):
     assert load_project(root, analyse=False) == load_project(root)
 
