@@ -54,6 +54,10 @@ _LOCAL_MASTER: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
     # Adaptive execution runs each stage as a job of its own.
     "spark.sql.adaptive.enabled": "false",
+    # Compiling a query takes longer than running it over a small input: half of the
+    # processor time of a small update. Larger ones are compiled (sizing.py).
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Listing a batch of files is quicker here than in a job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }

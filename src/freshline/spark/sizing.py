@@ -1,8 +1,9 @@
-"""How many partitions an update's result is computed and written in.
+"""What an update's size decides: how many tasks compute it, and whether they are compiled.
 
-Most updates are small: one file, one task. A large one gets a task for every 64 MB or 128 files
-that it reads, so that a rebuild of gigabytes neither runs in a single task nor leaves thousands
-of small files. The user's own spark.sql.shuffle.partitions is left as it is.
+Most updates are small: one file, one task, interpreted. A large one gets a task for every 64 MB
+or 128 files that it reads, so that a rebuild of gigabytes neither runs in a single task nor
+leaves thousands of small files; and from 8 MB on Spark compiles it. What the user sets of these
+is left as it is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from freshline.spark import jvm
 
 BYTES_PER_TASK = 64 * 1024 * 1024
 FILES_PER_TASK = 128
+COMPILED_FROM_BYTES = 8 * 1024 * 1024
+_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 _MOST_TASKS = 1000
 
 
@@ -34,13 +37,18 @@ def sized(
     """``frame`` with its number of output files chosen by the size of its input.
 
     Args:
-        session: The update's own session; its shuffles are set to fit a large input.
+        session: The update's own session; it is set to fit a large input.
         frame: Not planned yet.
         configuration: The project's Spark settings.
         input_bytes: Size of what is read; None: ask Spark, which may take it a job.
         files: Files of a feed that are read.
     """
-    tasks = tasks_for(jvm.input_bytes(frame) if input_bytes is None else input_bytes, files)
-    if tasks > 1 and "spark.sql.shuffle.partitions" not in configuration:
-        session.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    size_bytes = jvm.input_bytes(frame) if input_bytes is None else input_bytes
+    tasks = tasks_for(size_bytes, files)
+    wanted = dict(_COMPILED) if size_bytes >= COMPILED_FROM_BYTES else {}
+    if tasks > 1:
+        wanted["spark.sql.shuffle.partitions"] = str(tasks)
+    for name, value in wanted.items():
+        if name not in configuration:
+            session.conf.set(name, value)
     return frame.coalesce(tasks)
