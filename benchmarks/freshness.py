@@ -35,6 +35,7 @@ _LEAD_S = 0.5
 _VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("loop, first", "loop", {}),
     ("max-benefit", "warehouse", {"policy": "max-benefit", "inherit": "max"}),
+    ("index", "warehouse", {"policy": "index"}),
     ("fifo", "warehouse", {"policy": "fifo"}),
     ("edf", "warehouse", {"policy": "edf"}),
     ("streaming", "streaming", {}),
@@ -146,6 +147,7 @@ def _report(outcomes: Mapping[str, Outcome], seconds: float, *, quick: bool) -> 
         Goal("max-benefit to fifo", best / outcomes["fifo"].mean_s, 1.0),
         Goal("max-benefit to edf", best / outcomes["edf"].mean_s, 1.0),
         Goal("max-benefit to streaming", best / outcomes["streaming"].mean_s, 1.0),
+        Goal("index to the loop", outcomes["index"].mean_s / loop_s, 1.0),
     ]
     report.notes = [
         "Staleness is now - F from the Delta logs, mean over time, weighted by priority.",
