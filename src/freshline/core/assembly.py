@@ -12,6 +12,7 @@ from typing import Any
 
 from freshline.core.errors import UserError
 from freshline.core.extent import ALL_PENDING, Batch, Chop, Extent
+from freshline.core.just_in_time import OBJECTIVES, JustInTime
 from freshline.core.model import TableSpec
 from freshline.core.policy import Policy
 from freshline.core.registry import (
@@ -39,6 +40,8 @@ class PolicySettings:
         inherit_factor: K of max-plus.
         chop: At most this many periods in one update, >= 1 (3.4); None: all that is pending.
         recovery: How the adaptive scheduler lets a late table catch up (Leontyev et al.).
+        objective: staleness: a table with news starts as soon as a track is free; cost: when it
+            would otherwise miss its target (``just_in_time.py``).
     """
 
     name: str = "fifo"
@@ -50,6 +53,7 @@ class PolicySettings:
     inherit_factor: float = 1.0
     chop: float | None = None
     recovery: str = "average"
+    objective: str = "staleness"
 
 
 def partition_names() -> list[str]:
@@ -89,6 +93,8 @@ def make_scheduler(
             policy or does not fit the tracks, or a graph that is none.
     """
     policy = _policy(settings, seed=seed, guarded=guarded, worst_factor=worst_factor)
+    if settings.objective != OBJECTIVES[0]:
+        policy = _just_in_time(policy, settings.objective, worst_factor)
     name = policy.own_partition
     if policy.partitioned and settings.partition != NO_PARTITION:
         if name is not None:
@@ -134,6 +140,23 @@ def _policy(settings: PolicySettings, **beside: float) -> Policy:
             rule=f"known are {', '.join(found_policies())}",
         )
     return make_policy(settings.name, {**_parameters(settings), **beside})
+
+
+def _just_in_time(policy: Policy, objective: str, worst_factor: float) -> Policy:
+    if objective not in OBJECTIVES:
+        raise UserError(
+            "unknown-objective",
+            f"there is no objective '{objective}'",
+            rule=f"known are {', '.join(OBJECTIVES)}",
+        )
+    if policy.name == "aus":
+        raise UserError(
+            "objective-of-aus",
+            "policy 'aus' does not go with the objective 'cost'",
+            rule="it decides itself when updates are released, by their periods",
+            next_step="Take another policy, or the objective 'staleness'.",
+        )
+    return JustInTime(policy, worst_factor=worst_factor)
 
 
 def _parameters(settings: PolicySettings) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class TableSpec:
             timestamp_jitter_s: Parameters of the adaptive scheduler (Leontyev et al. II-V).
         health_phase_s: The phase that its bounds count with (Definition 13) where the feed has
             no calendar of that phase; None: ``phase_s``, and without one the period.
+        target_lag_s: The staleness that it shall not exceed; None: none is stated.
+        target_downstream: It is to be as fresh as what is derived from it needs, no fresher.
     """
 
     name: str
@@ -47,6 +49,8 @@ class TableSpec:
     jitter_s: float = 0.0
     timestamp_jitter_s: float = 0.0
     health_phase_s: float | None = None
+    target_lag_s: float | None = None
+    target_downstream: bool = False
 
 
 class PendingFile(NamedTuple):

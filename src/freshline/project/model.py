@@ -171,6 +171,7 @@ class SchedulerSettings:
     Attributes:
         policy: Its name; the other keys are those of the simulator's scenarios.
         chop: An update loads at most this many periods of new data; None: all.
+        objective: staleness: as fresh as can be; cost: as late as the targets allow.
     """
 
     tracks: int = 2
@@ -183,6 +184,7 @@ class SchedulerSettings:
     inherit_factor: float = 1.0
     chop: float | None = None
     recovery: str = "average"
+    objective: str = "staleness"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
 from freshline.project.model import IngestSettings, SchedulerSettings
 from freshline.project.section import Section
@@ -15,9 +16,9 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         return _DEFAULT
     section.only(
         "tracks", "policy", "partition", "clustering", "allocation", "aggressive", "inherit",
-        "inherit_factor", "chop", "recovery",
+        "inherit_factor", "chop", "recovery", "objective",
     )  # fmt: skip
-    return SchedulerSettings(
+    read = SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
         policy=section.choice("policy", found_policies(), _DEFAULT.policy),
         partition=section.choice(
@@ -37,7 +38,17 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         recovery=section.choice(
             "recovery", ("average", "worst", "simultaneous", "explicit"), _DEFAULT.recovery
         ),
+        objective=section.choice("objective", OBJECTIVES, _DEFAULT.objective),
     )
+    if read.objective == "cost" and read.policy == "aus":
+        section.fault(
+            "objective-of-aus",
+            "objective of scheduler is 'cost', but policy aus says itself when updates start",
+            key="objective",
+            rule="it goes with every other policy",
+            next_step="Take another policy, or the objective 'staleness'.",
+        )
+    return read
 
 
 def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:

@@ -48,6 +48,8 @@ def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
                 period_s=period_s,
                 priority=table.priority,
                 alpha_s=FIRST_COST_S,
+                target_lag_s=table.target_lag_s,
+                target_downstream=table.target_downstream,
             )
         )
     return specs
@@ -78,6 +80,7 @@ def scheduler_with(chosen: SchedulerSettings, specs: list[TableSpec], start_s: f
         inherit_factor=chosen.inherit_factor,
         chop=chosen.chop,
         recovery=chosen.recovery,
+        objective=chosen.objective,
     )
     return make_scheduler(
         specs,
