@@ -40,6 +40,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def percent(share: float) -> str:
+    """A share for people; 100 % only where nothing is missing."""
+    shown = f"{100.0 * share:.1f} %"
+    return "99.9 %" if shown == "100.0 %" and share < 1.0 - 1e-9 else shown
+
+
 def console(*, stderr: bool = False) -> Console:
     """Where tables are printed."""
     from rich.console import Console  # a tenth of a second, only for eyes

@@ -11,8 +11,9 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from freshline.cli.output import console, counted, print_json
+from freshline.cli.output import console, counted, percent, print_json
 from freshline.core.errors import UserError
+from freshline.core.kept import Kept
 from freshline.project.yamlfile import YamlFile
 from freshline.sim.bounds import Bound, bounds_of, tracks_needed
 from freshline.sim.result import Result, simulate_updates
@@ -172,7 +173,11 @@ def _show(result: Result) -> None:
     record = result.record()
     grid = Grid(box=None, pad_edge=False, header_style="bold")
     grid.add_column("table")
-    for heading in ("priority", "mean staleness", "largest", "freshness at the end", "share"):
+    kept = result.played.kept
+    headings = ["priority", "mean staleness", "largest", "freshness at the end", "share"]
+    if kept is not None:
+        headings += ["target", "within it", "executor"]
+    for heading in headings:
         grid.add_column(heading, justify="right")
     total = record["weighted_staleness"]
     for spec in result.scenario.tables:
@@ -186,6 +191,7 @@ def _show(result: Result) -> None:
             f"{figures['max']:,.3f} s",
             f"{figures['final_freshness']:,.3f}",
             f"{share:.1%}",
+            *(() if kept is None else _kept_cells(kept[spec.name], result.scenario.horizon_s)),
         )
     out = console()
     out.print(grid)
@@ -201,10 +207,22 @@ def _show(result: Result) -> None:
         ("events", f"{record['events']:,} in {scenario.horizon_s:,g} s"),
         ("policy", f"{scenario.policy.name} on {counted(scenario.tracks, 'track')}"),
     ]
+    if kept is not None:
+        lines.append(("executor", f"{record['executor_seconds']:,.3f} s"))
+        lines.append(("objective", scenario.policy.objective))
     if record["lower_bound"] is not None:
         lines.insert(2, ("lower bound", f"{record['lower_bound']:,.6g}"))
     for name, value in lines:
         out.print(f"{name:<20}{value}")
+
+
+def _kept_cells(kept: Kept, horizon_s: float) -> list[str]:
+    share = kept.share(horizon_s)
+    return [
+        "" if kept.target_s is None else f"{kept.target_s:,g} s",
+        "" if share is None else percent(share),
+        f"{kept.executor_s:,.3f} s",
+    ]
 
 
 def _show_bounds(result: Result, proven: dict[str, Bound]) -> None:

@@ -10,12 +10,12 @@ derivation, and what is not promised: docs/design/0030-objective-cost.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from freshline.core.graph import topological
-from freshline.core.model import Table
+from freshline.core.model import Table, TableSpec
 
 AT_ONCE = -inf
 """Nobody said how old the table may get: it is updated as soon as it has news."""
@@ -43,6 +43,32 @@ class Need:
 
     lag_s: float
     start_lag_s: float
+
+
+def stated_lags(specs: Iterable[TableSpec]) -> dict[str, float]:
+    """The lag by which each table is measured, where there is one, seconds.
+
+    Its own target; for a DOWNSTREAM table the least of its children's.
+    """
+    specs = list(specs)
+    children: dict[str, list[str]] = {spec.name: [] for spec in specs}
+    for spec in specs:
+        for source in spec.sources:
+            children[source].append(spec.name)
+    found: dict[str, float | None] = {}
+    downstream = {spec.name for spec in specs if spec.target_downstream}
+    pending = [spec.name for spec in specs]
+    own = {spec.name: spec.target_lag_s for spec in specs}
+    while pending:
+        name = pending[-1]
+        missing = [child for child in children[name] if child not in found]
+        if name in downstream and missing:
+            pending += missing
+            continue
+        lags = [found[child] for child in children[name]] if name in downstream else []
+        found[name] = min([lag for lag in lags if lag is not None], default=own[name])
+        pending.pop()
+    return {spec.name: lag for spec in specs if (lag := found[spec.name]) is not None}
 
 
 def needs(

@@ -18,10 +18,12 @@ from freshline.core.assembly import make_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.core.instant import INSTANT_S
+from freshline.core.kept import Kept
 from freshline.core.model import TableSpec
 from freshline.core.policy import Policy
 from freshline.core.scheduler import Scheduler
 from freshline.core.staleness import Staleness, staleness_of
+from freshline.core.targets import stated_lags
 from freshline.sim.arrivals import Arrivals, File
 from freshline.sim.durations import ends, noise_stream
 from freshline.sim.flows import Flows, flows_of
@@ -51,6 +53,8 @@ class Played:
         updates: Updates finished.
         events: Files arrived and updates finished.
         findings: What the policy has to tell beside this, under its name.
+        kept: Per table, how its target was kept and what it took; None where nobody stated a
+            target and nobody asked.
     """
 
     staleness: dict[str, Staleness]
@@ -63,12 +67,13 @@ class Played:
     updates: int
     events: int
     findings: dict[str, object]
+    kept: dict[str, Kept] | None = None
 
 
 class _Side:
     """What the driver knows of a table: its true costs, and its flows if it has a feed."""
 
-    __slots__ = ("alpha_s", "beta", "chance", "flows", "follows", "name")
+    __slots__ = ("alpha_s", "beta", "chance", "flows", "follows", "kept", "name")
 
     def __init__(self, spec: TableSpec, chance: int, flows: Flows | None) -> None:
         self.name = spec.name
@@ -77,6 +82,7 @@ class _Side:
         self.chance = chance
         self.flows = flows
         self.follows = flows if flows is not None and flows.follows_files else None
+        self.kept: Kept | None = None
 
 
 _Running = tuple[float, int, _Side, StartUpdate, float]
@@ -91,6 +97,8 @@ class Driver:
         on_finished: Called with every finished update, by (finish, track).
         on_instant: Called with every instant (for replays and tests).
         on_progress: Called now and then with the virtual time.
+        measures: Whether executor seconds and targets are accounted for; without it, where the
+            scenario states a target or asks for the objective cost.
 
     Raises:
         UserError: The policy does not fit the tables.
@@ -103,6 +111,7 @@ class Driver:
         on_finished: Callable[[Finished], None] | None = None,
         on_instant: Instant | None = None,
         on_progress: Callable[[float], None] | None = None,
+        measures: bool = False,
     ) -> None:
         self.scenario = scenario
         self.scheduler: Scheduler = make_scheduler(
@@ -125,6 +134,12 @@ class Driver:
             )
             for spec, feed in zip(scenario.tables, feeds, strict=True)
         ]
+        lags_s = stated_lags(scenario.tables)
+        self._measures = measures or bool(lags_s) or scenario.policy.objective != "staleness"
+        if self._measures:
+            for side in self._sides:
+                side.kept = Kept(lags_s.get(side.name))
+                side.kept.begin(0.0, 0.0)
         # By table order, so that a file need not touch its table's record.
         self._names = [side.name for side in self._sides]
         self._follows = [side.follows for side in self._sides]
@@ -219,6 +234,8 @@ class Driver:
             from_s, to_s = command.from_s, command.to_s
             if side.flows is not None:
                 side.flows.finished(from_s, to_s, now_s)
+            if side.kept is not None:
+                side.kept.finished(now_s, now_s - start_s, to_s)
             events.append(UpdateFinished(command.table))
             if self._on_finished is not None:
                 release_s, mode = command.release_s, command.mode
@@ -249,7 +266,15 @@ class Driver:
             self._updates,
             self._arrivals.count + self._updates,
             {policy.name: findings} if findings else {},
+            self._accounts(horizon_s) if self._measures else None,
         )
+
+    def _accounts(self, horizon_s: float) -> dict[str, Kept]:
+        """What was kept and spent; of updates that still run, the seconds up to now."""
+        for _, _, side, _, start_s in self._running:
+            if side.kept is not None:
+                side.kept.executor_s += horizon_s - start_s
+        return {side.name: side.kept for side in self._sides if side.kept is not None}
 
 
 def play(
@@ -258,8 +283,13 @@ def play(
     on_finished: Callable[[Finished], None] | None = None,
     on_instant: Instant | None = None,
     on_progress: Callable[[float], None] | None = None,
+    measures: bool = False,
 ) -> Played:
     """Play ``scenario``; the arguments are the driver's."""
     return Driver(
-        scenario, on_finished=on_finished, on_instant=on_instant, on_progress=on_progress
+        scenario,
+        on_finished=on_finished,
+        on_instant=on_instant,
+        on_progress=on_progress,
+        measures=measures,
     ).run()

@@ -55,7 +55,24 @@ class Result:
             "lower_bound": self.lower_bound_s2,
             "jobs": played.updates,
             "events": played.events,
+            **self._kept(),
             **played.findings,
+        }
+
+    def _kept(self) -> dict[str, Any]:
+        kept, horizon_s = self.played.kept, self.scenario.horizon_s
+        if kept is None:
+            return {}
+        return {
+            "executor_seconds": sum(each.executor_s for each in kept.values()),
+            "targets": {
+                name: {
+                    "target_lag": each.target_s,
+                    "within": each.share(horizon_s),
+                    "executor_seconds": each.executor_s,
+                }
+                for name, each in kept.items()
+            },
         }
 
 

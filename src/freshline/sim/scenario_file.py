@@ -14,6 +14,7 @@ from typing import Any
 from freshline.core.assembly import PolicySettings, partition_names
 from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
+from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.model import TableSpec
 from freshline.core.partitions.proportional import ALLOCATIONS
 from freshline.core.registry import found_policies
@@ -47,7 +48,9 @@ _TABLE_KEYS = (
     "wcet",
     "recovery_period",
     "recovery_threshold",
+    "target_lag",
 )
+_DOWNSTREAM = "DOWNSTREAM"
 
 
 def read_scenario(path: Path, *, shown_as: str | None = None) -> Scenario:
@@ -116,6 +119,7 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
         inherit_factor=checks.number(*at("inherit_factor"), at_least=0.0),
         chop=None if chop is None else checks.number(*at("chop"), at_least=1.0),
         recovery=checks.choice(*at("recovery"), RECOVERIES),
+        objective=checks.choice(*at("objective"), OBJECTIVES),
     )
     kind = found_policies().get(made.name)
     if kind is not None and kind.own_partition is not None and made.partition != "none":
@@ -125,6 +129,13 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
             f"'partition' of the policy is '{made.partition}', but policy '{made.name}' divides "
             f"the tracks itself",
             next_step="Remove 'partition', or take another policy.",
+        )
+    if made.name == "aus" and made.objective == "cost":
+        checks.error(
+            ("policy", "objective"),
+            "objective-of-aus",
+            "'objective' of the policy is 'cost', but policy 'aus' says itself when updates start",
+            next_step="Take another policy, or the objective 'staleness'.",
         )
     return made
 
@@ -245,6 +256,7 @@ def _table(
                 rule="only a base table has a feed",
                 next_step=f"Remove '{key}', or 'sources'.",
             )
+    downstream = str(given.get("target_lag")).upper() == _DOWNSTREAM
     explicit = sources or arrivals is not None
     spec = TableSpec(
         name,
@@ -260,6 +272,8 @@ def _table(
         jitter_s=sure("jitter", 0.0, at_least=0.0),
         timestamp_jitter_s=sure("timestamp_jitter", 0.0, at_least=0.0),
         health_phase_s=None if sources else phase_s,
+        target_lag_s=None if downstream else number("target_lag", None, above=0.0),
+        target_downstream=downstream,
     )
     if sources:
         return spec, None
