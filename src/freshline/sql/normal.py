@@ -56,7 +56,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
             quote_identifiers=False,
             identify=False,
         )
-    except Exception as error:  # noqa: BLE001 - whatever stops sqlglot, Spark can still run it
+    except Exception as error:  # whatever stops sqlglot, Spark can still run it
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
