@@ -15,10 +15,11 @@ from pathlib import Path
 from freshline.core.errors import UserError, UserErrors
 from freshline.project import feeds as feeds_
 from freshline.project.graph import circles, parents_first
+from freshline.project.ingest import landed_feed, read_ingest
 from freshline.project.libraries import Library, read_libraries, shown_files
 from freshline.project.model import Feed, Project, TableDef
 from freshline.project.section import Section
-from freshline.project.settings import read_ingest, read_scheduler, read_spark
+from freshline.project.settings import read_scheduler, read_spark
 from freshline.project.tables import read_tables
 from freshline.project.yamlfile import YamlFile
 from freshline.sql.functions import volatile_call
@@ -98,9 +99,11 @@ def collect(
         tables = _analysed(tables, library, errors)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     master, packages = read_spark(top.sub("spark", "spark"))
-    pushed = any(feed.kind == "push" for feed in feeds.values())
-    ingest = read_ingest(top.sub("ingest", "ingest"), pushed=pushed)
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
+    pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
+    ingest = read_ingest(top, pushed, root, storage)
+    if ingest is not None:
+        feeds |= {name: landed_feed(feeds[name], ingest) for name in pushed}
     configuration = top.texts("configuration")
     name = top.text("name") or ""
     if errors:
@@ -173,7 +176,7 @@ def _not_loaded(feeds: Mapping[str, Feed]) -> list[str]:
     return [
         f"{feed.place}: feed {feed.name} of kind {feed.kind} cannot be run by this version"
         for feed in feeds.values()
-        if feed.kind != "files"
+        if feed.kind == "kafka"
     ]
 
 

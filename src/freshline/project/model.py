@@ -126,6 +126,7 @@ class TableDef:
         target_downstream: As fresh as the tables that read it need.
         time_column: The event-time column.
         refresh: auto, incremental, incremental_strict or full.
+        emit: early (a view shows every bucket at once) or final (when it is complete).
         period_s: Of derived tables that have one.
         feed: Name of the feed that a base table reads.
         feed_spans: Where in ``query`` it is read, the word STREAM included.
@@ -148,6 +149,7 @@ class TableDef:
     target_downstream: bool = False
     time_column: str | None = None
     refresh: str = "auto"
+    emit: str = "early"
     period_s: float | None = None
     feed: str | None = None
     feed_spans: tuple[Span, ...] = ()
@@ -188,13 +190,41 @@ class SchedulerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestSettings:
-    """``ingest:`` of freshline.yml: where pushed records come in."""
+class TlsFiles:
+    """Certificate (with its chain) and key, as PEM files; ``place`` is where they are named."""
 
+    certificate: Path
+    key: Path
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """``ingest:`` of freshline.yml: where pushed records come in.
+
+    Attributes:
+        folder: Log and landed files, on this machine.
+        max_body_bytes: Of a request, before and after decompression.
+        max_record_bytes: Of one record.
+        tls: None: plain HTTP, on the loopback alone.
+        tokens: SHA-256 of the bearer tokens of each feed, in hexadecimal; a feed that is not
+            in it takes pushes without a token, on the loopback alone.
+        place: Where the section is, or the file.
+    """
+
+    folder: Path
     host: str = "127.0.0.1"
     port: int = 8787
     memory_bytes: int = 256_000_000
     max_body_bytes: int = 64_000_000
+    max_record_bytes: int = 1_000_000
+    tls: TlsFiles | None = None
+    tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    place: Place = field(default_factory=lambda: Place("freshline.yml"))
+
+    def landed(self, feed: str) -> Path:
+        """Where a feed's files are landed."""
+        return self.folder / "landed" / feed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""The sections of freshline.yml that are not about data: scheduler, spark, ingest."""
+"""The sections of freshline.yml that are not about data: scheduler and spark."""
 
 from __future__ import annotations
 
 from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
-from freshline.project.model import IngestSettings, SchedulerSettings
+from freshline.project.model import SchedulerSettings
 from freshline.project.section import Section
 
 _DEFAULT = SchedulerSettings()
@@ -67,17 +67,3 @@ def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
         )
         packages = []
     return section.text("master") or "local[*]", tuple(packages)
-
-
-def read_ingest(section: Section | None, *, pushed: bool) -> IngestSettings | None:
-    """``ingest:``; without it the defaults where a feed is pushed (``pushed``), else None."""
-    default = IngestSettings()
-    if section is None:
-        return default if pushed else None
-    section.only("host", "port", "memory", "max_body")
-    return IngestSettings(
-        host=section.text("host") or default.host,
-        port=section.whole("port", default.port, least=0, most=65535),
-        memory_bytes=section.size_bytes("memory") or default.memory_bytes,
-        max_body_bytes=section.size_bytes("max_body") or default.max_body_bytes,
-    )

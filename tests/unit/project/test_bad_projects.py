@@ -101,7 +101,6 @@ def test_the_good_project_is_good(tmp_path):
     assert project is not None
     assert [table.name for table in project.tables] == ["orders", "pages", "items", "by_day"]
     assert [warning.partition(": ")[2] for warning in project.warnings] == [
-        "feed clicks of kind push cannot be run by this version",
         "feed items_feed of kind kafka cannot be run by this version",
     ]
 

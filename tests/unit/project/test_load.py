@@ -97,7 +97,9 @@ def test_the_settings_are_read(root):
     assert project.scheduler == SchedulerSettings(
         tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5
     )
-    assert project.ingest == IngestSettings()
+    assert project.ingest == IngestSettings(
+        root / "warehouse" / "_freshline" / "ingest", place=Place("freshline.yml", 9)
+    )
     assert project.sql_files == (root / "tables/a/views.sql", root / "tables/base.sql")
     assert project.warnings == ("freshline.yml:20: no table reads feed far", *NOT_RUN)
 
@@ -114,6 +116,13 @@ def test_the_feeds_are_read(root):
     assert orders.options == {"header": "true", "sep": ";"}
     assert orders.place == Place("freshline.yml", 10)
     assert feeds["clicks"].settings == PushSource("At", 10**9)
+    landed = "clicks-20260131T120000.250000Z-0000000000000001-0000000000000500.parquet"
+    assert feeds["clicks"].timestamp is not None
+    assert feeds["clicks"].timestamp.timestamp_s(landed) == 1769860800.25
+    assert (feeds["clicks"].format, feeds["clicks"].path) == (
+        "parquet",
+        str(root / "warehouse/_freshline/ingest/landed/clicks"),
+    )
     assert feeds["items_feed"].settings == KafkaSource("h:9092", "items", "latest", None)
     assert feeds["far"].path == "s3a://bucket/far"
 
@@ -188,7 +197,6 @@ def test_a_wrong_name_from_inside_is_our_fault(root):
 
 
 NOT_RUN = (
-    "freshline.yml:18: feed clicks of kind push cannot be run by this version",
     "freshline.yml:19: feed items_feed of kind kafka cannot be run by this version",
 )
 
