@@ -71,7 +71,7 @@ class RecordChecker:
         # A number with a fraction becomes a Decimal only where its last digit matters.
         exact = any(_has_decimal(column.type) for column in columns)
         decoder = json.JSONDecoder(parse_float=Decimal if exact else None, parse_constant=_refuse)
-        self._scan: _Scan = decoder.scan_once
+        self._scan: _Scan = decoder.raw_decode
 
     def check(self, content_type: str, body: bytes) -> Checked:
         """The records of ``body``, which is decompressed already.
@@ -211,9 +211,8 @@ class _Text:
             value, behind = self._decoded(self._window, at - self._start, index)
         except Refusal as refusal:
             cause = refusal.__cause__
-            cut = isinstance(cause, StopIteration) or (
-                isinstance(cause, json.JSONDecodeError)
-                and (cause.msg.startswith("Unterminated") or cause.pos >= len(self._window) - 8)
+            cut = isinstance(cause, json.JSONDecodeError) and (
+                cause.msg.startswith("Unterminated") or cause.pos >= len(self._window) - 8
             )
             if cut and stop < len(self._text):
                 raise self._too_large(index) from cause
@@ -223,8 +222,6 @@ class _Text:
     def _decoded(self, text: str, at: int, index: int) -> tuple[Any, int]:
         try:
             return self._scan(text, at)
-        except StopIteration as error:
-            raise Refusal("bad-record", "it is no JSON", index) from error
         except ArithmeticError as error:
             raise Refusal("bad-record", "a number's exponent is too large", index) from error
         except ValueError as error:

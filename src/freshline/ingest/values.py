@@ -227,12 +227,11 @@ def _timestamp(type_: Type, value: Any) -> dt.datetime:
     if found is None or (found[8] is not None) != with_zone:
         rule = "with its offset" if with_zone else "without an offset"
         raise ValueError(f"{shown(value)} is no {type_.name} {rule}, like '{form}'")
-    parts = [int(part) for part in found.groups()[:6]]
-    leap = parts[5] == 60  # noqa: PLR2004
-    parts[5] -= leap
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    leap = second == 60  # noqa: PLR2004
     micros = int((found[7] or "")[:6].ljust(6, "0"))
     try:
-        moment = dt.datetime(*parts, micros)  # type: ignore[arg-type]  # noqa: DTZ001
+        moment = dt.datetime(year, month, day, hour, minute, second - leap, micros)  # noqa: DTZ001
         if leap:
             moment += dt.timedelta(seconds=1)
         if not with_zone:
