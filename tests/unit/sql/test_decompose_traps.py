@@ -1,0 +1,339 @@
+"""Queries that lie in wait: what merges must equal the query at once, the rest says why not."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from freshline.sql.maintenance import Reason, Source
+from tests.unit.sql.merging import Merging
+
+SALE = Source(
+    "sale",
+    {
+        "id": "bigint", "shop": "string", "day": "date", "amount": "decimal(12,2)",
+        "rate": "decimal(7,5)", "weight": "double", "pieces": "int", "sum": "int",
+        "flag": "boolean",
+    },
+    batch_key=("id",),
+)  # fmt: skip
+PART = Source(
+    "part", {"id": "bigint", "kind": "string", "pieces": "int", "price": "decimal(9,3)"},
+    batch_key=("id",),
+)  # fmt: skip
+SHOP = Source("shop", {"shop": "string", "city": "string", "size": "int"}, static=True)
+BATCHES = 4  # the third is empty
+
+
+def _data() -> dict[str, list[tuple]]:
+    sales, parts = [], []
+    for at in range(60):
+        batch = (0, 1, 3)[at % 3]
+        sales.append(
+            (
+                at,
+                (None, "a", "b", "c", "zz")[at % 5],
+                None if at % 11 == 0 else date(2026, 1, 1 + at % 4),
+                None if at % 7 == 0 else Decimal(at * 37 % 101) / 4 - 10,
+                Decimal(at % 13) / 100000 + Decimal("0.33333"),
+                None if at % 6 == 0 else at * 0.1 - 2,
+                None if at % 4 == 0 else at % 9,
+                at % 3,
+                None if at % 8 == 0 else at % 5 < 3,
+                batch,
+            )
+        )
+        parts += [
+            (at, (None, "x", "y")[(at + each) % 3], each, Decimal(at * each) / 8, batch)
+            for each in range(at % 4)
+        ]
+    shops = [("a", "Ulm", 1), ("b", "Ulm", 2), ("c", None, 3), ("d", "Bonn", 4), (None, "x", 5)]
+    return {"sale": sales, "part": parts, "shop": shops}
+
+
+@pytest.fixture(scope="module")
+def shops():
+    merging = Merging([SALE, PART, SHOP], BATCHES)
+    merging.load(_data())
+    return merging
+
+
+@pytest.fixture(scope="module")
+def nothing():
+    """The same tables before a row of a stream has come."""
+    merging = Merging([SALE, PART, SHOP], BATCHES)
+    merging.load({"sale": [], "part": [], "shop": _data()["shop"]})
+    return merging
+
+
+MERGES = {
+    # groups
+    "null_group": "SELECT shop, sum(amount) FROM sale GROUP BY shop",
+    "null_in_one_of_two_keys": "SELECT shop, day, count(*) FROM sale GROUP BY shop, day",
+    "group_by_expression": "SELECT upper(shop) AS u, max(amount) FROM sale GROUP BY upper(shop)",
+    "group_by_alias": "SELECT upper(shop) AS u, min(day) FROM sale GROUP BY u",
+    "group_by_number": "SELECT shop, count(*) FROM sale GROUP BY 1",
+    "group_by_all": "SELECT shop, day, sum(pieces) FROM sale GROUP BY ALL",
+    "key_not_shown": "SELECT count(*) FROM sale GROUP BY shop",
+    "key_twice": "SELECT shop, shop AS again, count(*) FROM sale GROUP BY shop",
+    "expression_of_key": "SELECT concat(shop, '!') AS s, count(*) FROM sale GROUP BY shop",
+    "keys_without_aggregate": "SELECT shop FROM sale GROUP BY shop",
+    "constant_group": "SELECT 'all' AS g, count(*) FROM sale GROUP BY 'all'",
+    "case_group": "SELECT CASE WHEN pieces > 4 THEN 'many' ELSE 'few' END AS c, sum(pieces) "
+    "FROM sale GROUP BY CASE WHEN pieces > 4 THEN 'many' ELSE 'few' END",
+    # counts and sums
+    "count_star_and_column": "SELECT count(*), count(amount), count(1) FROM sale",
+    "count_two_columns": "SELECT shop, count(DISTINCT day, pieces) FROM sale GROUP BY shop",
+    "sum_of_nulls_only": "SELECT shop, sum(CASE WHEN FALSE THEN pieces END) FROM sale GROUP BY 1",
+    "global_sum": "SELECT sum(pieces), avg(pieces), max(shop) FROM sale",
+    "filter": "SELECT shop, sum(amount) FILTER (WHERE pieces > 3), count(*) FILTER (WHERE flag) "
+    "FROM sale GROUP BY shop",
+    "count_if": "SELECT shop, count_if(pieces > 3) FROM sale GROUP BY shop",
+    "distinct_filter": "SELECT count(DISTINCT shop) FILTER (WHERE pieces > 3) FROM sale",
+    "booleans": "SELECT shop, bool_and(flag), bool_or(flag), every(flag), some(flag), any(flag) "
+    "FROM sale GROUP BY shop",
+    "bits": "SELECT bit_and(pieces), bit_or(pieces), bit_xor(pieces) FROM sale",
+    "any_value_of_a_key": "SELECT shop, any_value(shop) FROM sale GROUP BY shop",
+    "max_by": "SELECT shop, max_by(id, id), min_by(amount, id) FROM sale GROUP BY shop",
+    "max_by_filter": "SELECT max_by(shop, id) FILTER (WHERE pieces < 3) FROM sale",
+    # averages, variances
+    "average": "SELECT shop, avg(amount), avg(weight), avg(pieces), mean(rate) FROM sale GROUP BY 1",
+    "variances": "SELECT shop, variance(weight), var_pop(weight), stddev(pieces), std(weight), "
+    "stddev_pop(amount), var_samp(pieces) FROM sale GROUP BY shop",
+    "variance_of_one_row": "SELECT id, var_samp(pieces), var_pop(pieces) FROM sale GROUP BY id",
+    "variance_far_from_zero": "SELECT stddev(weight + 1000000000.0) FROM sale WHERE pieces > 2",
+    # decimals
+    "decimal_scales": "SELECT shop, sum(amount * rate), sum(rate), sum(amount) FROM sale GROUP BY 1",
+    "decimal_ratio": "SELECT shop, 100 * sum(amount * rate) / sum(rate) FROM sale GROUP BY shop",
+    "decimal_of_sums": "SELECT sum(amount) + sum(rate) - sum(pieces) FROM sale",
+    "sum_of_average": "SELECT sum(a) FROM (SELECT shop, avg(amount) AS a FROM sale GROUP BY shop)",
+    # DISTINCT
+    "distinct": "SELECT DISTINCT shop, day FROM sale",
+    "distinct_expression": "SELECT DISTINCT pieces % 3 AS m FROM sale WHERE flag",
+    "distinct_ordered": "SELECT DISTINCT shop FROM sale ORDER BY shop",
+    "count_distinct": "SELECT shop, count(DISTINCT day) FROM sale GROUP BY shop",
+    "two_distincts": "SELECT shop, count(DISTINCT day), sum(DISTINCT pieces), count(*), sum(amount) "
+    "FROM sale GROUP BY shop",
+    "three_distincts": "SELECT count(DISTINCT day), count(DISTINCT shop), avg(DISTINCT pieces) "
+    "FROM sale",
+    "distincts_and_having": "SELECT shop, count(DISTINCT day) AS d FROM sale GROUP BY shop "
+    "HAVING count(DISTINCT pieces) > 3 ORDER BY shop",
+    "distinct_key": "SELECT shop, count(DISTINCT shop), count(DISTINCT id) FROM sale GROUP BY shop",
+    "distinct_above_groups": "SELECT DISTINCT count(*) FROM sale GROUP BY shop",
+    "union_distinct": "SELECT shop FROM sale UNION SELECT kind FROM part",
+    "except": "SELECT shop FROM shop EXCEPT SELECT shop FROM sale",
+    "intersect": "SELECT shop FROM sale INTERSECT SELECT shop FROM shop",
+    # HAVING, ORDER BY, LIMIT
+    "having": "SELECT shop, count(*) FROM sale GROUP BY shop HAVING sum(pieces) > 40",
+    "having_alias": "SELECT shop, count(*) AS n FROM sale GROUP BY shop HAVING n > 10",
+    "having_subquery": "SELECT shop, sum(pieces) FROM sale GROUP BY shop "
+    "HAVING sum(pieces) > (SELECT avg(pieces) * 10 FROM sale)",
+    "order_limit": "SELECT shop, count(*) AS n FROM sale GROUP BY shop ORDER BY shop LIMIT 2",
+    "order_by_aggregate": "SELECT shop FROM sale GROUP BY shop ORDER BY sum(id) DESC LIMIT 3",
+    "order_by_unnamed": "SELECT shop, count(*) FROM sale GROUP BY shop ORDER BY 2, 1",
+    # ROLLUP and the like
+    "rollup": "SELECT shop, day, sum(amount), count(*) FROM sale GROUP BY ROLLUP(shop, day)",
+    "cube": "SELECT shop, flag, avg(pieces) FROM sale GROUP BY CUBE(shop, flag)",
+    "grouping_sets": "SELECT shop, day, count(*) FROM sale "
+    "GROUP BY GROUPING SETS ((shop), (day), ())",
+    "grouping": "SELECT shop, grouping(shop) AS g, sum(pieces) FROM sale GROUP BY ROLLUP(shop)",
+    "rollup_distinct": "SELECT shop, count(DISTINCT day), count(DISTINCT pieces), sum(pieces) "
+    "FROM sale GROUP BY ROLLUP(shop)",
+    "rollup_having": "SELECT shop, count(*) AS n FROM sale GROUP BY ROLLUP(shop) HAVING n > 12",
+    "rollup_key_summed": "SELECT pieces, sum(pieces) FROM sale GROUP BY ROLLUP(pieces)",
+    # expressions of aggregates
+    "expression": "SELECT shop, sum(amount) / count(*) + 1 AS e FROM sale GROUP BY shop",
+    "coalesced": "SELECT shop, coalesce(sum(amount), 0) FROM sale GROUP BY shop",
+    "case_of_aggregates": "SELECT CASE WHEN sum(pieces) > 20 THEN max(shop) ELSE 'few' END "
+    "FROM sale GROUP BY shop",
+    "same_aggregate_twice": "SELECT sum(pieces), sum(pieces) + 1, -sum(pieces) FROM sale",
+    "window_over_aggregate": "SELECT shop, sum(pieces), rank() OVER (ORDER BY sum(pieces) DESC) "
+    "FROM sale GROUP BY shop",
+    "sum_of_sum": "SELECT shop, day, sum(sum(pieces)) OVER (PARTITION BY shop) FROM sale "
+    "GROUP BY shop, day",
+    # nested
+    "nested": "SELECT max(n) FROM (SELECT shop, count(*) AS n FROM sale GROUP BY shop)",
+    "nested_filter": "SELECT shop, n * 2 AS m FROM (SELECT shop, count(*) AS n FROM sale "
+    "GROUP BY shop) WHERE n > 12",
+    "nested_thrice": "SELECT avg(m) FROM (SELECT city, max(n) AS m FROM (SELECT shop, count(*) AS n "
+    "FROM sale GROUP BY shop) s JOIN shop USING (shop) GROUP BY city)",
+    "with": "WITH s AS (SELECT shop, sum(pieces) AS p FROM sale GROUP BY shop) "
+    "SELECT a.shop, b.p FROM s a JOIN s b ON a.shop = b.shop",
+    "with_shadow": "WITH shop AS (SELECT shop, count(*) AS n FROM sale GROUP BY shop) "
+    "SELECT n FROM shop",
+    "scalar_share": "SELECT shop, sum(pieces) / (SELECT sum(pieces) FROM sale) FROM sale GROUP BY 1",
+    # the same parent twice
+    "self_join": "SELECT count(*), sum(a.pieces * b.sum) FROM sale a JOIN sale b ON a.id = b.id",
+    "self_union": "SELECT count(*) FROM (SELECT shop FROM sale UNION ALL SELECT shop FROM sale)",
+    "union_of_streams": "SELECT k, count(*) FROM (SELECT shop AS k FROM sale UNION ALL "
+    "SELECT kind FROM part) GROUP BY k",
+    "union_of_aggregates": "SELECT 's' AS t, count(*) FROM sale UNION ALL "
+    "SELECT 'p', count(*) FROM part",
+    "late_with_itself": "SELECT count(*) FROM sale WHERE pieces > (SELECT avg(pieces) FROM sale)",
+    "late_correlated": "SELECT shop, count(*) FROM sale s WHERE pieces > "
+    "(SELECT avg(pieces) FROM sale t WHERE t.day = s.day) GROUP BY shop",
+    "late_distinct": "SELECT count(DISTINCT day), count(DISTINCT pieces) FROM sale "
+    "WHERE pieces < (SELECT max(pieces) FROM sale)",
+    "late_without_columns": "SELECT count(*), sum(pieces) FROM sale "
+    "WHERE (SELECT count(*) FROM part) > 1000",
+    "in_stream": "SELECT count(*) FROM sale WHERE shop IN (SELECT kind FROM part) OR pieces = 3",
+    "not_in_static": "SELECT count(*) FROM sale WHERE shop NOT IN (SELECT city FROM shop "
+    "WHERE city IS NOT NULL)",
+    "static_in_stream": "SELECT city FROM shop WHERE shop IN (SELECT shop FROM sale)",
+    "static_not_exists": "SELECT shop FROM shop WHERE NOT EXISTS "
+    "(SELECT 1 FROM sale WHERE sale.shop = shop.shop AND pieces > 3)",
+    "exists_alone": "SELECT city FROM shop WHERE EXISTS (SELECT * FROM sale WHERE pieces > 100)",
+    # joins
+    "join_static": "SELECT city, sum(amount) FROM sale JOIN shop USING (shop) GROUP BY city",
+    "left_join_static": "SELECT city, count(*) FROM sale LEFT JOIN shop "
+    "ON sale.shop = shop.shop GROUP BY city",
+    "join_on_key": "SELECT kind, sum(s.pieces * p.price) FROM sale s, part p WHERE s.id = p.id "
+    "GROUP BY kind",
+    "left_join_on_key": "SELECT shop, count(p.id), count(*) FROM sale s LEFT JOIN part p "
+    "ON s.id = p.id AND p.kind = 'x' GROUP BY shop",
+    "full_join_on_key": "SELECT count(*), count(s.id), count(p.id) FROM "
+    "(SELECT * FROM sale WHERE pieces > 3) s FULL JOIN (SELECT * FROM part WHERE kind = 'x') p "
+    "ON s.id = p.id",
+    "exists_on_key": "SELECT shop, count(*) FROM sale WHERE EXISTS "
+    "(SELECT 1 FROM part WHERE part.id = sale.id AND kind = 'y') GROUP BY shop",
+    "semi_join": "SELECT count(*) FROM sale LEFT SEMI JOIN part ON sale.id = part.id",
+    "anti_join": "SELECT count(*) FROM sale LEFT ANTI JOIN part ON sale.id = part.id",
+    "group_by_batch_key_below": "SELECT n, count(*) FROM (SELECT id, count(*) AS n FROM part "
+    "GROUP BY id) GROUP BY n",
+    "window_by_batch_key": "SELECT sum(r) FROM (SELECT rank() OVER (PARTITION BY id "
+    "ORDER BY pieces) AS r FROM part)",
+    "static_left_join_stream": "SELECT shop.shop, count(sale.id), sum(amount), count(*) FROM shop "
+    "LEFT JOIN sale ON shop.shop = sale.shop AND pieces > 2 GROUP BY shop.shop",
+    "split_coalesce": "SELECT shop.shop, sum(coalesce(sale.pieces, 100)) FROM shop "
+    "LEFT JOIN sale ON shop.shop = sale.shop GROUP BY shop.shop",
+    "split_where": "SELECT city, count(*), avg(size) FROM shop LEFT JOIN sale "
+    "ON shop.shop = sale.shop WHERE sale.day IS NULL OR sale.day > DATE '2026-01-02' GROUP BY city",
+    "split_weights": "SELECT sum(size), count(size), avg(size), sum(size * sale.pieces), max(city) "
+    "FROM shop LEFT JOIN sale ON shop.shop = sale.shop",
+    "split_distinct": "SELECT DISTINCT city, day FROM shop LEFT JOIN sale ON shop.shop = sale.shop",
+    "right_join": "SELECT shop.shop, count(sale.id) FROM sale RIGHT JOIN shop "
+    "ON shop.shop = sale.shop GROUP BY shop.shop",
+    "full_join_static": "SELECT count(*), count(sale.id), count(city) FROM sale FULL JOIN shop "
+    "ON shop.shop = sale.shop",
+    "stream_with_its_aggregate": "SELECT s.shop, count(*), sum(s.amount), max(a.top) FROM sale s "
+    "JOIN (SELECT shop, max(pieces) AS top FROM sale GROUP BY shop) a "
+    "ON s.shop = a.shop AND s.pieces < a.top GROUP BY s.shop",
+    "aggregates_joined": "SELECT x.shop, x.n, y.p FROM (SELECT shop, count(*) AS n FROM sale "
+    "GROUP BY shop) x FULL JOIN (SELECT kind, count(*) AS p FROM part GROUP BY kind) y "
+    "ON x.shop = y.kind",
+    "constant_join": "SELECT count(*), min(size) FROM sale CROSS JOIN shop",
+    # names
+    "column_called_sum": "SELECT sum, sum(sum) FROM sale GROUP BY sum",
+    "column_called_as_the_state": "SELECT shop AS s0, sum(pieces) AS k0 FROM sale GROUP BY shop",
+    "table_called_as_the_column": "SELECT shop.shop, count(*) FROM shop JOIN sale "
+    "ON sale.shop = shop.shop GROUP BY shop.shop",
+    "odd_names": "SELECT shop AS `a b`, count(*) AS `count(1)` FROM sale GROUP BY shop",
+    "star_below": "SELECT count(*) FROM (SELECT * FROM sale) AS q",
+}
+
+
+@pytest.mark.parametrize("name", MERGES)
+def test_merged_equals_at_once(shops, name):
+    shops.check(MERGES[name])
+    assert shops.at_once(MERGES[name]) or name in {"late_without_columns", "exists_alone"}
+
+
+@pytest.mark.parametrize("name", MERGES)
+def test_merged_equals_at_once_before_any_row_has_come(nothing, name):
+    nothing.check(MERGES[name])
+
+
+REFUSED = {
+    "SELECT * FROM sale": "KEEPS_ROWS",
+    "SELECT s.* FROM sale s JOIN part p ON s.id = p.id WHERE p.kind = 'x'": "KEEPS_ROWS",
+    "SELECT shop FROM sale UNION ALL SELECT kind FROM part": "KEEPS_ROWS",
+    "SELECT id, rank() OVER (PARTITION BY shop ORDER BY id) FROM sale": "WINDOW",
+    "SELECT sum(r) FROM (SELECT rank() OVER (PARTITION BY shop ORDER BY id) AS r FROM sale)":
+        "WINDOW",
+    "SELECT shop, count(*) FROM sale GROUP BY shop LIMIT 3": "LIMIT_UNORDERED",
+    "SELECT count(*) FROM (SELECT * FROM sale ORDER BY id LIMIT 10)": "KEEPS_ROWS",
+    "SELECT mode(shop) FROM sale": "HOLISTIC",
+    "SELECT approx_count_distinct(shop) FROM sale": "APPROXIMATE",
+    "SELECT percentile_approx(pieces, 0.5) FROM sale": "APPROXIMATE",
+    "SELECT hll_sketch_agg(pieces) FROM sale": "APPROXIMATE",
+    "SELECT corr(weight, pieces) FROM sale": "AGGREGATE",
+    "SELECT try_sum(pieces) FROM sale": "AGGREGATE",
+    "SELECT first(shop) FROM sale": "ORDER_DEPENDENT",
+    "SELECT collect_list(shop) FROM sale": "ORDER_DEPENDENT",
+    "SELECT my_own(shop), count(*) FROM sale GROUP BY 1": "UNKNOWN_FUNCTION",
+    "SELECT count(*) FROM sale WHERE day = current_date()": "CLOCK",
+    "SELECT sum(rand()) FROM sale": "VOLATILE",
+    "SELECT session_window(cast(day AS timestamp), '1 day'), count(*) FROM sale GROUP BY 1":
+        "SESSION",
+    "SELECT count(*) FROM shop LEFT JOIN sale ON shop.shop = sale.shop LEFT JOIN part "
+    "ON sale.id = part.id": "STATIC_OUTER",
+    "SELECT count(*) FROM sale LEFT JOIN part ON sale.shop = part.kind": "JOIN_ACROSS_BATCHES",
+    "SELECT count(*) FROM sale a JOIN sale b ON a.shop = b.shop": "JOIN_ACROSS_BATCHES",
+    "SELECT stddev(size) FROM shop LEFT JOIN sale ON shop.shop = sale.shop": "AGGREGATE",
+    "SELECT count(*) FROM shop": "NO_STREAM",
+    "SELECT (SELECT pieces FROM sale WHERE id = 3) FROM shop": "KEEPS_ROWS",
+    "SELECT count(*) FROM nowhere": "UNKNOWN_TABLE",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_what_has_no_merge_is_refused_with_its_code(shops, query):
+    shops.database.execute("CREATE OR REPLACE MACRO hll_sketch_agg(x) AS x")
+    found = decompose_with_any_type(query)
+    assert isinstance(found, Reason), found
+    assert found.code == REFUSED[query], found
+    assert found.message
+
+
+def decompose_with_any_type(query):
+    """For queries that DuckDB itself would not type."""
+    from freshline.sql.decompose import decompose  # noqa: PLC0415 - only here
+
+    def typer(text):
+        import sqlglot  # noqa: PLC0415 - only here
+
+        tree = sqlglot.parse_one(text, dialect="spark")
+        return [(name or "c", "double") for name in tree.named_selects] or [("c", "double")]
+
+    return decompose(query, [SALE, PART, SHOP], typer)
+
+
+def test_each_distinct_argument_has_a_partial_of_its_own(shops):
+    cut = shops.check(MERGES["two_distincts"])
+    assert [len(partial.keys) for partial in cut.partials] == [2, 2]
+
+
+def test_inner_joined_streams_without_a_batch_key_merge_each_in_turn(shops):
+    cut = shops.check(
+        "SELECT kind, count(*), sum(amount * price) FROM sale JOIN part ON sale.shop = 'a' AND "
+        "sale.pieces = part.pieces GROUP BY kind"
+    )
+    assert cut.linearity == "each"
+    assert cut.group_columns == {"kind": "k0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("null_group", {"shop": "k0"}),
+        ("having", {"shop": "k0"}),
+        ("distinct", None),
+        ("nested_filter", {"shop": "k0"}),
+        ("order_by_unnamed", {"shop": "k0"}),
+        ("order_limit", None),
+        ("window_over_aggregate", None),
+        ("count_distinct", None),
+        ("rollup", None),
+        ("key_not_shown", None),
+        ("expression_of_key", None),
+        ("having_subquery", None),
+        ("late_correlated", None),
+        ("nested", None),
+        ("global_sum", None),
+        ("static_left_join_stream", None),
+    ],
+)
+def test_groups_are_named_only_where_each_row_is_a_function_of_one(shops, name, groups):
+    assert shops.check(MERGES[name]).group_columns == groups
