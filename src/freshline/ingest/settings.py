@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,3 +60,20 @@ class EngineSettings:
     ballast_bytes: int = 32 * MIB
     stop: float = 0.85
     resume: float = 0.75
+
+
+def fitted(settings: EngineSettings, space_bytes: int) -> EngineSettings:
+    """The sizes that a disk of so much room for the log allows.
+
+    A segment is landed before it is removed, so it must be small against what the marks keep
+    free; and SQLite's log comes on top.
+    """
+    segment = max(MIB // 4, min(settings.segment_bytes, space_bytes // 16))
+    return replace(
+        settings,
+        segment_bytes=segment,
+        landing_bytes=min(settings.landing_bytes, segment),
+        group_bytes=min(settings.group_bytes, segment),
+        checkpoint_bytes=min(settings.checkpoint_bytes, segment),
+        ballast_bytes=min(settings.ballast_bytes, space_bytes // 16),
+    )

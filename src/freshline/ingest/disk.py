@@ -1,0 +1,157 @@
+"""The log's file system: flushing names, one owner, how full it is, and a reserve."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+
+from freshline.core.errors import PlatformError, UserError
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make it and its parents, durably."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        sync_folder(path.parent)
+
+
+def free_bytes(folder: Path) -> int:
+    """What may still be written."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error of the system or of SQLite means that the disk is full."""
+    if isinstance(error, OSError):
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return isinstance(error, sqlite3.Error) and "disk is full" in str(error)
+
+
+class FolderLock:
+    """One engine for a folder; the kernel drops it with the process, however that ends.
+
+    Raises:
+        UserError: Another process holds it (``already-running``).
+        PlatformError: The file cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "lock"
+        try:
+            make_folder(folder)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise PlatformError(
+                "ingest-folder",
+                f"cannot use {folder}: {error.strerror}",
+                next_step="Check the disk.",
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise UserError(
+                "already-running",
+                f"process {holder} takes in this storage's pushed records already",
+                rule=f"one gateway per storage; it holds {path}",
+                next_step=f"Stop it (kill {holder}).",
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class Ballast:
+    """A file that only takes room, to be given up when landing needs it to make room.
+
+    SQLite needs room even to note that something may go, and a file must be landed before its
+    segment may: on a disk without any, nothing could ever move again.
+    """
+
+    def __init__(self, folder: Path, size_bytes: int) -> None:
+        self._path = folder / "ballast"
+        self.size_bytes = size_bytes
+
+    @property
+    def held(self) -> bool:
+        """Whether it is there."""
+        return self._path.exists()
+
+    def take(self) -> None:
+        """Occupy the room unless the disk is short of it."""
+        if self.held or free_bytes(self._path.parent) < 3 * self.size_bytes:
+            return
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(handle, 0, self.size_bytes)
+        except OSError:
+            self._path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+    def give(self) -> None:
+        """Free the room."""
+        self._path.unlink(missing_ok=True)
+
+
+class DiskGate:
+    """Closed while the log fills its share of the disk; opens again at a lower mark.
+
+    The share is that of the log in what it could have, its own bytes and the free ones: what
+    others keep on the disk is not ours to judge.
+
+    Args:
+        folder: On the disk in question.
+        stop: Share at which it closes,
+        resume: and opens again.
+        headroom_bytes: It also closes when less than this is free.
+    """
+
+    def __init__(self, folder: Path, stop: float, resume: float, headroom_bytes: int) -> None:
+        self._folder = folder
+        self._stop = stop
+        self._resume = resume
+        self._headroom_bytes = headroom_bytes
+        self.closed = False
+        self.free_bytes = 0
+        self._log_bytes = 0
+
+    def look(self, log_bytes: int) -> None:
+        """Look at the disk; ``log_bytes`` is what the log takes of it."""
+        free = self.free_bytes = free_bytes(self._folder)
+        self._log_bytes = log_bytes
+        share = log_bytes / (log_bytes + free) if log_bytes + free else 1.0
+        if share >= self._stop or free < self._headroom_bytes:
+            self.closed = True
+        elif share <= self._resume and free >= 1.5 * self._headroom_bytes:
+            self.closed = False
+
+    def admits(self, waiting_bytes: int) -> bool:
+        """Whether ``waiting_bytes`` more fit; SQLite writes each byte twice."""
+        return not self.closed and 2 * waiting_bytes + self._headroom_bytes <= self.free_bytes
+
+    @property
+    def excess_bytes(self) -> int:
+        """What must be landed until it opens again."""
+        space = self._log_bytes + self.free_bytes
+        return max(0, self._log_bytes - int(self._resume * space))

@@ -1,0 +1,177 @@
+"""Landed files: their names, and how one is written whole or not at all.
+
+``clicks-20261121T123519.250000Z-0000000000000001-0000000000000500.parquet`` holds the records 1
+to 500 of feed clicks; its time is that of the newest of them. The numbers alone decide what is
+in a file, so a file that is there is never landed again, under whatever name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from freshline.failpoints import failpoint
+from freshline.ingest.disk import sync_folder
+from freshline.ingest.rows import DamagedError, unpack
+
+TIMESTAMP_PATTERN = r"-(\d{8}T\d{6}\.\d{6})Z-\d{16}-\d{16}\.parquet$"
+"""With ``TIMESTAMP_FORMAT`` the ``timestamp`` of a feed of files that reads what was landed."""
+
+TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
+
+_NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
+_ROW_GROUP_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LandedName:
+    """What a name says: records ``[first, last]``."""
+
+    name: str
+    first: int
+    last: int
+
+
+def file_name(feed: str, time_us: int, first: int, last: int) -> str:
+    """The name of a landed file."""
+    moment = datetime.fromtimestamp(time_us // 1_000_000, UTC)
+    return (
+        f"{feed}-{moment:%Y%m%dT%H%M%S}.{time_us % 1_000_000:06d}Z-{first:016d}-{last:016d}.parquet"
+    )
+
+
+def parse_name(feed: str, name: str) -> LandedName | None:
+    """The other way round; None: this is no file landed for the feed."""
+    found = _NAME.fullmatch(name)
+    if found is None or found[1] != feed:
+        return None
+    return LandedName(name, int(found[2]), int(found[3]))
+
+
+def landed_names(feed: str, folder: Path) -> list[LandedName]:
+    """What was landed and is still there, by first record."""
+    try:
+        entries = os.listdir(folder)  # noqa: PTH208 - a hundred thousand names a day
+    except FileNotFoundError:
+        return []
+    found = (parse_name(feed, name) for name in entries)
+    return sorted((name for name in found if name is not None), key=lambda name: name.first)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a death left unfinished."""
+    if folder.is_dir():
+        for path in folder.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+class LandedFile:
+    """One file while it is being written, under a name that no reader takes for complete.
+
+    Args:
+        folder: The feed's; it must be there.
+        schema: Of the records.
+        time_column: As in ``FeedSpec``.
+
+    Attributes:
+        records: Written so far.
+        newest_us: The greatest of ``time_column``, None without any.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, time_column: str | None) -> None:
+        self._folder = folder
+        self._schema = schema
+        self._time_column = time_column
+        self._draft = folder / f".landing-{os.getpid()}.tmp"
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self.records = 0
+        self.newest_us: int | None = None
+        failpoint("ingest.land.open")
+        self._file = self._draft.open("wb")
+        try:
+            self._writer = pq.ParquetWriter(
+                self._file, schema, compression="zstd", compression_level=1
+            )
+        except BaseException:
+            self._file.close()
+            raise
+
+    def add(self, body: bytes, records: int) -> None:
+        """Write one request's records.
+
+        Raises:
+            DamagedError: The body does not hold them; nothing of it was written.
+            OSError: From the disk.
+        """
+        batches = list(_batches(body, self._schema))
+        if sum(batch.num_rows for batch in batches) != records:
+            raise DamagedError(f"it does not hold {records} records")
+        self._waiting += batches
+        self._waiting_bytes += sum(batch.nbytes for batch in batches)
+        self.records += records
+        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._waiting, self._waiting_bytes = [], 0
+        if self._time_column is not None:
+            newest = pc.max(table[self._time_column]).cast(pa.timestamp("us"), safe=False)
+            if newest.is_valid:
+                self.newest_us = max(self.newest_us or 0, newest.value)
+        failpoint("ingest.land.write")
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def finish(self, name: str) -> None:
+        """Make it durable, then visible, then its name durable."""
+        self._writer.close()
+        self._file.flush()
+        failpoint("ingest.land.before-sync")
+        os.fsync(self._file.fileno())
+        self._file.close()
+        failpoint("ingest.land.before-rename")
+        self._draft.rename(self._folder / name)
+        failpoint("ingest.land.after-rename")
+        sync_folder(self._folder)
+        failpoint("ingest.land.after-sync")
+
+    def write_waiting(self) -> None:
+        """Write what waits, so that ``newest_us`` is known."""
+        self._write()
+
+    def abandon(self) -> None:
+        """Remove what was written; harmless after ``finish``."""
+        # The disk is the reason; and an open writer would write once more when it is collected.
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            self._writer.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._draft.unlink(missing_ok=True)
+
+
+def _batches(body: bytes, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The record batches of a row's body."""
+    try:
+        with pyarrow.ipc.open_stream(unpack(body)) as reader:
+            if not reader.schema.equals(schema):
+                # The feed's schema was changed while records waited in the log.
+                for batch in reader:
+                    table = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+                    yield from table.to_batches()
+                return
+            yield from reader
+    except (pa.ArrowException, KeyError) as error:
+        raise DamagedError(f"its records cannot be read: {error}") from error

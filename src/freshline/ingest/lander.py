@@ -1,0 +1,266 @@
+"""The other thread: seals full segments, lands what they hold, removes what is landed.
+
+A file is written under a temporary name, flushed, renamed to a name that its records decide,
+its folder flushed, and noted in the ledger beside the records; only then may the segment go. A
+death anywhere leaves either no file or the file, and then it is not made again (``recovery``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from freshline.ingest.backlog import Waiting
+from freshline.ingest.committer import Committer
+from freshline.ingest.disk import is_full, make_folder
+from freshline.ingest.landedfile import LandedFile, file_name
+from freshline.ingest.parts import Parts
+from freshline.ingest.rows import DamagedError, Row
+from freshline.ingest.salvage import read_segment, rebuild
+from freshline.ingest.segment import Landed, Segment, is_damage
+
+_LOOK_S = 0.1
+_SHORTEST_BACKOFF_S = 0.5
+_LONGEST_BACKOFF_S = 30.0
+_PRUNE_S = 600.0
+_FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
+
+
+class Lander:
+    """One file at a time, the feeds in turn.
+
+    Attributes:
+        unsettled: Names of files that may be there and are not in the ledger yet.
+    """
+
+    def __init__(self, parts: Parts, committer: Committer) -> None:
+        self._log = parts.log
+        self._backlog = parts.backlog
+        self._committer = committer
+        self._feeds = parts.feeds
+        self._gate = parts.gate
+        self._ballast = parts.ballast
+        self._witness = parts.witness
+        self._quarantine = parts.quarantine
+        self._counters = parts.counters
+        self._settings = parts.settings
+        self._clock = parts.clock
+        self._turn = list(parts.feeds)
+        self._backoff_s: dict[str, float] = {}
+        self._not_before_s: dict[str, float] = {}
+        self._housekept_s = self._pruned_s = float("-inf")
+        self._wake = threading.Event()
+        self._stopping = False
+        self.draining = False
+        self.unsettled: set[str] = set()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End ``run`` after the file at hand."""
+        self._stopping = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Land until ``stop``."""
+        while not self._stopping:
+            if not self.step():
+                self._wake.wait(_LOOK_S)
+            self._wake.clear()
+
+    def step(self) -> bool:
+        """One round over the feeds; returns whether anything was done."""
+        self._roll_when_due()
+        done = False
+        for segment in self._log.unsealed():
+            done |= self._attempt("sealing", lambda s=segment: self._seal(s))
+        for feed in list(self._turn):
+            done |= self._attempt(feed, lambda f=feed: self._land(f))
+            if self._stopping:
+                return done
+        for segment in self._log.finished():
+            done |= self._attempt("removing", lambda s=segment: self._remove(s))
+        self.housekeep()
+        return done
+
+    def housekeep(self) -> None:
+        """Look at the disk; once a second flush the witness; now and then forget old keys."""
+        now_s = time.monotonic()
+        self._gate.look(self._log.size_bytes)
+        if now_s - self._housekept_s >= 1.0:
+            self._housekept_s = now_s
+            self._attempt("witness", self._flush_witness)
+            if not self._gate.closed:
+                self._attempt("ballast", self._take_ballast)
+        if now_s - self._pruned_s >= _PRUNE_S:
+            self._pruned_s = now_s
+            before_s = self._clock() - self._settings.keys_kept_s
+            self._attempt("keys", lambda: self._prune(int(before_s * 1e6)))
+
+    def _roll_when_due(self) -> None:
+        active = self._log.active
+        if active.oldest_us is None:
+            return
+        old = self._clock() - active.oldest_us / 1e6 >= self._settings.landing_period_s
+        large = active.size_bytes >= self._settings.landing_bytes
+        if old or large or self.draining or self._gate.closed:
+            self._committer.want_roll()
+
+    def _attempt(self, what: str, action: Callable[[], bool]) -> bool:
+        """Do something; when the disk fails, try again later, and later still."""
+        if time.monotonic() < self._not_before_s.get(what, 0.0):
+            return False
+        try:
+            done = action()
+        except _FAULTS as error:
+            delay_s = self._backoff_s.get(what, _SHORTEST_BACKOFF_S)
+            self._backoff_s[what] = min(_LONGEST_BACKOFF_S, 2 * delay_s)
+            self._not_before_s[what] = time.monotonic() + delay_s
+            subject = f"feed {what} cannot be landed" if what in self._feeds else f"{what} failed"
+            self._quarantine.tell(f"{subject}: {error}")
+            if what in self._feeds:
+                self._backlog.set_idle(what, idle=True)
+            if is_full(error):
+                self._ballast.give()
+                # Room may come at any moment, and until then nothing is taken in.
+                self._backoff_s[what] = _SHORTEST_BACKOFF_S
+            return False
+        if what in self._backoff_s:
+            del self._backoff_s[what]
+            del self._not_before_s[what]
+            if what in self._feeds:
+                self._backlog.set_idle(what, idle=False)
+        return done
+
+    def _seal(self, segment: Segment) -> bool:
+        try:
+            self._log.seal(segment)
+        except (sqlite3.Error, DamagedError) as error:
+            if not is_damage(error):
+                raise
+            self._repair(segment)
+            self._log.seal(segment)
+        return True
+
+    def _repair(self, segment: Segment) -> None:
+        """The catalogue or the segment is damaged: make both whole, with what can be read."""
+        catalogue = self._log.catalogue
+        try:
+            problems = catalogue.problems()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            problems = [str(error)]
+        if problems:
+            self._quarantine.tell(f"{catalogue.path}: {'; '.join(problems)}")
+            self._quarantine.keep(catalogue.files())
+            catalogue.rebuild()
+            return
+        assert segment.next_id is not None
+        contents = read_segment(segment, segment.next_id, self._quarantine)
+        if contents.damage:
+            self._quarantine.tell(f"{segment.path}: {'; '.join(contents.damage)}")
+            rebuild(segment, contents, contents.lasts or {}, self._quarantine)
+
+    def _remove(self, segment: Segment) -> bool:
+        self._log.remove(segment)
+        return True
+
+    def _flush_witness(self) -> bool:
+        self._witness.flush()
+        return False
+
+    def _take_ballast(self) -> bool:
+        self._ballast.take()
+        return False
+
+    def _prune(self, before_us: int) -> bool:
+        self._log.catalogue.prune(before_us)
+        return False
+
+    def _land(self, feed: str) -> bool:
+        """One file of a feed, from one segment."""
+        # The segment that is still written to is left alone.
+        oldest = self._backlog.waiting(feed, self._log.active.first_id, 0)
+        if not oldest:
+            return False
+        segment = self._log.segment_of(oldest[0].id)
+        assert segment.next_id is not None
+        items = self._backlog.waiting(feed, segment.next_id, self._settings.file_bytes)
+        landed, records = self._write(feed, items)
+        try:
+            segment.note_landed(landed)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._repair(segment)
+            segment.note_landed(landed)
+        self.unsettled.discard(landed.name)
+        self._backlog.landed(feed, len(items))
+        segment.remaining -= len(items)
+        if self._log.active is not segment and not segment.remaining:
+            segment.close()
+        with self._counters.lock:
+            counts = self._counters.feeds[feed]
+            counts.landed_files += bool(landed.name)
+            counts.landed_records += records
+            self._counters.landed.add(sum(item.size_bytes for item in items))
+        self._turn.remove(feed)
+        self._turn.append(feed)
+        return True
+
+    def _write(self, feed: str, items: list[Waiting]) -> tuple[Landed, int]:
+        """The file of these requests, less what is damaged."""
+        spec = self._feeds[feed]
+        make_folder(spec.landing)
+        first, last = items[0].first, items[-1].last
+        received_us = max(item.received_us for item in items)
+        file = LandedFile(spec.landing, spec.schema, spec.time_column)
+        try:
+            for item in items:
+                try:
+                    row = self._row(feed, item.id)
+                    file.add(row.body, row.records)
+                except DamagedError as error:
+                    self._quarantine.add([item.id], str(error))
+                    self._quarantine.keep(self._log.segment_of(item.id).files())
+            if not file.records:
+                return Landed(feed, first, last, ""), 0
+            file.write_waiting()
+            time_us = min(received_us, file.newest_us or received_us)
+            name = file_name(feed, max(0, time_us), first, last)
+            self.unsettled.add(name)
+            file.finish(name)
+            return Landed(feed, first, last, name), file.records
+        finally:
+            file.abandon()
+
+    def _row(self, feed: str, row_id: int) -> Row:
+        """A request's row, from memory if it is there.
+
+        Raises:
+            DamagedError: It cannot be read any more.
+        """
+        if not self._backlog.is_taken(feed, row_id):
+            for wanted in self._backlog.bring(feed):
+                try:
+                    brought: Row | None = self._read(wanted)
+                except DamagedError:
+                    brought = None
+                self._backlog.arrive(feed, wanted, brought)
+            taken = self._backlog.take(feed)
+            if taken is not None:
+                return taken
+        return self._read(row_id)
+
+    def _read(self, row_id: int) -> Row:
+        row = self._log.segment_of(row_id).read(row_id)
+        if row is None:
+            raise DamagedError("it is not in its segment any more")
+        return row
