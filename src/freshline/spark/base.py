@@ -13,7 +13,7 @@ from freshline.spark import jvm
 from freshline.spark.columns import cast_to, same_columns
 from freshline.spark.commit import BASE_PROPERTIES, Transaction
 from freshline.spark.failures import SparkError, update_failed
-from freshline.spark.feeds import FeedReader, measured
+from freshline.spark.feeds import CORRUPT, FeedReader, measured
 from freshline.spark.metadata import encode
 from freshline.spark.pins import location, pin_statics
 from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
@@ -22,7 +22,7 @@ from freshline.spark.repeated import repeated_result
 from freshline.spark.sizing import sized
 from freshline.spark.unreadable import empty_parquet, unreadable_files
 from freshline.sql.reads import quoted
-from freshline.sql.strategy import strategy
+from freshline.sql.strategy import APPEND_FILES
 
 _COUNTS = "freshline.counts"
 
@@ -83,11 +83,9 @@ class BaseUpdates:
         fitting = records
         if misfit is not None:
             records = measured(records, schema, misfit, _COUNTS)
-            fitting = records.filter(~misfit)
+            fitting = records.filter(f"NOT ({misfit})")
         assert self._table.feed is not None
-        fitting.select(*(quoted(field.name) for field in schema.fields)).createOrReplaceTempView(
-            quoted(self._table.feed)
-        )
+        fitting.drop(CORRUPT).createOrReplaceTempView(quoted(self._table.feed))
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration, files=len(names))
@@ -104,13 +102,12 @@ class BaseUpdates:
         rejected = 0
         if some or request.full or self._rejected.suspect:
             rejected = self._rejected.write(session, request, schema, misfit, some=some)
-        chosen = strategy(self._table)
         metadata = encode(
             request,
             table=self._table.name,
             files=names,
             parents=pinned.versions,
-            strategy=chosen.name,
+            strategy=APPEND_FILES.name,
             rows=staged.rows,
         )
         failpoint("base.before_commit")
@@ -122,8 +119,8 @@ class BaseUpdates:
             rows=staged.rows,
             rejected_rows=rejected,
             seconds=time.monotonic() - started_s,
-            strategy=chosen.name,
-            reason=chosen.reason,
+            strategy=APPEND_FILES.name,
+            reason=APPEND_FILES.reason,
             repeated=False,
             parents=pinned.versions,
             schema_changed=changed,

@@ -13,7 +13,8 @@ from collections import defaultdict
 from pathlib import Path
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
@@ -29,6 +30,9 @@ from freshline.spark.records import UpdateRequest
 from freshline.sql.reads import quoted
 
 SCHEMA = "reason STRING, file STRING, line BIGINT, record STRING, update BIGINT, at TIMESTAMP"
+_EXPLAINED = pa.schema(
+    [("reason", pa.string()), ("file", pa.string()), ("line", pa.int64()), ("record", pa.string())]
+)
 MOST_EXPLAINED_ROWS = 10_000
 """Up to so many rows of an update get their line and an exact reason; more are too many to read."""
 
@@ -67,7 +71,7 @@ class RejectedRows:
         session: SparkSession,
         request: UpdateRequest,
         schema: StructType,
-        misfit: Column | None,
+        misfit: str | None,
         *,
         some: bool,
     ) -> int:
@@ -77,7 +81,7 @@ class RejectedRows:
             session: The update's own.
             request: The update.
             schema: The feed's.
-            misfit: Whether a record does not fit; None where every record does.
+            misfit: SQL that says whether a record does not fit; None where every record does.
             some: There are rows to reject, or nobody counted.
 
         Returns:
@@ -128,11 +132,11 @@ class RejectedRows:
         session: SparkSession,
         request: UpdateRequest,
         schema: StructType,
-        misfit: Column | None,
+        misfit: str | None,
     ) -> DataFrame:
         """The rejected rows as they go into the table."""
         if misfit is None:
-            return session.createDataFrame([], SCHEMA)
+            return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
         names = [file.name for file in request.files]
         is_text = self._reader.feed.format != "parquet"
         columns = [F.col(quoted(field.name)) for field in schema.fields]
@@ -154,9 +158,9 @@ class RejectedRows:
         at_us = time.time_ns() // 1000
         if len(first) <= MOST_EXPLAINED_ROWS:
             explained = self._explained(first, schema)
-            frame = session.createDataFrame(
-                explained, "reason STRING, file STRING, line BIGINT, record STRING"
-            )
+            # By way of Arrow: from a list, PySpark would start Python workers.
+            named = [dict(zip(_EXPLAINED.names, row, strict=True)) for row in explained]
+            frame = session.createDataFrame(pa.Table.from_pylist(named, schema=_EXPLAINED))
         else:
             prefix = location(self._reader.feed.path).rstrip("/") + "/"
             decoded = F.expr("url_decode(replace(path, '+', '%2B'))")
