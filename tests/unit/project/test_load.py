@@ -176,9 +176,14 @@ def test_static_reads_carry_their_paths_and_spans(root):
 
 
 def test_a_path_without_a_slash_is_one_where_the_folder_is_there(tmp_path):
-    (tmp_path / "freshline.yml").write_text("name: n\nlibraries: [{glob: {include: t.sql}}]\n")
-    view = "CREATE MATERIALIZED VIEW v AS SELECT * FROM delta.`parts`, parquet.`gone`"
-    (tmp_path / "t.sql").write_text(view)
+    (tmp_path / "freshline.yml").write_text(
+        "name: n\nstorage: w\nlibraries: [{glob: {include: t.sql}}]\n"
+        "feeds: {f: {kind: files, path: f, format: csv, schema: n INT}}\n"
+    )
+    (tmp_path / "t.sql").write_text(
+        "CREATE STREAMING TABLE b AS SELECT n FROM STREAM f;"
+        "CREATE MATERIALIZED VIEW v AS SELECT * FROM b, delta.`parts`, parquet.`gone`;"
+    )
     (tmp_path / "parts").mkdir()
     parts, gone = load_project(tmp_path, tmp_path).table("v").statics
     assert (parts.format, parts.path) == ("delta", str(tmp_path / "parts"))
