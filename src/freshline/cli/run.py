@@ -31,11 +31,16 @@ def run(
     from freshline.cli.running import run_warehouse
     from freshline.runtime.warehouse import RunOptions
 
-    options = RunOptions(until_idle=until_idle, grace_s=_grace_s(grace))
+    options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace))
     return run_warehouse(opened(project, analyse=True), options, as_json=as_json)
 
 
-def _grace_s(text: str) -> float:
+def grace_s(text: str) -> float:
+    """The duration of ``--grace``, which may be none.
+
+    Raises:
+        UserError: It is no duration.
+    """
     if text.strip() in ("0", "0s"):
         return 0.0
     try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from freshline.cli.lines import Counting, LineObserver
 from freshline.cli.output import counted, moment, print_json
+from freshline.cli.pushes import pushes
 from freshline.cli.status import table_record
 from freshline.project.model import Project
 from freshline.runtime.status import WarehouseStatus, read_status
@@ -47,7 +48,7 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
             raise run_error(error) from error
 
     warehouse = Warehouse(project, make_executor, observer, options)
-    with observer, _stopped_by_signals(warehouse):
+    with observer, _stopped_by_signals(warehouse), pushes(project, options, observer):
         left_behind = warehouse.run()
     found = read_status(project, time.time())
     behind = _behind(found, options) if left_behind else []

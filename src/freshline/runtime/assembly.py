@@ -31,12 +31,12 @@ def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
         period_s = table.period_s
         if table.feed is not None:
             feed = project.feeds[table.feed]
-            if feed.kind != "files":
+            if feed.kind == "kafka":
                 raise UserError(
                     "feed-kind",
                     f"feed '{feed.name}' of kind {feed.kind} cannot be run by this version",
                     where=feed.place,
-                    rule="only feeds of kind files are loaded",
+                    rule="only feeds of kind files and push are loaded",
                     next_step="Land its records as files for the time being.",
                 )
             learned_s = rows[table.name]["period_s"] if table.name in rows else None

@@ -256,7 +256,7 @@ class Warehouse:
         listings = []
         for feed in self.project.feeds.values():
             readers = [table for table in self.project.tables if table.feed == feed.name]
-            if feed.kind != "files" or not readers:
+            if feed.kind == "kafka" or not readers:
                 continue
             listing = FeedListing(feed)
             known = [
