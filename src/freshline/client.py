@@ -308,9 +308,7 @@ def _value(value: Any) -> Any:
     raise ValueError(f"a {type(value).__name__} cannot be pushed")
 
 
-def _batches(
-    records: Iterable[Mapping[str, Any]], most: int
-) -> Iterator[list[Mapping[str, Any]]]:
+def _batches(records: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mapping[str, Any]]]:
     batch: list[Mapping[str, Any]] = []
     for record in records:
         batch.append(record)

@@ -87,4 +87,3 @@ def _serve(project: Project, options: RunOptions, listener: Listener) -> Callabl
         gateway.stop(options.grace_s)
 
     return stop
-
