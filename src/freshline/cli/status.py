@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, print_json
+from freshline.cli.pushed import pushed_record, pushed_remarks
 from freshline.runtime.status import (
     FileTrouble,
     RunStatus,
@@ -26,16 +27,18 @@ _COLOURS = {
 
 def status(project: ProjectDir = None, as_json: AsJson = False) -> None:
     """Show how fresh every table is, what waits, what failed, and what comes next."""
-    found = read_status(opened(project), time.time())
+    shop = opened(project)
+    found = read_status(shop, time.time())
     if as_json:
-        print_json(status_record(found))
+        pushed = pushed_record(shop)
+        print_json(status_record(found) | ({} if pushed is None else {"ingest": pushed}))
         return
     out = console()
     out.print(headline(found))
     if found.note:
         out.print(found.note)
     out.print(status_table(found))
-    for line in remarks(found):
+    for line in remarks(found) + pushed_remarks(shop, found.now_s):
         out.print(line, markup=False)
 
 
