@@ -174,7 +174,10 @@ class Cutter:
                 else:
                     direct.append(item)
         if not direct:
-            return self._plain(select)
+            try:
+                return self._plain(select)
+            except Refused as below:
+                raise (below if why.reason.code == "KEEPS_ROWS" else why) from None
         before, whole = len(self.partials), select.copy()
         try:
             joins: list[exp.Join] = list(select.args.get("joins") or [])

@@ -22,6 +22,7 @@ from freshline.sql.maintenance import Decomposition, Partial, Reason, Source
 from freshline.sql.normal import source_name
 
 _TYPES = {"hugeint": "decimal(38,0)", "integer": "int", "varchar": "string", "utinyint": "int"}
+_SPARKS = {"every": "bool_and", "some": "bool_or", "std": "stddev"}
 _TOLERANCE = 1e-9
 
 
@@ -177,6 +178,13 @@ def in_duckdb(query: str) -> str:
     tree = sqlglot.parse_one(query, dialect="spark")
     for node in list(tree.find_all(exp.Reduce)):
         node.replace(_fold(node))
+    for node in list(tree.find_all(exp.ArgMax, exp.ArgMin)):  # Spark's do not skip NULL
+        name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
+        node.replace(exp.Anonymous(this=name, expressions=[node.this, node.expression]))
+    for node in list(tree.find_all(exp.Any)):
+        node.replace(exp.LogicalOr(this=node.this))
+    for node in list(tree.find_all(exp.Anonymous)):
+        node.set("this", _SPARKS.get(node.name.lower(), node.this))
     return tree.sql(dialect="duckdb")
 
 

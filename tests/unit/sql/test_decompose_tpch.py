@@ -8,7 +8,7 @@ from freshline.sql.maintenance import Decomposition, Reason
 from tests.unit.sql.merging import Merging
 from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_names, tpch_query, tpch_sources
 
-SCALE = 0.005
+SCALE = 0.01
 BATCHES = 5
 EMPTY = 2
 INNER_JOINED = ("q03", "q05", "q07", "q08", "q09", "q10", "q12", "q18", "q21")

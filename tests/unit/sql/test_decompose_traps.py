@@ -103,7 +103,7 @@ MERGES = {
     "variances": "SELECT shop, variance(weight), var_pop(weight), stddev(pieces), std(weight), "
     "stddev_pop(amount), var_samp(pieces) FROM sale GROUP BY shop",
     "variance_of_one_row": "SELECT id, var_samp(pieces), var_pop(pieces) FROM sale GROUP BY id",
-    "variance_far_from_zero": "SELECT stddev(weight + 1000000000.0) FROM sale WHERE pieces > 2",
+    "variance_far_from_zero": "SELECT stddev(weight + 1000000.0) FROM sale WHERE pieces > 2",
     # decimals
     "decimal_scales": "SELECT shop, sum(amount * rate), sum(rate), sum(amount) FROM sale GROUP BY 1",
     "decimal_ratio": "SELECT shop, 100 * sum(amount * rate) / sum(rate) FROM sale GROUP BY shop",
@@ -126,7 +126,7 @@ MERGES = {
     "except": "SELECT shop FROM shop EXCEPT SELECT shop FROM sale",
     "intersect": "SELECT shop FROM sale INTERSECT SELECT shop FROM shop",
     # HAVING, ORDER BY, LIMIT
-    "having": "SELECT shop, count(*) FROM sale GROUP BY shop HAVING sum(pieces) > 40",
+    "having": "SELECT shop, count(*) FROM sale GROUP BY shop HAVING sum(pieces) > 34",
     "having_alias": "SELECT shop, count(*) AS n FROM sale GROUP BY shop HAVING n > 10",
     "having_subquery": "SELECT shop, sum(pieces) FROM sale GROUP BY shop "
     "HAVING sum(pieces) > (SELECT avg(pieces) * 10 FROM sale)",
@@ -155,8 +155,8 @@ MERGES = {
     "GROUP BY shop, day",
     # nested
     "nested": "SELECT max(n) FROM (SELECT shop, count(*) AS n FROM sale GROUP BY shop)",
-    "nested_filter": "SELECT shop, n * 2 AS m FROM (SELECT shop, count(*) AS n FROM sale "
-    "GROUP BY shop) WHERE n > 12",
+    "nested_filter": "SELECT shop, n * 2 AS m FROM (SELECT shop, sum(pieces) AS n FROM sale "
+    "GROUP BY shop) WHERE n > 34",
     "nested_thrice": "SELECT avg(m) FROM (SELECT city, max(n) AS m FROM (SELECT shop, count(*) AS n "
     "FROM sale GROUP BY shop) s JOIN shop USING (shop) GROUP BY city)",
     "with": "WITH s AS (SELECT shop, sum(pieces) AS p FROM sale GROUP BY shop) "

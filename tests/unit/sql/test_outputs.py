@@ -2,7 +2,6 @@ import pytest
 
 from freshline.sql.functions import volatile_call
 from freshline.sql.outputs import output_columns
-from freshline.sql.strategy import strategy
 from freshline.sql.tokens import tokens
 
 
@@ -40,15 +39,3 @@ def test_output_columns_are_known_where_the_text_tells_them(query, columns):
 def test_functions_of_the_clock_and_of_chance_are_found(query, call):
     found = volatile_call(tokens(query))
     assert (found and (found[0].text, found[1])) == call
-
-
-class _Table:
-    def __init__(self, kind):
-        self.kind = kind
-
-
-def test_base_tables_append_and_views_are_recomputed():
-    base, derived = strategy(_Table("base")), strategy(_Table("derived"))
-    assert (base.name, base.code) == ("append", "row-wise")
-    assert (derived.name, derived.code) == ("full", "always-full")
-    assert derived.reason == "every view is recomputed in full in this version of freshline"

@@ -1,0 +1,103 @@
+"""Spark's word on a decomposition, before anything made by sqlglot runs.
+
+sqlglot changes some of Spark's SQL in silence (``listagg`` gains a separator, ``max_by(x, y, n)``
+loses an argument), so a query is trusted to it only if Spark optimises the text that comes back
+from it to the same plan as the user's own (VIEWS.md, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.spark.failures import SparkError, one_line
+from freshline.spark.jvm import java_frame
+from freshline.sql.maintenance import Decomposition, Reason
+from freshline.sql.normal import parsed
+from freshline.sql.refusal import Refused
+
+
+def typer(session: SparkSession) -> Callable[[str], list[tuple[str, str]]]:
+    """Column names and types of a query, as Spark's analysis gives them.
+
+    Args:
+        session: One in which every source of the queries is a table or a view.
+    """
+
+    def types(query: str) -> list[tuple[str, str]]:
+        schema = session.sql(query).schema
+        return [(each.name, each.dataType.simpleString()) for each in schema]
+
+    return types
+
+
+def verify(session: SparkSession, query: str, decomposition: Decomposition) -> Reason | None:
+    """Why Spark does not confirm ``decomposition``; None: it does.
+
+    Args:
+        session: One in which every source is a table or a view, of any content: nothing is
+            read. Views of the partials' names are made in a session of their own beside it.
+        query: The user's text.
+        decomposition: What :func:`freshline.sql.decompose.decompose` made of it.
+    """
+    if not same_plan(session, query):
+        return Reason(
+            "ROUND_TRIP",
+            "the SQL that would be written for this query is not the same query to Spark: one of "
+            "its functions is not understood in full",
+        )
+    try:
+        found = _final_schema(session, decomposition)
+    except SparkError as error:
+        return Reason("ROUND_TRIP", f"Spark refuses the query cut into states: {one_line(error)}")
+    wanted = _columns(session.sql(query).schema)
+    if found != wanted:
+        differences = [
+            f"{name} {kind} instead of {' '.join(other)}"
+            for (name, kind), other in zip(found, wanted, strict=False)
+            if (name, kind) != other
+        ]
+        what = differences[0] if differences else f"{len(found)} columns instead of {len(wanted)}"
+        return Reason("ROUND_TRIP", f"cut into states the query has other columns: {what}")
+    return None
+
+
+def same_plan(session: SparkSession, query: str) -> bool:
+    """Whether Spark optimises sqlglot's rendering of ``query`` to the same plan."""
+    try:
+        rendered = parsed(query).sql(dialect="spark")
+        return bool(_optimised(session, query).sameResult(_optimised(session, rendered)))
+    except (Refused, *SparkError):
+        return False
+
+
+def _optimised(session: SparkSession, query: str) -> Any:
+    return java_frame(session.sql(query)).queryExecution().optimizedPlan()
+
+
+def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[tuple[str, str]]:
+    """Columns of the final query, and that every combining keeps its state's columns.
+
+    Partials are views of the shape of their states. They are temporary and of names that are
+    this module's own, dropped again: a session beside would not see the sources' views.
+    """
+    made: list[str] = []
+    try:
+        for partial in decomposition.partials:
+            state = session.sql(partial.query)
+            state.createOrReplaceTempView(partial.name)
+            made.append(partial.name)
+            combined = session.sql(partial.combine)
+            if _columns(combined.schema) != _columns(state.schema):
+                return [(partial.name, combined.schema.simpleString())]
+        return _columns(session.sql(decomposition.final).schema)
+    finally:
+        for name in made:
+            session.catalog.dropTempView(name)
+
+
+def _columns(schema: StructType) -> list[tuple[str, str]]:
+    return [(each.name, each.dataType.simpleString()) for each in schema]

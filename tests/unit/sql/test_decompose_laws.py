@@ -1,0 +1,176 @@
+"""Random queries of a small grammar over random batches: merged equals at once.
+
+And a rule that is broken on purpose is noticed, so the comparison can fail.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshline.sql import aggregates
+from freshline.sql.maintenance import Source
+from tests.unit.sql.merging import Merging
+
+_COLUMNS = {
+    "id": "bigint", "g": "string", "h": "int", "day": "date", "x": "int",
+    "d": "decimal(9,2)", "f": "double",
+}  # fmt: skip
+SOURCES = [
+    Source("s", _COLUMNS, batch_key=("id",)),
+    Source("t", {"tid": "bigint", "k": "string", "y": "int"}, batch_key=("tid",)),
+    Source("r", {"g": "string", "w": "int"}, static=True),
+]
+BATCHES = 3
+
+_MEASURES = [
+    "count(*)", "count({})", "sum({})", "min({})", "max({})", "avg({})", "count(DISTINCT {})",
+    "sum(DISTINCT {})", "var_pop({})", "stddev({})", "count({}) FILTER (WHERE h > 0)",
+    "sum({}) FILTER (WHERE s.g = 'a')", "bit_xor(x)", "max_by(id, id)", "sum({} + 1)",
+]  # fmt: skip
+_JOINS = {
+    "s": "", "s JOIN t ON s.id = t.tid": "y", "s LEFT JOIN t ON s.id = t.tid": "y",
+    "s JOIN r ON s.g = r.g": "w", "s LEFT JOIN r ON s.g = r.g": "w",
+    "r LEFT JOIN s ON s.g = r.g": "w", "s JOIN t ON s.g = t.k": "y",
+    "r LEFT JOIN s ON s.g = r.g AND s.x > 0": "w",
+}  # fmt: skip
+_CONDITIONS = [
+    "x > 0", "s.g IS NOT NULL", "d * 2 < f", "day = DATE '2026-01-02'",
+    "x < (SELECT avg(x) FROM s)", "EXISTS (SELECT 1 FROM t WHERE t.tid = s.id)",
+    "s.g IN (SELECT k FROM t)", "NOT EXISTS (SELECT 1 FROM t WHERE t.k = s.g AND t.y > s.x)",
+    "x = (SELECT max(x) FROM s AS o WHERE o.g = s.g)",
+]  # fmt: skip
+_KEYS = ["s.g", "h", "day", "x % 2", "upper(s.g)", "coalesce(h, 9)"]
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    """One aggregate, perhaps with an aggregate above."""
+    source = draw(st.sampled_from(sorted(_JOINS)))
+    numbers = ["x", "d", "h", *([_JOINS[source]] if _JOINS[source] else [])]
+    if not source.startswith("r "):
+        numbers.append("f")
+    number = st.sampled_from(numbers)
+    measures = [
+        template.format(draw(number))
+        for template in draw(st.lists(st.sampled_from(_MEASURES), min_size=1, max_size=3))
+    ]
+    if source.startswith("r "):  # a weighted variance is refused
+        measures = [m for m in measures if not m.startswith(("var", "std", "bit"))] or ["count(*)"]
+    keys = draw(st.lists(st.sampled_from(_KEYS), max_size=2, unique=True))
+    outputs = [f"{key} AS k{at}" for at, key in enumerate(keys)]
+    outputs += [f"{measure} AS m{at}" for at, measure in enumerate(measures)]
+    conditions = draw(st.lists(st.sampled_from(_CONDITIONS), max_size=2, unique=True))
+    text = f"SELECT {', '.join(outputs)} FROM {source}"
+    if conditions:
+        text += f" WHERE {' AND '.join(conditions)}"
+    if keys:
+        form = draw(st.sampled_from(["{}", "{}", "ROLLUP({})", "CUBE({})"]))
+        text += f" GROUP BY {form.format(', '.join(keys))}"
+        if draw(st.booleans()):
+            text += " HAVING count(*) > 1"
+    if draw(st.integers(0, 3)) == 0:
+        text = f"SELECT count(*) AS n, max(m0) AS m FROM ({text}) AS below"
+    return text
+
+
+_small = st.integers(-2, 3)
+_maybe = st.none() | _small
+_group = st.sampled_from([None, "a", "b", "A"])
+_rows = st.tuples(
+    _group, _maybe, st.none() | st.dates(date(2026, 1, 1), date(2026, 1, 3)), _maybe,
+    st.none() | st.decimals(-9, 9, places=2), st.none() | st.floats(-4, 4).map(lambda f: round(f, 3)),
+    st.integers(0, BATCHES - 1),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def database():
+    return Merging(SOURCES, BATCHES)
+
+
+@settings(max_examples=80)
+@given(
+    query=queries(),
+    rows=st.lists(_rows, max_size=14),
+    others=st.lists(st.tuples(st.integers(0, 13), _group, _maybe), max_size=8),
+    seed=st.integers(0, 99),
+)
+def test_merged_equals_at_once(database, query, rows, others, seed):
+    batch_of = {at: row[-1] for at, row in enumerate(rows)}
+    database.load(
+        {
+            "s": [(at, *row) for at, row in enumerate(rows)],
+            "t": [(*row, batch_of.get(row[0], row[0] % BATCHES)) for row in others],
+            "r": [("a", 1), ("a", 2), ("b", None), ("c", 3), (None, 4)],
+        }
+    )
+    database.check(query, random.Random(seed))
+
+
+ROWS = [
+    (0, "a", 1, date(2026, 1, 1), 1, Decimal("1.10"), 1.5, 0),
+    (1, "a", 2, date(2026, 1, 1), 5, Decimal("2.20"), 9.5, 0),
+    (2, "a", 2, date(2026, 1, 2), 5, Decimal("3.30"), 2.5, 1),
+    (3, None, None, None, 7, None, None, 1),
+    (4, None, 3, None, 1, Decimal("4.40"), -2.5, 2),
+]
+
+
+@pytest.fixture
+def small():
+    merging = Merging(SOURCES, BATCHES)
+    merging.load({"s": ROWS, "t": [], "r": []})
+    return merging
+
+
+def _breaking(monkeypatch, name, rule):
+    original = aggregates.rule_of
+    monkeypatch.setattr(
+        "freshline.sql.blocks.rule_of",
+        lambda call, kind: rule(call) if call.name == name else original(call, kind),
+    )
+
+
+def _plain(state, merge):
+    return aggregates.Rule((), (aggregates.State(state, merge),), lambda _, merged, __: merged[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "merge"),
+    [
+        ("count", "SELECT g, count(*) FROM s GROUP BY g", "max"),
+        ("sum", "SELECT g, sum(x) FROM s GROUP BY g", "max"),
+        ("min", "SELECT min(x) FROM s", "max"),
+        ("avg", "SELECT g, avg(x) FROM s GROUP BY g", "avg"),  # averages of averages
+        ("var_pop", "SELECT var_pop(f) FROM s", "avg"),
+        ("bit_xor", "SELECT bit_xor(x) FROM s", "bit_and"),
+    ],
+)
+def test_a_state_that_does_not_merge_is_noticed(small, monkeypatch, name, query, merge):
+    small.check(query)
+    build = aggregates._function  # noqa: SLF001 - to build a wrong rule from right pieces
+    _breaking(monkeypatch, name, lambda call: _plain(call.node, lambda column: build(merge, column)))
+    with pytest.raises(AssertionError, match="merged"):
+        small.check(query)
+
+
+def test_a_distinct_count_added_over_batches_is_noticed(small, monkeypatch):
+    query = "SELECT g, count(DISTINCT x) FROM s GROUP BY g"
+    small.check(query)
+    build = aggregates._function  # noqa: SLF001 - to build a wrong rule from right pieces
+    _breaking(monkeypatch, "count", lambda call: _plain(call.node, lambda c: build("sum", c)))
+    with pytest.raises(AssertionError, match="merged"):
+        small.check(query)
+
+
+def test_a_batch_key_that_is_not_kept_is_noticed(small):
+    """Rows of one key in two batches: the promise is the source's, and it matters."""
+    small.load({"s": ROWS, "t": [(0, "a", 1, 1), (1, "b", 2, 0)], "r": []})
+    with pytest.raises(AssertionError, match="merged"):
+        small.check("SELECT count(*) FROM s JOIN t ON s.id = t.tid")
