@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from freshline.sql.aggregates import calls_in
 from freshline.sql.block_parts import Block
-from freshline.sql.blocks import merged_block
+from freshline.sql.merged_block import merged_block
 from freshline.sql.linear import LinearAnalysis
 from freshline.sql.maintenance import Partial
 from freshline.sql.refusal import Refused, refused
@@ -111,9 +111,7 @@ class Cutter:
         own = frozenset(item.alias_or_name for item in items_of(select))
         joins: list[exp.Join] = list(select.args.get("joins") or [])
         in_on = {id(c) for join in joins for c in conjuncts(join.args.get("on"))}
-        kept = [
-            [c for c in conjuncts(join.args.get("on")) if id(c) not in late] for join in joins
-        ]
+        kept = [[c for c in conjuncts(join.args.get("on")) if id(c) not in late] for join in joins]
         where = [c.copy() for c in core.early if id(c) not in in_on]
         rows = rows.copy()
         for join, conditions in zip(rows.args.get("joins") or [], kept, strict=True):

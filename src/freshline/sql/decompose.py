@@ -84,14 +84,10 @@ def _cut(
     _name_outputs(final, names)
     if groups is not None:
         groups = {outputs[column.lower()]: key for column, key in groups.items()}
-    return Decomposition(
-        tuple(cutter.partials), final.sql(dialect="spark"), linearity, groups
-    )
+    return Decomposition(tuple(cutter.partials), final.sql(dialect="spark"), linearity, groups)
 
 
-def _groups_of(
-    query: exp.Expr, known: Mapping[int, Mapping[str, str]]
-) -> Mapping[str, str] | None:
+def _groups_of(query: exp.Expr, known: Mapping[int, Mapping[str, str]]) -> Mapping[str, str] | None:
     """State key by output column, where each output row is a function of one group."""
     if id(query) in known:
         return known[id(query)]

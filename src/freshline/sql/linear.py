@@ -149,7 +149,9 @@ class LinearAnalysis:
         where = conjuncts(select.args.get("where"))
         conditions = list(where)
         if hoists:
-            conditions += [c for join in joins if is_inner(join) for c in conjuncts(join.args.get("on"))]
+            conditions += [
+                c for join in joins if is_inner(join) for c in conjuncts(join.args.get("on"))
+            ]
         row = self._joined(select, joins, conditions if hoists else [])
         row.keys = self._spread(row.keys, conditions)
         own = {item.alias_or_name for item in items_of(select)}
@@ -193,9 +195,7 @@ class LinearAnalysis:
         keys = {((item.alias_or_name, name), at) for name, at in flow.keys}
         return _Row(flow.streams, keys)
 
-    def _join(
-        self, left: _Row, right: _Row, join: exp.Join, where: Sequence[exp.Expr]
-    ) -> _Row:
+    def _join(self, left: _Row, right: _Row, join: exp.Join, where: Sequence[exp.Expr]) -> _Row:
         side = join.side.upper()
         keeps_left, keeps_right = side in {"LEFT", "FULL"}, side in {"RIGHT", "FULL"}
         if not is_inner(join) and side not in {"LEFT", "RIGHT", "FULL"}:
@@ -219,9 +219,7 @@ class LinearAnalysis:
         self, left: _Row, right: _Row, join: exp.Join, where: Sequence[exp.Expr]
     ) -> None:
         """That rows of two linear sides meet only within a batch, or linearly in each."""
-        names = " and ".join(
-            [", ".join(sorted(left.streams)), ", ".join(sorted(right.streams))]
-        )
+        names = " and ".join([", ".join(sorted(left.streams)), ", ".join(sorted(right.streams))])
         if self.linearity == "each":
             if left.streams & right.streams:
                 raise refused("JOIN_ACROSS_BATCHES", f"the query joins {names} with itself", join)
@@ -290,7 +288,9 @@ class LinearAnalysis:
         outer_keys = set(core.keys)
         for clause in [*select.expressions, select.args.get("having"), select.args.get("qualify")]:
             if clause is not None and not self._decided_in_batch(clause, outer_keys):
-                raise refused("KEEPS_ROWS", "a subquery below an aggregate needs all batches", clause)
+                raise refused(
+                    "KEEPS_ROWS", "a subquery below an aggregate needs all batches", clause
+                )
         found = set[tuple[str, int]]()
         for item in select.expressions:
             value = item.unalias()

@@ -77,7 +77,9 @@ class Replacement:
         for child in list(clause.iter_expressions()) or [clause]:
             self._swap(child, keyed(child, self.own, self.builder, whole=True))
         if isinstance(clause, exp.Column):  # an output column without alias
-            clause.replace(exp.alias_(keyed(clause, self.own, self.builder, whole=True), clause.name))
+            clause.replace(
+                exp.alias_(keyed(clause, self.own, self.builder, whole=True), clause.name)
+            )
 
     def aggregate(self, clause: exp.Expr) -> None:
         """Replaces in place in a clause of an aggregate."""

@@ -47,9 +47,7 @@ def tables_used(tree: exp.Expr) -> set[str]:
 
 def aliases_inside(tree: exp.Expr) -> set[str]:
     """Aliases that the queries inside ``tree`` define themselves."""
-    return {
-        item.alias_or_name for select in tree.find_all(exp.Select) for item in items_of(select)
-    }
+    return {item.alias_or_name for select in tree.find_all(exp.Select) for item in items_of(select)}
 
 
 def free_aliases(tree: exp.Expr) -> set[str]:

@@ -70,9 +70,7 @@ class PartialBuilder:
         """The partial's query over the sources."""
         query = self._rows.copy()
         keys = [exp.alias_(each.copy(), f"k{at}") for at, each in enumerate(self._keys.values())]
-        states = [
-            exp.alias_(each.value.copy(), f"s{at}") for at, each in enumerate(self.states)
-        ]
+        states = [exp.alias_(each.value.copy(), f"s{at}") for at, each in enumerate(self.states)]
         query.set("expressions", keys + states)
         if keys:
             by = [_no_ordinal(each.copy()) for each in self._keys.values()]

@@ -132,7 +132,7 @@ def small():
 def _breaking(monkeypatch, name, rule):
     original = aggregates.rule_of
     monkeypatch.setattr(
-        "freshline.sql.blocks.rule_of",
+        "freshline.sql.merged_block.rule_of",
         lambda call, kind: rule(call) if call.name == name else original(call, kind),
     )
 
