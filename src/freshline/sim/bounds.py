@@ -98,7 +98,8 @@ def theorem_3_1(scenario: Scenario, played: Played) -> Bound:
     if why_not:
         return Bound(played.penalty_s2, None, why_not)
     alpha = time_per_data(scenario)
-    tables_a_track = len(scenario.tables) / scenario.tracks
+    # The paper has p <= t; of more tracks than tables the rest stands idle whatever is done.
+    tables_a_track = max(1.0, len(scenario.tables) / scenario.tracks)
     factor = least_factor(alpha, tables_a_track)
     if factor is None:
         return Bound(played.penalty_s2, None, f"alpha = {alpha:.4g} is too large for it")
