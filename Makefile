@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test laws spark check format bench lock clean
+.PHONY: help setup demo test laws spark check format bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -53,6 +53,9 @@ format: setup  ## format, and repair what ruff can repair by itself
 
 bench: setup  ## measure; ratios within one run, written to benchmarks/results
 	@$(with_java) $(PY) -m benchmarks
+
+figures: setup  ## play the papers' experiments: ONLY=name for one, QUICK=1 in a minute, FULL=1 as the papers
+	@$(PY) -m experiments $(ONLY) $(if $(FULL),--full) $(ARGS)
 
 # The hashes pin the content, so no address needs to be in the file: any mirror will do.
 lock: setup  ## write requirements.txt anew from pyproject.toml; ARGS=--upgrade for newer versions

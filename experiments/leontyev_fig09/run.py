@@ -1,28 +1,30 @@
 """Two classes of tables after an outage: aus against the proportional partition (figure 9).
 
-``python -m experiments.leontyev_fig09.run`` from the root writes results.csv and picture.svg
-beside this file; with ``--check`` it compares with the results.csv that is there instead.
+Source: Leontyev, Johnson and Anderson 2009, section VII.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import random
-import sys
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from experiments.common.experiment import Experiment, Finding, Row
+from experiments.common.picture import axes_of
+from experiments.common.size import Size, each
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.driver import Driver
 from freshline.sim.scenario import FeedSpec, Scenario
 
 HERE = Path(__file__).parent
-Row = tuple[str, str, str, str, str]
+COLUMNS = ("phases", "policy", "what", "least", "largest")
+FIRST, LAST = "first of V1-V4 fresh", "last of V1-V4 fresh"
+BEHIND, DISTURBED = "V8-V11 behind at most", "V8, V9 disturbed until"
 Series = list[tuple[float, float]]
 """(time, TE - F) at every instant at which it changed."""
 
@@ -108,76 +110,116 @@ def played(given: Scenario) -> Run:
     return Run(behind)
 
 
-def results(params: dict[str, Any]) -> list[Row]:
-    """Every row of results.csv: least and largest over the seeds."""
-    rows: list[Row] = []
-    outage_end = params["outage"][1]
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One run of one variant."""
+
+    params: dict[str, Any]
+    variant: str
+    phases: str
+    seed: int
+
+
+def measured(job: _Job) -> dict[str, float]:
+    """What the rows say of one run, by name."""
+    params = job.params
+    run = played(scenario(params, params["variants"][job.variant], job.phases, job.seed))
     late = [f"V{number + 1}" for number in range(params["struck"])]
     watched = [f"V{number}" for number in params["watched"]]
-    slow = float(params["periods"][1])
-    for phases in params["phases"]:
-        for label, variant in params["variants"].items():
-            runs = [
-                played(scenario(params, variant, phases, seed))
-                for seed in range(1, params["seeds"] + 1)
-            ]
-            again = [sorted(run.fresh_again_s(name, outage_end) for name in late) for run in runs]
-            measures = {
-                "first of V1-V4 fresh": [times[0] for times in again],
-                "last of V1-V4 fresh": [times[-1] for times in again],
-                "V8-V11 behind at most": [run.most_behind_s(watched) for run in runs],
-                "V8, V9 disturbed until": [
-                    run.disturbed_until_s(["V8", "V9"], slow) for run in runs
-                ],
-                "V13, V14 behind at most": [run.most_behind_s(["V13", "V14"]) for run in runs],
-            }
-            for what, values in measures.items():
-                rows.append((phases, label, what, f"{min(values):.0f}", f"{max(values):.0f}"))
+    again = [run.fresh_again_s(name, params["outage"][1]) for name in late]
+    slow_s = float(params["periods"][1])
+    return {
+        FIRST: min(again),
+        LAST: max(again),
+        BEHIND: run.most_behind_s(watched),
+        DISTURBED: run.disturbed_until_s(["V8", "V9"], slow_s),
+        "V13, V14 behind at most": run.most_behind_s(["V13", "V14"]),
+    }
+
+
+def play(size: Size) -> list[Row]:
+    """Every row of results.csv: least and largest over the seeds."""
+    params = _params()
+    seeds = range(1, 1 + (1 if size.quick else params["seeds"]))
+    cases = [(phases, variant) for phases in params["phases"] for variant in params["variants"]]
+    jobs = [_Job(params, variant, phases, seed) for phases, variant in cases for seed in seeds]
+    found = each(measured, jobs, size)
+    rows: list[Row] = []
+    for at, (phases, variant) in enumerate(cases):
+        runs = found[at * len(seeds) : (at + 1) * len(seeds)]
+        for what in runs[0]:
+            values = [run[what] for run in runs]
+            row = (phases, variant, what, f"{min(values):.0f}", f"{max(values):.0f}")
+            rows.append(dict(zip(COLUMNS, row, strict=True)))
     return rows
 
 
-def draw(params: dict[str, Any], path: Path) -> None:
+def _params() -> dict[str, Any]:
+    return tomllib.loads((HERE / "params.toml").read_text())
+
+
+def findings(rows: Sequence[Row]) -> list[Finding]:
+    """The paper's claims, over all seeds and choices of phases."""
+
+    def over(policy: str, what: str) -> tuple[float, float]:
+        chosen = [row for row in rows if row["policy"] == policy and row["what"] == what]
+        return min(float(row["least"]) for row in chosen), max(
+            float(row["largest"]) for row in chosen
+        )
+
+    average, worst, partition = "aus average", "aus worst", "proportional"
+    first, last = over(average, FIRST), over(average, LAST)
+    together = over(partition, LAST)
+    healthy, slipping = over(average, BEHIND), over(partition, BEHIND)
+    disturbed = over(partition, DISTURBED)
+    slow = over(worst, LAST)
+    return [
+        Finding(
+            "(a) the partition recovers V1-V4 by 12,500",
+            f"the last at {together[0]:.0f}-{together[1]:.0f}",
+            together[1] <= 12_500.0,
+        ),
+        Finding(
+            "(a) aus recovers them one after the other by 15,000",
+            f"the first at {first[0]:.0f}-{first[1]:.0f}, the last at {last[0]:.0f}-{last[1]:.0f}",
+            first[1] < last[0] <= last[1] <= 15_000.0,
+        ),
+        Finding(
+            "(b) aus keeps V8-V11 within 900 s", f"at most {healthy[1]:.0f}", healthy[1] <= 900.0
+        ),
+        Finding(
+            "(b) the partition disturbs V8 and V9",
+            f"until {disturbed[0]:.0f}-{disturbed[1]:.0f}, V8-V11 up to {slipping[1]:.0f} behind",
+            disturbed[0] > 0.0,
+        ),
+        Finding(
+            "with worst-case recovery periods aus ends near 25,000",
+            f"{slow[0]:.0f}-{slow[1]:.0f}",
+            abs(slow[1] - 25_000.0) <= 1_000.0,
+        ),
+    ]
+
+
+def draw(_rows: Sequence[Row], path: Path) -> None:
     """TE - F of the late and of the healthy tables, under aus and under the partition."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "leontyev"  # the same picture for the same numbers
-    from matplotlib import pyplot as plt
-
+    params = _params()
     late = [f"V{number + 1}" for number in range(params["struck"])]
     watched = [f"V{number}" for number in params["watched"]]
     shown = params["picture"]
-    figure, axes = plt.subplots(2, 2, figsize=(11, 6), sharex=True, sharey="col")
-    for line, label in zip(axes, ("proportional", "aus average"), strict=True):
-        variant = params["variants"][label]
-        run = played(scenario(params, variant, shown["phases"], shown["seed"]))
-        for axis, names in zip(line, (late, watched), strict=True):
-            for name in names:
-                times, values = zip(*run.behind[name], strict=True)
-                axis.step(times, values, where="post", linewidth=0.9, label=name)
-            axis.set_title(f"{label}: {names[0]}-{names[-1]}", fontsize=9)
-            axis.set_ylabel("trailing edge - freshness (s)", fontsize=8)
-            axis.legend(fontsize=7, loc="upper right")
-    for axis in axes[-1]:
-        axis.set_xlabel("time (s)")
-        axis.set_xlim(4000, 20000)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    with axes_of(path, 2, 2, figsize=(11, 6), sharex=True, sharey="col") as axes:
+        for line, label in enumerate(("proportional", "aus average")):
+            variant = params["variants"][label]
+            run = played(scenario(params, variant, shown["phases"], shown["seed"]))
+            for axis, names in zip(axes[2 * line : 2 * line + 2], (late, watched), strict=True):
+                for name in names:
+                    times, values = zip(*run.behind[name], strict=True)
+                    axis.step(times, values, where="post", linewidth=0.9, label=name)
+                axis.set_title(f"{label}: {names[0]}-{names[-1]}")
+                axis.set_ylabel("trailing edge - freshness (s)")
+                axis.legend(fontsize=7, loc="upper right")
+        for axis in axes[2:]:
+            axis.set_xlabel("time (s)")
+            axis.set_xlim(4000, 20000)
 
 
-def main() -> int:
-    """Write the table and the picture, or compare the table with the one that is there."""
-    params = tomllib.loads((HERE / "params.toml").read_text())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([("phases", "policy", "what", "least", "largest"), *results(params)])
-    table = HERE / "results.csv"
-    if "--check" in sys.argv:
-        return 0 if table.read_text() == text.getvalue() else 1
-    table.write_text(text.getvalue())
-    draw(params, HERE / "picture.svg")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+EXPERIMENT = Experiment(HERE, play, findings, draw)

@@ -1,19 +1,19 @@
 """Spilling algorithms against the cheapest way to play the same input, random and adversarial.
 
-``python -m experiments.queues.run`` from the root writes results.csv and picture.svg beside this
-file; with ``--check`` it compares with the results.csv that is there instead.
+Source of the claims: Motwani and Thomas 2004.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import random
-import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.common.experiment import Experiment, Finding, Row
+from experiments.common.picture import axes_of
+from experiments.common.size import Size
 from freshline.queues.settings import SpillSettings
 from freshline.queues.spilling import SpillingQueues
 from tests.unit.queues.optimum import optimum
@@ -21,8 +21,9 @@ from tests.unit.queues.optimum import optimum
 HERE = Path(__file__).parent
 ONE_QUEUE = ("half", "half-lazy", "buffered-head", "buffered-head-lazy", "lru", "greedy")
 EXTENDED = ("greedy-chunk", "hybrid", "half", "greedy")
+UNIT, TWO, IDLE = "one queue, unit cost", "two queues, unit cost", "idle queue"
 TWO_QUEUES = ("buffered-head", "buffered-head-lazy", "lru")
-Row = tuple[str, str, str, str]
+COLUMNS = ("input", "algorithm", "what", "value")
 
 
 def played_cost(name: str, settings: SpillSettings, ticks: list[list[int]]) -> float:
@@ -58,13 +59,13 @@ def random_inputs(params: dict[str, Any], queues: int) -> list[list[list[int]]]:
 
 def against_optimum(
     label: str, names: tuple[str, ...], settings: SpillSettings, inputs: list[list[list[int]]]
-) -> list[Row]:
+) -> list[tuple[str, ...]]:
     """For each algorithm: total cost over total optimum, and the worst single ratio."""
     c0, c1 = int(settings.c0), int(settings.c1)
     least = [
         optimum(settings.memory, ticks, queues=settings.queues, c0=c0, c1=c1) for ticks in inputs
     ]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in names:
         costs = [played_cost(name, settings, ticks) for ticks in inputs]
         ratios = [cost / best for cost, best in zip(costs, least, strict=True) if best]
@@ -90,65 +91,80 @@ def swinging_cost(rounds: int, *, told: bool) -> int:
     return counted.reads + counted.writes
 
 
-def results(params: dict[str, Any]) -> list[Row]:
+def play(size: Size) -> list[Row]:
     """Every row of results.csv."""
+    params = tomllib.loads((HERE / "params.toml").read_text())
+    if size.quick:
+        params.update(params["quick"])
     memory = params["memory"]
     single, double = random_inputs(params, 1), random_inputs(params, 2)
     extended = SpillSettings(memory, c0=memory // 2 - 1, c1=1)
-    rows = against_optimum("one queue, unit cost", ONE_QUEUE, SpillSettings(memory), single)
+    rows = against_optimum(UNIT, ONE_QUEUE, SpillSettings(memory), single)
     rows += against_optimum(f"one queue, T = {memory // 2 - 1}", EXTENDED, extended, single)
-    two = SpillSettings(memory, queues=2)
-    rows += against_optimum("two queues, unit cost", TWO_QUEUES, two, double)
+    rows += against_optimum(TWO, TWO_QUEUES, SpillSettings(memory, queues=2), double)
     for rounds in params["swings"]:
-        rows.append(("idle queue", "3M/2", str(rounds), str(swinging_cost(rounds, told=False))))
+        rows.append((IDLE, "3M/2", str(rounds), str(swinging_cost(rounds, told=False))))
         told = str(swinging_cost(rounds, told=True))
-        rows.append(("idle queue", "3M/2, idle named", str(rounds), told))
-        rows.append(("idle queue", "M, future known", str(rounds), "1"))
-    return rows
+        rows.append((IDLE, "3M/2, idle named", str(rounds), told))
+        rows.append((IDLE, "M, future known", str(rounds), "1"))
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def findings(rows: Sequence[Row]) -> list[Finding]:
+    """What is proven, and what is claimed and false (reading notes M1, M5)."""
+    value = {(row["input"], row["algorithm"], row["what"]): row["value"] for row in rows}
+    swings = max((row for row in rows if row["input"] == IDLE), key=lambda row: int(row["what"]))
+
+    def at_most(claim: str, where: str, algorithm: str, limit: float) -> Finding:
+        worst = value[where, algorithm, "worst"]
+        return Finding(claim, f"worst {worst}", float(worst) <= limit)
+
+    idle = value[IDLE, "3M/2", swings["what"]]
+    return [
+        at_most("half costs at most twice the optimum (Theorem 2.1)", UNIT, "half", 2.0),
+        at_most("so does half-lazy (footnote 2)", UNIT, "half-lazy", 2.0),
+        at_most(
+            "greedy-chunk costs at most four times (Theorem 3.2)",
+            "one queue, T = 2",
+            "greedy-chunk",
+            4.0,
+        ),
+        at_most(
+            "buffered-head, served in rounds, at most 2n times (Theorem 4.2)",
+            TWO,
+            "buffered-head",
+            4.0,
+        ),
+        Finding(
+            "with M/2 more memory also when a queue idles (Theorem 4.5)",
+            f"{idle} accesses in {swings['what']} swings, where 1 is enough",
+            int(idle) <= 4,
+        ),
+    ]
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
     """Left: ratios to the optimum; right: accesses over the swings."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "queues"  # the same picture for the same numbers
-    from matplotlib import pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), width_ratios=(3, 2))
-    random_rows = [row for row in rows if row[0] != "idle queue"]
-    bars = [row for row in random_rows if row[2] == "total"]
-    worst = [float(row[3]) for row in random_rows if row[2] == "worst"]
-    places = list(range(len(bars)))[::-1]
-    left.barh(places, [float(row[3]) for row in bars], color="#4c78a8", label="all inputs together")
-    left.plot(worst, places, "k|", markersize=12, label="worst input")
-    left.set_yticks(places, [f"{row[1]} ({row[0]})" for row in bars], fontsize=8)
-    left.axvline(1, color="grey", linewidth=0.8)
-    left.set_xlabel("cost / optimum")
-    left.legend(fontsize=8)
-    for name in dict.fromkeys(row[1] for row in rows if row[0] == "idle queue"):
-        line = [(int(row[2]), int(row[3])) for row in rows if row[:2] == ("idle queue", name)]
-        style = "--" if name.startswith("M,") else "-"
-        right.plot(*zip(*line, strict=True), style, marker="o", label=name)
-    right.set(xlabel="swings of the busy queue", ylabel="accesses", yscale="log")
-    right.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    with axes_of(path, columns=2, figsize=(11, 4.5), width_ratios=(3, 2)) as (left, right):
+        played = [row for row in rows if row["input"] != IDLE]
+        bars = [row for row in played if row["what"] == "total"]
+        worst = [float(row["value"]) for row in played if row["what"] == "worst"]
+        places = list(range(len(bars)))[::-1]
+        values = [float(row["value"]) for row in bars]
+        left.barh(places, values, color="#4c78a8", label="all inputs together")
+        left.plot(worst, places, "k|", markersize=12, label="worst input")
+        left.set_yticks(places, [f"{row['algorithm']} ({row['input']})" for row in bars])
+        left.axvline(1, color="grey", linewidth=0.8)
+        left.set_xlabel("cost / optimum")
+        left.legend(fontsize=8)
+        swings = [row for row in rows if row["input"] == IDLE]
+        for name in dict.fromkeys(row["algorithm"] for row in swings):
+            line = [row for row in swings if row["algorithm"] == name]
+            style = "--" if name.startswith("M,") else "-"
+            rounds = [int(row["what"]) for row in line]
+            right.plot(rounds, [int(row["value"]) for row in line], f"o{style}", label=name)
+        right.set(xlabel="swings of the busy queue", ylabel="accesses", yscale="log")
+        right.legend(fontsize=8)
 
 
-def main() -> int:
-    """Write the table and the picture, or compare the table with the one that is there."""
-    rows = results(tomllib.loads((HERE / "params.toml").read_text()))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([("input", "algorithm", "what", "value"), *rows])
-    table = HERE / "results.csv"
-    if "--check" in sys.argv:
-        return 0 if table.read_text() == text.getvalue() else 1
-    table.write_text(text.getvalue())
-    draw(rows, HERE / "picture.svg")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+EXPERIMENT = Experiment(HERE, play, findings, draw)

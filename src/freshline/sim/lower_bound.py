@@ -205,8 +205,9 @@ def _weigh(tables: list[_Table], sources: list[list[int]], rate: float) -> None:
 def _tables(scenario: Scenario, *, cuts: bool) -> tuple[list[_Table], dict[str, int]]:
     """Every table, sources first, and each name's place."""
     factor = scenario.low
-    if scenario.slowdown is not None and scenario.slowdown.slow_s > 0.0:
-        factor *= min(1.0, scenario.slowdown.factor)
+    slowdown = scenario.slowdown
+    if slowdown is not None and slowdown.slow_s > 0.0:
+        factor *= slowdown.factor if slowdown.normal_s == 0.0 else min(1.0, slowdown.factor)
     tables: list[_Table] = []
     names: dict[str, int] = {}
     bases: list[frozenset[str]] = []
