@@ -45,7 +45,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
     _refuse_forms(tree)
     _name_outputs(tree)
     _spell_out_windows(tree)
-    tree = _inlined(tree, {})
+    _inline(tree, {})
     _semi_joins_as_exists(tree)
     known = _internal_names(tree, sources)
     try:
@@ -78,7 +78,16 @@ def parsed(query: str) -> exp.Query:
         raise refused("PARSE", f"the query's text cannot be analysed: {what}") from error
     if not isinstance(tree, exp.Query) or "|>" in (token.text for token in tokens(query)):
         raise refused("SYNTAX", "only SELECT, WITH and set operations are analysed")
+    _require_literal_units(query)
     return tree
+
+
+def _require_literal_units(query: str) -> None:
+    """``date_trunc(hour, ts)`` truncates to what a column called hour says; sqlglot hides it."""
+    found = tokens(query)
+    for name, bracket, unit in zip(found, found[1:], found[2:], strict=False):
+        if name.is_word("DATE_TRUNC") and bracket.is_symbol("(") and unit.kind != "string":
+            raise refused("SYNTAX", "only a literal unit of date_trunc can be analysed")
 
 
 def source_name(table: exp.Table) -> str:
@@ -172,29 +181,29 @@ def _relations(select: exp.Select) -> Iterator[exp.Expr]:
         yield join.this
 
 
-def _inlined(node: exp.Expr, ctes: Mapping[str, exp.Query]) -> exp.Expr:
-    """``node`` with every mention of a WITH query replaced by that query."""
+def _inline(node: exp.Expr, ctes: Mapping[str, exp.Query]) -> None:
+    """Replaces every mention of a WITH query below ``node`` by that query."""
     with_ = node.args.get("with_")
     if isinstance(with_, exp.With):
         seen = dict(ctes)
         for cte in with_.expressions:
-            seen[cte.alias.lower()] = _named_columns(_inlined(cte.this, seen), cte)
+            _inline(cte.this, seen)
+            seen[cte.alias.lower()] = _named_columns(cte)
         ctes = seen
         node.set("with_", None)
     for child in list(node.iter_expressions()):
         body = ctes.get(child.name.lower()) if _is_plain_table(child) else None
         if body is None:
-            _inlined(child, ctes)
+            _inline(child, ctes)
             continue
         alias = child.args.get("alias") or exp.TableAlias(this=exp.to_identifier(child.name))
         subquery = exp.Subquery(this=body.copy(), alias=alias.copy())
         for key in ("joins", "laterals"):
             if parts := child.args.get(key):
                 for part in parts:
-                    _inlined(part, ctes)
+                    _inline(part, ctes)
                 subquery.set(key, [part.copy() for part in parts])
         child.replace(subquery)
-    return node
 
 
 def _is_plain_table(node: exp.Expr) -> bool:
@@ -205,8 +214,9 @@ def _is_plain_table(node: exp.Expr) -> bool:
     )
 
 
-def _named_columns(body: exp.Expr, cte: exp.CTE) -> exp.Query:
+def _named_columns(cte: exp.CTE) -> exp.Query:
     """The body of a WITH query, its columns called as ``name (a, b) AS`` says."""
+    body = cte.this
     assert isinstance(body, exp.Query)
     names = cte.args["alias"].args.get("columns") if cte.args.get("alias") else None
     if not names:
