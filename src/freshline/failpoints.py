@@ -2,7 +2,8 @@
 
 ``FRESHLINE_FAILPOINT=name`` kills the process (SIGKILL) the first time it passes ``name``;
 ``name:3`` the third time; ``name=eio`` and ``name=enospc`` raise the OSError instead, once.
-Without the variable a failpoint costs one dictionary look-up in an empty dictionary.
+``armed`` does the same within a process.
+Without either a failpoint costs one dictionary look-up in an empty dictionary.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import errno
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _ERRORS = {"eio": errno.EIO, "enospc": errno.ENOSPC}
 
 
-def _armed(setting: str) -> dict[str, tuple[int, str]]:
+def _parsed(setting: str) -> dict[str, tuple[int, str]]:
     armed = {}
     for item in filter(None, setting.split(",")):
         name, _, action = item.partition("=")
@@ -24,8 +27,20 @@ def _armed(setting: str) -> dict[str, tuple[int, str]]:
     return armed
 
 
-_points = _armed(os.environ.get("FRESHLINE_FAILPOINT", ""))
+_points = _parsed(os.environ.get("FRESHLINE_FAILPOINT", ""))
 _lock = threading.Lock()
+
+
+@contextmanager
+def armed(setting: str) -> Iterator[None]:
+    """Arm failpoints as the variable would, in this process, for a while."""
+    with _lock:
+        _points.update(_parsed(setting))
+    try:
+        yield
+    finally:
+        with _lock:
+            _points.clear()
 
 
 def failpoint(name: str) -> None:

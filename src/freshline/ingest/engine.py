@@ -239,7 +239,8 @@ class Engine:
         self._committer.step(wait=False)
 
     def land_once(self) -> bool:
-        """One round of sealing, landing and removing; only without threads."""
+        """One round of sealing, landing and removing, at once; only without threads."""
+        self._lander.forgive()
         return self._lander.step()
 
     def roll(self) -> None:

@@ -89,6 +89,11 @@ class Lander:
         self.housekeep()
         return done
 
+    def forgive(self) -> None:
+        """Try again now whatever failed, however lately."""
+        for what in self._not_before_s:
+            self._not_before_s[what] = 0.0
+
     def housekeep(self) -> None:
         """Look at the disk; once a second flush the witness; now and then forget old keys."""
         now_s = time.monotonic()

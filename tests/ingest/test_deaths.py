@@ -1,0 +1,96 @@
+"""Killed at any moment: what was acknowledged is landed, once, and every file is readable.
+
+FRESHLINE_KILLS sets how many random moments are tried (200; ``make soak``: 1,000) and
+FRESHLINE_SEED which.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import freshline.ingest
+from freshline.failpoints import armed
+from freshline.ingest.receipts import Unavailable
+from tests.ingest.lives import FEEDS, check, committing, produce
+from tests.ingest.pushing import engine
+
+_KILLS = int(os.environ.get("FRESHLINE_KILLS", "200"))
+_SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
+_SOURCES = Path(freshline.ingest.__file__).parent.glob("*.py")
+FAILPOINTS = sorted(
+    {name for path in _SOURCES for name in re.findall(r'failpoint\("(.+?)"\)', path.read_text())}
+)
+
+
+def live(*arguments: str):
+    """What the lives report."""
+    command = [sys.executable, "-m", "tests.ingest.lives", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 2 * _KILLS)
+def test_after_kills_at_random_everything_acknowledged_is_landed_once(tmp_path):
+    report = live("random", str(tmp_path), str(_KILLS), str(_SEED))
+    assert report["loops"] == _KILLS
+    assert report["acknowledged"] > _KILLS
+    assert report["files"] > _KILLS / 10
+
+
+@pytest.mark.slow
+def test_after_a_death_at_each_failpoint_everything_acknowledged_is_landed_once(tmp_path):
+    assert len(FAILPOINTS) >= 15
+    assert live("failpoints", str(tmp_path), *FAILPOINTS) == {"survived": []}
+
+
+@pytest.mark.parametrize("name", FAILPOINTS)
+@pytest.mark.parametrize("error", ["eio", "enospc"])
+def test_after_an_error_at_each_failpoint_it_goes_on_without_restart(shm_path, name, error):
+    gateway = engine(shm_path, *FEEDS)
+    gateway.start(threads=False)
+    gateway.submit = committing(gateway)
+    with armed(f"{name}={error}"):
+        for requests in (3, 6):
+            for who in ("p0", "p1"):
+                produce(gateway, shm_path, who, requests)
+            for _ in range(3):
+                gateway.roll()
+                gateway.commit_waiting()
+                while gateway.land_once():
+                    pass
+    metrics = gateway.metrics()
+    assert (metrics.state, metrics.segments) == ("open", 1)
+    assert len(metrics.messages) == 1, "an error is told, once"
+    gateway.close()
+    check(shm_path)
+
+
+@pytest.mark.parametrize("error", ["eio", "enospc"])
+def test_a_failed_commit_is_refused_and_its_rows_never_come_back(shm_path, error):
+    gateway = engine(shm_path, *FEEDS)
+    gateway.start(threads=False)
+    gateway.submit = committing(gateway)
+    with armed(f"ingest.commit.after-sync={error}"), pytest.raises(Unavailable) as refused:
+        gateway.submit(batch_of_three(), "k").result()
+    assert refused.value.code == {"eio": "commit-failed", "enospc": "disk"}[error]
+    again = gateway.submit(batch_of_three(), "k").result()
+    assert (again.first, again.last, again.duplicate) == (1, 3, False)
+    gateway.close()
+    restarted = engine(shm_path, *FEEDS)
+    assert restarted.start(threads=False).records == 3
+    restarted.close()
+
+
+def batch_of_three():
+    from tests.ingest.pushing import batch
+
+    return batch("clicks", "p0", 2, 3)

@@ -1,0 +1,327 @@
+"""The engine: what is acknowledged, refused, spilled and landed, step by step."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.core.errors import InternalError, UserError
+from freshline.ingest.engine import Engine
+from freshline.ingest.receipts import (
+    Batch,
+    BatchTooLarge,
+    KeyConflict,
+    OverQuota,
+    Receipt,
+    Unavailable,
+    UnknownFeed,
+)
+from freshline.ingest.settings import EngineSettings, FeedSpec, fitted
+from tests.ingest.pushing import SCHEMA, batch, engine, landed, small
+
+
+def push(gateway, feed, who, request, records=1, key=None, padding=""):
+    future = gateway.submit(batch(feed, who, request, records, padding), key)
+    gateway.commit_waiting()
+    return future.result(timeout=0)
+
+
+def land(gateway):
+    """As much as can be landed."""
+    gateway.commit_waiting()
+    gateway.roll()
+    gateway.commit_waiting()
+    while gateway.land_once():
+        pass
+
+
+@pytest.fixture
+def gateway(tmp_path):
+    one = engine(tmp_path, "clicks", "visits")
+    one.start(threads=False)
+    yield one
+    one.close()
+
+
+def test_a_receipt_counts_a_feeds_records_from_one(gateway):
+    assert push(gateway, "clicks", "a", 0, records=3) == Receipt(3, 1, 3, duplicate=False)
+    assert push(gateway, "visits", "a", 0, records=2) == Receipt(2, 1, 2, duplicate=False)
+    assert push(gateway, "clicks", "a", 1) == Receipt(1, 4, 4, duplicate=False)
+
+
+def test_nothing_is_acknowledged_before_its_commit(gateway):
+    future = gateway.submit(batch("clicks", "a", 0), None)
+    assert not future.done()
+    gateway.commit_waiting()
+    assert future.done()
+
+
+def test_requests_that_wait_together_are_committed_together(gateway):
+    futures = [gateway.submit(batch("clicks", "a", n), None) for n in range(7)]
+    gateway.commit_waiting()
+    assert [future.result(timeout=0).first for future in futures] == list(range(1, 8))
+    assert gateway.metrics().group_requests.total == 7
+    assert gateway.metrics().group_requests.number == 1
+
+
+def test_a_group_ends_at_its_size(tmp_path):
+    gateway = engine(tmp_path, group_bytes=1000)
+    gateway.start(threads=False)
+    futures = [gateway.submit(batch("clicks", "a", n), None) for n in range(3)]
+    gateway.commit_waiting()
+    assert [future.done() for future in futures] == [True, False, False]
+    gateway.close()
+    assert all(future.result(timeout=0) for future in futures)
+
+
+def test_a_repeated_key_gets_the_first_answer_wherever_its_request_is_by_now(tmp_path):
+    gateway = engine(tmp_path)
+    gateway.start(threads=False)
+    first = push(gateway, "clicks", "a", 0, records=2, key="k")
+    again = Receipt(2, 1, 2, duplicate=True)
+    assert first == Receipt(2, 1, 2, duplicate=False)
+    assert push(gateway, "clicks", "a", 0, records=2, key="k") == again  # in the segment
+    gateway.roll()
+    gateway.commit_waiting()
+    assert push(gateway, "clicks", "a", 0, records=2, key="k") == again  # in a full one
+    land(gateway)
+    assert push(gateway, "clicks", "a", 0, records=2, key="k") == again  # landed and removed
+    gateway.close()
+    restarted = engine(tmp_path)
+    restarted.start(threads=False)
+    assert push(restarted, "clicks", "a", 0, records=2, key="k") == again
+    restarted.close()
+    assert len(landed(tmp_path, "clicks")) == 2
+
+
+def test_a_key_repeated_within_a_group_is_stored_once(gateway):
+    futures = [gateway.submit(batch("clicks", "a", 0), "k") for _ in range(3)]
+    gateway.commit_waiting()
+    assert [future.result(timeout=0).duplicate for future in futures] == [False, True, True]
+    assert gateway.metrics().feeds["clicks"].acknowledged_requests == 1
+    assert gateway.metrics().feeds["clicks"].duplicate_requests == 2
+
+
+def test_a_key_with_other_records_is_refused(gateway):
+    push(gateway, "clicks", "a", 0, key="k")
+    with pytest.raises(KeyConflict, match="other records"):
+        push(gateway, "clicks", "a", 1, key="k")
+    assert gateway.metrics().feeds["clicks"].refused == {"key-conflict": 1}
+
+
+def test_a_key_is_the_feeds_own(gateway):
+    push(gateway, "clicks", "a", 0, key="k")
+    assert not push(gateway, "visits", "b", 0, key="k").duplicate
+
+
+def test_keys_are_forgotten_after_their_time_and_not_before(tmp_path):
+    now = [1_000_000.0]
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    answers = []
+    for later_s in (0, 24 * 3600, 3601):
+        now[0] += later_s
+        gateway = Engine(tmp_path, feeds, small(), clock=lambda: now[0])
+        gateway.start(threads=False)
+        land(gateway)
+        answers.append(push(gateway, "clicks", "a", 0, key="k").duplicate)
+        land(gateway)
+        gateway.close()
+    assert answers == [False, True, False]
+
+
+def test_what_is_landed_is_what_was_pushed_and_its_segments_go(gateway, tmp_path):
+    for n in range(5):
+        push(gateway, "clicks", "a", n, records=2)
+        push(gateway, "visits", "b", n)
+    land(gateway)
+    assert landed(tmp_path, "clicks") == {
+        1 + 2 * n + i: ("a", n, i) for n in range(5) for i in range(2)
+    }
+    assert landed(tmp_path, "visits") == {1 + n: ("b", n, 0) for n in range(5)}
+    assert len(list(tmp_path.glob("segment-*.db"))) == 1
+    assert gateway.metrics().feeds["clicks"].backlog_records == 0
+    assert gateway.metrics().feeds["clicks"].landed_records == 10
+
+
+def test_the_name_of_a_landed_file_holds_the_time_of_its_newest_record(tmp_path):
+    schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    landing = tmp_path / "landed" / "clicks"
+    feeds = {"clicks": FeedSpec("clicks", schema, landing, time_column="at")}
+    gateway = Engine(tmp_path, feeds, small(), clock=lambda: 1_000_000_000.5)
+    gateway.start(threads=False)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        times = pa.array([86_400_000_000, 5, None], pa.timestamp("us", "UTC"))
+        writer.write_batch(pa.record_batch([times], schema=schema))
+    gateway.submit(Batch("clicks", 3, sink.getvalue().to_pybytes()), None)
+    land(gateway)
+    gateway.close()
+    assert [path.name for path in landing.iterdir()] == [
+        "clicks-19700102T000000.000000Z-0000000000000001-0000000000000003.parquet"
+    ]
+
+
+def test_a_large_backlog_is_landed_in_files_of_bounded_size(tmp_path):
+    gateway = engine(tmp_path, file_bytes=3000, landing_period_s=1e9)
+    gateway.start(threads=False)
+    for n in range(10):
+        push(gateway, "clicks", "a", n)
+    land(gateway)
+    gateway.close()
+    assert len(list((tmp_path / "landed" / "clicks").iterdir())) > 2
+    assert len(landed(tmp_path, "clicks")) == 10
+
+
+def test_more_than_memory_holds_is_dropped_and_read_again_once(tmp_path):
+    gateway = engine(tmp_path, "clicks", "visits", memory_bytes=200_000, landing_period_s=1e9)
+    gateway.start(threads=False)
+    for n in range(300):
+        push(gateway, "clicks" if n % 3 else "visits", "a", n, padding=os.urandom(300).hex())
+        assert gateway.metrics().memory_bytes <= 200_000
+    assert gateway.metrics().writes > 0
+    land(gateway)
+    metrics = gateway.metrics()
+    assert metrics.reads > 0
+    assert metrics.rewritten_bytes == 0
+    assert metrics.memory_bytes == 0
+    gateway.close()
+    assert len(landed(tmp_path, "clicks")) + len(landed(tmp_path, "visits")) == 300
+
+
+def test_a_feed_over_its_quota_is_refused_until_it_is_landed(tmp_path):
+    gateway = engine(tmp_path, "clicks", quota_bytes=3000)
+    gateway.start(threads=False)
+    with pytest.raises(OverQuota, match="its quota is 3000") as refused:
+        for n in range(10):
+            push(gateway, "clicks", "a", n)
+    assert 1 <= refused.value.retry_after_s <= 300
+    land(gateway)
+    assert push(gateway, "clicks", "a", 99)
+    gateway.close()
+
+
+def test_memory_full_of_requests_that_wait_for_their_commit_refuses_more(tmp_path):
+    gateway = engine(tmp_path, memory_bytes=20_000)
+    gateway.start(threads=False)
+    with pytest.raises(Unavailable) as refused:
+        for n in range(100):
+            gateway.submit(batch("clicks", "a", n), None)
+    assert (refused.value.code, refused.value.retry_after_s) == ("memory", 5)
+    assert gateway.metrics().state == "memory"
+    gateway.commit_waiting()
+    assert push(gateway, "clicks", "a", 100)
+    assert gateway.metrics().state == "open"
+    gateway.close()
+
+
+def test_a_request_that_memory_can_never_hold_is_refused_for_good(tmp_path):
+    gateway = engine(tmp_path, memory_bytes=20_000)
+    gateway.start(threads=False)
+    with pytest.raises(BatchTooLarge, match="the gateway's memory allows"):
+        push(gateway, "clicks", "a", 0, padding=os.urandom(10_000).hex())
+    gateway.close()
+
+
+def test_an_unknown_feed_and_an_empty_batch_are_refused(gateway):
+    with pytest.raises(UnknownFeed):
+        gateway.submit(batch("../clicks", "a", 0), None)
+    with pytest.raises(InternalError, match="empty-batch"):
+        gateway.submit(batch("clicks", "a", 0, records=0), None)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "_own"])
+def test_a_name_that_leaves_its_folder_is_no_feed(tmp_path, name):
+    with pytest.raises(InternalError, match="feed-name"):
+        Engine(tmp_path, {name: FeedSpec(name, SCHEMA, tmp_path)})
+
+
+def test_a_feed_that_cannot_be_landed_does_not_hold_up_the_others(gateway, tmp_path):
+    (tmp_path / "landed").mkdir()
+    (tmp_path / "landed" / "clicks").write_text("in the way")
+    push(gateway, "clicks", "a", 0)
+    push(gateway, "visits", "a", 0)
+    land(gateway)
+    assert landed(tmp_path, "visits") == {1: ("a", 0, 0)}
+    metrics = gateway.metrics()
+    assert metrics.feeds["clicks"].backlog_records == 1
+    assert any("feed clicks cannot be landed" in message for message in metrics.messages)
+
+
+def test_while_draining_nothing_is_taken_in_and_everything_is_landed(tmp_path):
+    gateway = engine(tmp_path, landing_period_s=1e9)
+    gateway.start()
+    futures = [gateway.submit(batch("clicks", "a", n), None) for n in range(20)]
+    assert gateway.drain(60)
+    assert all(future.result(timeout=0) for future in futures)
+    with pytest.raises(Unavailable, match="stopping"):
+        gateway.submit(batch("clicks", "a", 20), None)
+    gateway.close()
+    assert len(landed(tmp_path, "clicks")) == 20
+
+
+def test_close_commits_what_was_taken_in_and_the_next_start_lands_it(tmp_path):
+    gateway = engine(tmp_path, landing_period_s=1e9)
+    gateway.start(threads=False)
+    futures = [gateway.submit(batch("clicks", "a", n), None) for n in range(20)]
+    gateway.close()
+    assert all(future.result(timeout=0) for future in futures)
+    restarted = engine(tmp_path)
+    recovery = restarted.start(threads=False)
+    assert (recovery.requests, recovery.records, recovery.messages) == (20, 20, ())
+    land(restarted)
+    restarted.close()
+    assert landed(tmp_path, "clicks") == {n + 1: ("a", n, 0) for n in range(20)}
+
+
+def test_a_second_engine_on_a_folder_is_refused_by_the_holders_number(gateway, tmp_path):
+    with pytest.raises(UserError, match=f"process {os.getpid()} takes in"):
+        engine(tmp_path).start(threads=False)
+
+
+def test_records_of_a_feed_that_the_project_dropped_stay_in_the_log(tmp_path):
+    gateway = engine(tmp_path, "clicks", "visits")
+    gateway.start(threads=False)
+    push(gateway, "visits", "a", 0)
+    gateway.close()
+    without = engine(tmp_path, "clicks")
+    assert "of feed visits" in " ".join(without.start(threads=False).messages)
+    land(without)
+    without.close()
+    again = engine(tmp_path, "clicks", "visits")
+    again.start(threads=False)
+    land(again)
+    again.close()
+    assert landed(tmp_path, "visits") == {1: ("a", 0, 0)}
+
+
+def test_numbers_go_on_when_all_is_landed_and_forgotten(tmp_path):
+    for life in range(3):
+        gateway = engine(tmp_path)
+        gateway.start(threads=False)
+        assert push(gateway, "clicks", "a", life).first == life + 1
+        land(gateway)
+        (name,) = (path.name for path in (tmp_path / "landed" / "clicks").iterdir())
+        assert gateway.forget_landed("clicks", [name, "../clicks/" + name, "other"]) == 1
+        gateway.close()
+
+
+def test_landed_files_are_parquet_with_the_feeds_schema(gateway, tmp_path):
+    push(gateway, "clicks", "a", 0)
+    land(gateway)
+    (path,) = (tmp_path / "landed" / "clicks").iterdir()
+    assert pq.read_schema(path).equals(SCHEMA)
+
+
+def test_a_small_disk_gets_small_segments():
+    sizes = fitted(EngineSettings(), 8 << 20)
+    assert (sizes.segment_bytes, sizes.ballast_bytes) == (512 << 10, 512 << 10)
+
+
+def test_the_engine_needs_no_spark():
+    program = "import sys, freshline.ingest.engine; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
