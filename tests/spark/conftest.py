@@ -15,9 +15,11 @@ from pyspark.sql import SparkSession
 
 from freshline.core.errors import Place
 from freshline.project.model import Feed, Project, StaticRead, TableDef
+from freshline.runtime.recovery import definition_of
 from freshline.spark.records import FeedFile, UpdateRequest, UpdateResult
 from freshline.spark.session import start_session
 from freshline.spark.updates import SparkExecutor
+from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import reads_of
 
 MIDNIGHT_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -53,6 +55,7 @@ class Shop:
     feeds: dict[str, Feed] = field(default_factory=dict)
     tables: list[TableDef] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
+    plans: dict[str, ViewPlan] = field(default_factory=dict)
     _executor: SparkExecutor | None = None
 
     @property
@@ -70,7 +73,7 @@ class Shop:
     @property
     def executor(self) -> SparkExecutor:
         if self._executor is None:
-            self._executor = SparkExecutor(self.project, self.session)
+            self._executor = SparkExecutor(self.project, self.session, self.plans)
         return self._executor
 
     def restart(self) -> None:
@@ -135,6 +138,9 @@ class Shop:
         self.restart()
 
     def request(self, table: str, *files: str, **more: Any) -> UpdateRequest:
+        definition = ""
+        if self.project.table(table).kind == "derived":
+            definition = definition_of(self.project.table(table))
         number = self.numbers[table] = self.numbers.get(table, 0) + 1
         return UpdateRequest(
             **{
@@ -142,6 +148,7 @@ class Shop:
                 "table": table,
                 "from_s": MIDNIGHT_S + 60 * (number - 1),
                 "to_s": MIDNIGHT_S + 60 * number,
+                "definition": definition,
                 "files": tuple(FeedFile(name, 1, MIDNIGHT_S, MIDNIGHT_S) for name in files),
                 **more,
             }

@@ -35,5 +35,11 @@ def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
     return frame.select(columns)
 
 
+def kind_of(schema: StructType, column: str) -> str:
+    """The simple string of a column's type, by its name in any case."""
+    wanted = column.lower()
+    return next(each.dataType.simpleString() for each in schema if each.name.lower() == wanted)
+
+
 def _signature(schema: StructType) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in schema]

@@ -68,6 +68,9 @@ class Transaction:
         self._log = for_table(jvm.java_session(session), path)
         nothing = jvm.none(session)
         self._transaction = self._log.startTransaction(nothing, nothing)
+        self._mode = jvm.named(session, _SAVE_MODES["append"])
+        self._partitioned_by: tuple[str, ...] = ()
+        self._predicate: str | None = None
         # Taken now: the transaction's own metadata changes when data is staged.
         self._metadata = self._transaction.snapshot().metadata()
 
@@ -80,6 +83,11 @@ class Transaction:
     def exists(self) -> bool:
         """Whether there is a table yet."""
         return int(self._transaction.readVersion()) >= 0
+
+    @property
+    def version(self) -> int:
+        """The version that the transaction reads; -1 before the first."""
+        return int(self._transaction.readVersion())
 
     @property
     def schema(self) -> StructType | None:
@@ -141,6 +149,14 @@ class Transaction:
 
     def commit(self, data: Any, metadata: str) -> int:
         """Commit what :meth:`stage` wrote; see :meth:`Staged.commit`."""
+        return self._commit(data.actions(), data.tags(), metadata)
+
+    def advance(self, metadata: str) -> int:
+        """Commit that nothing changed, for the metadata's sake; returns the version."""
+        nothing = jvm.scala_seq(self._session, ())
+        return self._commit(nothing, jvm.scala_map(self._session, {}), metadata)
+
+    def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
         session = self._session
         nothing = jvm.none(session)
         identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(
@@ -151,7 +167,7 @@ class Transaction:
         operation = jvm.named(session, f"{_DELTA}.DeltaOperations.Write")(
             self._mode,
             jvm.some(session, jvm.scala_seq(session, self._partitioned_by)),
-            jvm.some(session, self._predicate),
+            nothing if self._predicate is None else jvm.some(session, self._predicate),
             jvm.some(session, metadata),
             nothing,
             nothing,
@@ -160,9 +176,7 @@ class Transaction:
             nothing,
         )
         jvm.activate(session)
-        return int(
-            self._transaction.commit(data.actions().appended(identifier), operation, data.tags())
-        )
+        return int(self._transaction.commit(actions.appended(identifier), operation, tags))
 
 
 class Staged:

@@ -71,13 +71,25 @@ def commit_of(path: str, number: int) -> CommitRecord | None:
     return None
 
 
+def commit_at(path: str, number: int) -> CommitRecord | None:
+    """The commit that made version ``number``; None where it is not ours, or gone.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is not None:
+        return _record(folder, number)
+    return next((each for each in _by_delta_rs(path, None) if each.version == number), None)
+
+
 def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
     """Commits of ours with a version above ``since``, oldest first.
 
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = _local_log(path)
+    folder = local_log(path)
     if folder is None:
         yield from sorted(
             (record for record in _by_delta_rs(path, None) if record.version > since),
@@ -97,7 +109,7 @@ def version(path: str) -> int | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = _local_log(path)
+    folder = local_log(path)
     if folder is not None:
         return max(_versions(folder), default=None)
     table = _delta_rs(path)
@@ -109,7 +121,7 @@ def size_bytes(path: str, version: int) -> int | None:
 
     For estimates only: after a crash a version may lack the file.
     """
-    folder = _local_log(path)
+    folder = local_log(path)
     if folder is None:
         return None
     try:
@@ -125,14 +137,14 @@ def oldest_version(path: str) -> int | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = _local_log(path)
+    folder = local_log(path)
     if folder is not None:
         return min(_versions(folder), default=None)
     table = _delta_rs(path)
     return None if table is None else min(int(entry["version"]) for entry in table.history())
 
 
-def _local_log(path: str) -> Path | None:
+def local_log(path: str) -> Path | None:
     """The folder of the log when the table is on this machine's file system."""
     parts = urlsplit(path)
     if path.startswith("/") or not parts.scheme:
@@ -149,13 +161,13 @@ def _versions(folder: Path) -> list[int]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _unreadable(folder, error) from error
+        raise unreadable(folder, error) from error
     found = (_COMMIT_FILE.match(name) for name in names)
     return [int(match[1]) for match in found if match]
 
 
 def _newest_first(path: str) -> Iterator[CommitRecord]:
-    folder = _local_log(path)
+    folder = local_log(path)
     if folder is None:
         yield from _by_delta_rs(path, 20)
         return
@@ -177,7 +189,7 @@ def _record(folder: Path, number: int) -> CommitRecord | None:
     except FileNotFoundError:
         return None  # cleaned up since the folder was listed
     except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     return None
 
 
@@ -198,7 +210,7 @@ def _delta_rs(path: str) -> Any:
     except TableNotFoundError:
         return None
     except Exception as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _by_delta_rs(path: str, at_first: int | None) -> Iterator[CommitRecord]:
@@ -222,7 +234,8 @@ def _by_delta_rs(path: str, at_first: int | None) -> Iterator[CommitRecord]:
                 yield record
 
 
-def _unreadable(where: Path | str, error: Exception) -> PlatformError:
+def unreadable(where: Path | str, error: Exception) -> PlatformError:
+    """The error to raise when a log cannot be read."""
     return PlatformError(
         "log-unreadable",
         f"the Delta log at {where} cannot be read: {error}",

@@ -1,29 +1,69 @@
-"""An update of a derived table: its query over pinned parents, in one atomic commit.
+"""An update of a derived table: from the changes of its parents, in one atomic commit.
 
-The place for incremental strategies: :func:`freshline.sql.strategy.strategy` chooses one, and
-each computes the rows to replace from the same pinned query. Here is the one that always
-works, computing all of them.
+:mod:`freshline.sql.strategy` chooses; each incremental strategy has a module of its own, and the
+full computation, the one that always works, stands here. Whatever way is taken, what is
+committed equals the query over the parents' versions that the commit names.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
-from freshline.spark.columns import same_columns
+from freshline.spark.append_updates import append
+from freshline.spark.bucket_updates import recompute
+from freshline.spark.changelog import ChangesGoneError, logged_changes
+from freshline.spark.changes import Changes
+from freshline.spark.columns import kind_of, same_columns
 from freshline.spark.commit import Transaction
-from freshline.spark.deltalog import size_bytes
-from freshline.spark.failures import SparkError, update_failed
+from freshline.spark.deltalog import CommitRecord, last_commit, size_bytes
+from freshline.spark.emission import emission, needs_buckets
+from freshline.spark.failures import SparkError, is_gone, update_failed
+from freshline.spark.incremental import (
+    Increment,
+    NotIncrementalError,
+    Parent,
+    Prepared,
+    Way,
+    at_version,
+)
+from freshline.spark.merge_updates import merge
 from freshline.spark.metadata import encode
-from freshline.spark.pins import location, pin_statics, register_parents
+from freshline.spark.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.plans import plan_of
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
 from freshline.spark.sizing import sized
-from freshline.sql.strategy import strategy
+from freshline.spark.timesets import spread_us, within
+from freshline.sql.maintenance import Buckets, ViewPlan
+from freshline.sql.strategy import STATE_BUILT, Costs, Strategy, chosen, full
+
+_WAYS: Mapping[str, Way] = {
+    "append": append,
+    "bucket-recompute": recompute,
+    "bucket-merge": merge,
+    "group-merge": merge,
+}
+_ZONE = "spark.sql.session.timeZone"
+_SETTINGS = (_ZONE, "spark.sql.ansi.enabled")
+"""With others of these the same query over the same rows can give another result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """One update under way."""
+
+    session: SparkSession
+    transaction: Transaction
+    request: UpdateRequest
+    pinned: Pinned
+    started_s: float
 
 
 class DerivedUpdates:
@@ -32,15 +72,19 @@ class DerivedUpdates:
     Args:
         project: Of the table.
         table: The derived table.
+        plan: How it can be maintained; None: analysed at the first update.
     """
 
-    def __init__(self, project: Project, table: TableDef) -> None:
+    def __init__(self, project: Project, table: TableDef, plan: ViewPlan | None = None) -> None:
         self._project = project
         self._table = table
+        self._given = plan
+        self._plan: tuple[dict[str, str], ViewPlan] | None = None
         self._path = location(project.table_path(table.name))
+        self._costs = Costs()
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
-        """Recompute the table from the request's versions of its parents.
+        """Bring the table to the request's versions of its parents.
 
         Raises:
             FreshlineError: The update failed; nothing was committed.
@@ -50,58 +94,231 @@ class DerivedUpdates:
             transaction = Transaction(session, self._path, self._table.name, request.number)
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
-            return self._recompute(session, transaction, request, started_s)
+            pinned = pin_statics(session, self._table)
+            update = _Update(session, transaction, request, pinned, started_s)
+            return self._carried_out(update)
         except SparkError as error:
             raise update_failed(self._table, error) from error
 
-    def _recompute(
-        self,
-        session: SparkSession,
-        transaction: Transaction,
-        request: UpdateRequest,
-        started_s: float,
-    ) -> UpdateResult:
-        table = self._table
-        register_parents(session, self._project, request.parents)
-        pinned = pin_statics(session, table)
-        output = session.sql(pinned.query)
+    def _carried_out(self, update: _Update) -> UpdateResult:
+        """The update by the best way that turns out to be right."""
+        last = self._last(update)
+        code = self._hindrance(update, last)
+        if code is not None:
+            return self._in_full(update, full(code))
+        assert last is not None
+        try:
+            return self._incremental(update, last)
+        except NotIncrementalError as error:
+            code = error.code
+        except ChangesGoneError:
+            code = "changes-gone"
+        except SparkError as error:
+            if not is_gone(error):
+                raise
+            code = "changes-gone"
+        # What was staged so far is an orphan; the next transaction does not know of it.
+        request = update.request
+        transaction = Transaction(update.session, self._path, self._table.name, request.number)
+        again = _Update(update.session, transaction, request, update.pinned, update.started_s)
+        return self._in_full(again, full(code))
+
+    # ---- which way ----
+
+    def _last(self, update: _Update) -> CommitRecord | None:
+        if update.transaction.schema is None:
+            return None
+        return last_commit(self._project.table_path(self._table.name))
+
+    def _hindrance(self, update: _Update, last: CommitRecord | None) -> str | None:
+        """Why nothing but a full update is right, whatever the parents' changes are."""
+        request, table = update.request, self._table
+        if last is None:
+            return "first-build"
+        facts = last.metadata
+        before: Mapping[str, int] = facts["parents"]
+        now: Mapping[str, int] = {**request.parents, **update.pinned.versions}
+        hindrances = {
+            "requested": request.full,
+            "definition-changed": facts.get("definition", "") != request.definition
+            or before.keys() != now.keys()
+            or update.transaction.partition_columns != table.partitioned_by
+            or ("emitted_us" in facts) != (table.emit == "final"),
+            "configured": table.refresh == "full",
+            "settings-changed": facts.get("settings") != _settings(update.session),
+            "static-unversioned": any(
+                read.name not in now and not read.time_travel for read in table.statics
+            ),
+            "static-changed": any(
+                before[name] != version for name, version in update.pinned.versions.items()
+            ),
+            "parent-went-back": any(
+                version < before[name] for name, version in request.parents.items()
+            ),
+        }
+        for code, there in hindrances.items():
+            if there:
+                return code
+        return "changed-by-others" if self._foreign(update.transaction, last) else None
+
+    def _foreign(self, transaction: Transaction, last: CommitRecord) -> bool:
+        """Whether somebody else changed the table's rows since its last update."""
+        if transaction.version == last.version:
+            return False
+        path = self._project.table_path(self._table.name)
+        try:
+            return bool(logged_changes(path, last.version, transaction.version))
+        except ChangesGoneError:
+            return True
+
+    # ---- the ways ----
+
+    def _incremental(self, update: _Update, last: CommitRecord) -> UpdateResult:
+        session, request = update.session, update.request
+        parents = []
+        for name in self._table.parents:
+            path, version = self._project.table_path(name), request.parents[name]
+            changes = Changes(session, path, int(last.metadata["parents"][name]), version)
+            if changes.redefined:
+                raise NotIncrementalError("parent-redefined")
+            parents.append(Parent(name, path, changes, at_version(session, path, version)))
+        plan = self._planned(update, {parent.name: parent.frame for parent in parents})
+        change_rows = sum(parent.changes.rows for parent in parents)
+        strategy = chosen(
+            self._table,
+            plan,
+            self._costs,
+            rewrote=any(parent.changes.rewrote for parent in parents),
+            change_rows=change_rows,
+            holds_state="state" in last.metadata,
+        )
+        if strategy.name == "full":
+            return self._in_full(update, strategy)
+        schema = update.transaction.schema
+        assert schema is not None
+        failpoint("derived.before_data")
+        prepared = _WAYS[strategy.name](
+            Increment(
+                session,
+                update.transaction,
+                self._project,
+                self._table,
+                request,
+                update.pinned.query,
+                update.pinned.names,
+                plan,
+                strategy,
+                tuple(parents),
+                last,
+                schema,
+            )
+        )
+        strategy = prepared.strategy or strategy
+        return self._committed(update, prepared, strategy, read_rows=change_rows)
+
+    def _in_full(self, update: _Update, strategy: Strategy) -> UpdateResult:
+        """The query over all rows; replaces all rows."""
+        session, transaction, table = update.session, update.transaction, self._table
+        register_parents(session, self._project, update.request.parents)
+        output = session.sql(update.pinned.query)
         changed = transaction.schema is not None and not (
             same_columns(transaction.schema, output.schema)
             and transaction.partition_columns == table.partitioned_by
         )
+        more: dict[str, Any] = {}
+        if table.emit == "final":
+            output, more = self._complete(update, output)
         options = {"overwriteSchema": "true"} if changed else {}
         failpoint("derived.before_data")
         staged = transaction.stage(
-            sized(session, output, self._project.configuration, self._input_bytes(request)),
+            sized(session, output, self._project.configuration, self._input_bytes(update.request)),
             "overwrite",
             partitioned_by=table.partitioned_by,
             options=options,
         )
+        prepared = Prepared(staged, more)
+        return self._committed(update, prepared, strategy, changed=changed)
+
+    def _committed(
+        self,
+        update: _Update,
+        prepared: Prepared,
+        strategy: Strategy,
+        *,
+        read_rows: int = 0,
+        changed: bool = False,
+    ) -> UpdateResult:
         failpoint("derived.after_data")
-        chosen = strategy(table)
-        parents: Mapping[str, int] = {**request.parents, **pinned.versions}
+        parents: Mapping[str, int] = {**update.request.parents, **update.pinned.versions}
+        rows = prepared.staged.rows if prepared.staged is not None else 0
         metadata = encode(
-            request,
-            table=table.name,
+            update.request,
+            table=self._table.name,
             files=None,
             parents=parents,
-            strategy=chosen.name,
-            rows=staged.rows,
+            strategy=strategy.name,
+            rows=rows,
+            more={
+                "reason": strategy.code,
+                "read": read_rows,
+                "settings": _settings(update.session),
+                **prepared.more,
+            },
         )
         failpoint("derived.before_commit")
-        version = staged.commit(metadata)
+        if prepared.staged is not None:
+            version = prepared.staged.commit(metadata)
+        else:
+            version = update.transaction.advance(metadata)
         failpoint("derived.after_commit")
+        seconds = time.monotonic() - update.started_s
+        # An update without changes or one that builds a state says nothing of the next one.
+        if strategy.code != STATE_BUILT and prepared.staged is not None:
+            self._costs.note(strategy.name, read_rows, seconds)
         return UpdateResult(
             version=version,
-            rows=staged.rows,
+            rows=rows,
             rejected_rows=0,
-            seconds=time.monotonic() - started_s,
-            strategy=chosen.name,
-            reason=chosen.reason,
+            seconds=seconds,
+            strategy=strategy.name,
+            reason=strategy.reason,
             repeated=False,
             parents=parents,
             schema_changed=changed,
+            code=strategy.code,
+            read_rows=read_rows,
         )
+
+    # ---- what is known ----
+
+    def _planned(self, update: _Update, frames: Mapping[str, DataFrame]) -> ViewPlan:
+        """The view's plan, analysed again when its parents' columns changed."""
+        if self._given is not None:
+            return self._given
+        schemas = {name: frame.schema for name, frame in frames.items()}
+        signature = {name: schema.simpleString() for name, schema in schemas.items()}
+        if self._plan is None or self._plan[0] != signature:
+            plan = plan_of(update.session, self._project, self._table, schemas)
+            self._plan = (signature, plan)
+        return self._plan[1]
+
+    def _complete(self, update: _Update, output: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
+        """The complete buckets of a full computation, and what the commit says of them."""
+        frames = {
+            name: at_version(update.session, self._project.table_path(name), version)
+            for name, version in update.request.parents.items()
+        }
+        plan = self._planned(update, frames)
+        error = needs_buckets(self._table, plan)
+        if error is not None:
+            raise error
+        assert isinstance(plan.buckets, Buckets)
+        kind = kind_of(output.schema, plan.buckets.column)
+        zone = _settings(update.session)[_ZONE]
+        versions, spread = update.request.parents, spread_us(kind, zone)
+        shown = emission(self._project, self._table, versions, plan.buckets, spread)
+        output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
+        return output, {"emitted_us": shown.until_us, "corrected": 0}
 
     def _input_bytes(self, request: UpdateRequest) -> int | None:
         """Size of the parents' data; None where it is not known without a Spark job."""
@@ -114,3 +331,7 @@ class DerivedUpdates:
                 return None
             total += size
         return total
+
+
+def _settings(session: SparkSession) -> dict[str, str]:
+    return {name: str(session.conf.get(name)) for name in _SETTINGS}

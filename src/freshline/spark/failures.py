@@ -16,6 +16,12 @@ SparkError = (PySparkException, Py4JError)
 _MOST_CHARACTERS = 300
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
+_GONE = re.compile(
+    r"FILE_NOT_EXIST|FILE_NOT_FOUND|FileNotFoundException|No such file or directory"
+    r"|DELTA_MISSING_CHANGE_DATA|DELTA_MISSING_PART_FILES|DELTA_VERSION_NOT_CONTIGUOUS"
+    r"|DELTA_(?:TABLE|PATH|LOG)_[A-Z_]*NOT_(?:FOUND|EXIST)|TIMESTAMP_OUT_OF_RANGE|PATH_NOT_FOUND"
+    r"|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE|DELTA_CANNOT_RECONSTRUCT|VERSION_INVALID"
+)
 _DECORATION = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$", re.DOTALL)
 
 
@@ -68,6 +74,11 @@ def _chain(error: BaseException) -> list[str]:
         told.append(str(cause.getMessage() or cause.getClass().getName()).strip())
         cause = cause.getCause()
     return told
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether Spark did not find what a table's log promises: VACUUM was there before."""
+    return any(_GONE.search(text) for text in _chain(error))
 
 
 def update_failed(table: TableDef, error: BaseException) -> FreshlineError:

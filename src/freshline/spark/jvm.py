@@ -98,7 +98,16 @@ def input_bytes(frame: DataFrame) -> int:
 
     What does not know its size (a table behind JDBC, say) counts nothing.
     """
-    leaves = java_frame(frame).queryExecution().analyzed().collectLeaves().iterator()
+    return _size(java_frame(frame).queryExecution().analyzed())
+
+
+def optimized_input_bytes(frame: DataFrame) -> int:
+    """The same when files that need not be read were left out, which may take Delta a job."""
+    return _size(java_frame(frame).queryExecution().optimizedPlan())
+
+
+def _size(plan: Any) -> int:
+    leaves = plan.collectLeaves().iterator()
     total = 0
     while leaves.hasNext():
         size = int(str(leaves.next().stats().sizeInBytes()))

@@ -38,6 +38,7 @@ def encode(
     parents: Mapping[str, int],
     strategy: str,
     rows: int,
+    more: Mapping[str, Any] | None = None,
 ) -> str:
     """The metadata of one commit.
 
@@ -48,6 +49,10 @@ def encode(
         parents: Version of every Delta table that was read, by the name the query uses.
         strategy: How the rows were computed.
         rows: Rows that the commit writes.
+        more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
+            (change rows read), ``settings`` (of the session, where results depend on them),
+            ``state`` (versions of the tables that merging needs), ``emitted`` and
+            ``corrected`` (of final emission).
     """
     fields: dict[str, Any] = {
         "freshline": FORMAT,
@@ -59,6 +64,7 @@ def encode(
     if files is not None:
         fields["files"] = list(files)
     fields |= {"parents": dict(parents), "strategy": strategy, "rows": rows}
+    fields |= more or {}
     if request.definition:
         fields["definition"] = request.definition
     if request.full and files is not None:

@@ -25,10 +25,12 @@ class Pinned:
     Attributes:
         query: The user's text; only names of static tables and of the feed are replaced.
         versions: Version of every static Delta table, by the name the query uses.
+        names: What was put in the place of which name.
     """
 
     query: str
     versions: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -> Pinned:
@@ -53,7 +55,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
             names[read.name] = f"{name} VERSION AS OF {version}"
         elif name != read.name:
             names[read.name] = name
-    return Pinned(rewritten(table.query, names) if names else table.query, versions)
+    return Pinned(rewritten(table.query, names) if names else table.query, versions, names)
 
 
 def newest_version(session: SparkSession, read: StaticRead) -> int | None:

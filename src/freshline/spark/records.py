@@ -69,11 +69,14 @@ class UpdateResult:
         rows: Rows that the commit wrote.
         rejected_rows: Rows of the files that went to ``<table>__rejected``.
         seconds: Wall-clock seconds from the request to the end of the commit.
-        strategy: How it was computed: append or full.
+        strategy: How it was computed: append, bucket-recompute, bucket-merge, group-merge or
+            full.
         reason: Why that strategy, one line.
         repeated: The commit was already there; nothing was written.
         parents: Version of every Delta table that the query read, by the name it uses.
         schema_changed: The commit changed the table's columns.
+        code: The reason as a short name that stays the same over versions.
+        read_rows: Rows of the parents' changes that were read; for a full update none were.
     """
 
     version: int
@@ -85,6 +88,8 @@ class UpdateResult:
     repeated: bool
     parents: Mapping[str, int]
     schema_changed: bool
+    code: str = ""
+    read_rows: int = 0
 
 
 class Executor(Protocol):

@@ -9,7 +9,6 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.deltalog import CommitRecord, commit_of
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.rejected import rejected_name
-from freshline.sql.strategy import strategy
 
 
 def repeated_result(
@@ -36,10 +35,12 @@ def repeated_result(
         rejected_rows=_rejected_rows(project, table, commit),
         seconds=time.monotonic() - started_s,
         strategy=str(commit.metadata["strategy"]),
-        reason=strategy(table).reason,
+        reason="an earlier try of this update made its commit",
         repeated=True,
         parents=dict(commit.metadata["parents"]),
         schema_changed=False,
+        code=str(commit.metadata.get("reason", "")),
+        read_rows=int(commit.metadata.get("read", 0)),
     )
 
 

@@ -8,11 +8,12 @@ is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.spark import jvm
+from freshline.spark.deltalog import size_bytes as table_bytes
 
 BYTES_PER_TASK = 64 * 1024 * 1024
 FILES_PER_TASK = 128
@@ -52,3 +53,14 @@ def sized(
         if name not in configuration:
             session.conf.set(name, value)
     return frame.coalesce(tasks)
+
+
+def small(tables: Iterable[tuple[str, int]]) -> bool:
+    """Whether these tables, by path and version, are known to be one task's work together."""
+    total_bytes = 0
+    for path, version in tables:
+        size = table_bytes(path, version)
+        if size is None:
+            return False
+        total_bytes += size
+    return tasks_for(total_bytes) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError
 from freshline.spark.feeds import FeedReader
 from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.sql.maintenance import ViewPlan
 
 
 class Pools:
@@ -56,9 +57,15 @@ class SparkExecutor:
     Args:
         project: The tables.
         session: A running session, which :meth:`close` stops.
+        plans: How views can be maintained, by name; of others their queries are analysed.
     """
 
-    def __init__(self, project: Project, session: SparkSession) -> None:
+    def __init__(
+        self,
+        project: Project,
+        session: SparkSession,
+        plans: Mapping[str, ViewPlan] | None = None,
+    ) -> None:
         self._project = project
         self._session = session
         self._pools = Pools(session.sparkContext.defaultParallelism)
@@ -70,7 +77,8 @@ class SparkExecutor:
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
         for table in project.tables:
             if table.kind == "derived":
-                self._updates[table.name] = DerivedUpdates(project, table)
+                plan = (plans or {}).get(table.name)
+                self._updates[table.name] = DerivedUpdates(project, table, plan)
             elif table.feed in readers:
                 self._updates[table.name] = BaseUpdates(project, table, readers[table.feed])
 

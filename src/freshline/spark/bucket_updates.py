@@ -1,0 +1,149 @@
+"""Bucket-recompute: the user's own query for the buckets that changes touch, and no others.
+
+Event times of the change rows -> buckets that can differ -> rows on which those depend -> the
+query over just these rows -> its output in just those buckets, which replaces them. The
+intervals come from analysis (:class:`freshline.sql.maintenance.Buckets`); a wider set of
+buckets or rows is as right, only dearer, so they are rounded outwards freely.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.spark import jvm
+from freshline.spark.columns import kind_of, same_columns
+from freshline.spark.emission import Emission, emission
+from freshline.spark.incremental import (
+    Increment,
+    NotIncrementalError,
+    Parent,
+    Prepared,
+)
+from freshline.spark.sizing import sized, small
+from freshline.spark.timesets import (
+    TimeSet,
+    changed_by,
+    covered,
+    microseconds,
+    read_by,
+    spread_us,
+    time_set,
+    within,
+)
+from freshline.sql.maintenance import Buckets
+
+_BIN_US = 3_600_000_000
+"""Change rows are summed up by the hour: their first and last time in it are enough."""
+
+_CORRECTED = "freshline.corrected"
+
+
+def recompute(increment: Increment) -> Prepared:
+    """Write the buckets that the parents' changes touch anew."""
+    buckets = increment.plan.buckets
+    assert isinstance(buckets, Buckets)
+    kind = kind_of(increment.schema, buckets.column)
+    zone = increment.zone
+    touched = _touched(increment, buckets)
+    shown, again, more = None, TimeSet(), {}
+    if increment.table.emit == "final":
+        shown = emission(
+            increment.project,
+            increment.table,
+            increment.request.parents,
+            buckets,
+            spread_us(kind, zone),
+        )
+        touched, again = _shown(increment, shown, touched, spread_us(kind, zone))
+        more = {"emitted_us": shown.until_us, "corrected": 0}
+    predicate = within(buckets.column, kind, touched, zone)
+    if predicate == "false":
+        return Prepared(None, more)
+    if shown is not None:
+        predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
+    touched = covered(kind, touched, zone)
+    for parent in increment.parents:
+        reads = buckets.reads[parent.name.lower()]
+        wanted = read_by(touched, reads)
+        rows = parent.frame.filter(within(reads.column, parent.kind(reads.column), wanted, zone))
+        increment.register(parent.name, rows)
+    output = increment.session.sql(increment.query)
+    if not same_columns(output.schema, increment.schema):
+        raise NotIncrementalError("schema-changed")
+    output = output.filter(predicate)
+    if again:
+        late = F.count_if(F.expr(within(buckets.column, kind, again, zone)))
+        output = output.observe(_CORRECTED, late.alias("rows"))
+    output = _sized(increment, output)
+    staged = increment.transaction.stage(
+        output,
+        "overwrite",
+        partitioned_by=increment.table.partitioned_by,
+        options={"replaceWhere": predicate},
+    )
+    counts = jvm.observed(output, _CORRECTED) if again else None
+    return Prepared(staged, {**more, "corrected": counts[0]} if counts else more)
+
+
+def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
+    """The buckets that can differ, from the event times of all change rows."""
+    changed = [parent for parent in increment.parents if parent.changes.some]
+    if not changed:
+        return TimeSet()
+    times = [
+        _times(parent, buckets.reads[parent.name.lower()].column).select(
+            F.lit(number).alias("parent"), "bin", "first", "last"
+        )
+        for number, parent in enumerate(changed)
+    ]
+    rows = reduce(DataFrame.unionAll, times).collect()
+    touched = TimeSet()
+    for number, parent in enumerate(changed):
+        mine = [row for row in rows if row["parent"] == number]
+        at = time_set(
+            ((row["first"], row["last"]) for row in mine if row["bin"] is not None),
+            null=any(row["bin"] is None for row in mine),
+            most=len(mine),
+        )
+        reads = buckets.reads[parent.name.lower()]
+        touched = touched.either(changed_by(at, reads))
+    return touched
+
+
+def _times(parent: Parent, column: str) -> DataFrame:
+    """The first and the last event time of each hour's change rows; NULL is an hour too."""
+    time_us = microseconds(column, parent.kind(column))
+    times = parent.changes.all(parent.schema).selectExpr(f"{time_us} AS time_us")
+    return times.groupBy(F.expr(f"time_us DIV {_BIN_US}").alias("bin")).agg(
+        F.min("time_us").alias("first"), F.max("time_us").alias("last")
+    )
+
+
+def _shown(
+    increment: Increment, shown: Emission, touched: TimeSet, spread: int
+) -> tuple[TimeSet, TimeSet]:
+    """What has to be written of what is touched, and what of that was shown before."""
+    before_us = increment.last.metadata.get("emitted_us")
+    if before_us is None or before_us > shown.until_us:
+        raise NotIncrementalError("parent-went-back")
+    again = TimeSet(touched.until(before_us).intervals)
+    if before_us < shown.until_us:
+        touched = touched.either(TimeSet(((before_us + 1, shown.until_us),)))
+    return touched.until(shown.until_us + spread), again
+
+
+def _sized(increment: Increment, output: DataFrame) -> DataFrame:
+    """``output`` in as few partitions as fit what is really read.
+
+    Parents that are small as a whole need no closer look; of others Delta says how much of
+    them is left when files without a wanted row are skipped.
+    """
+    configuration = increment.project.configuration
+    paths = [(parent.path, parent.changes.new) for parent in increment.parents]
+    if not increment.table.statics and small(paths):
+        return sized(increment.session, output, configuration, 0)
+    left_bytes = jvm.optimized_input_bytes(output)
+    return sized(increment.session, output, configuration, left_bytes)

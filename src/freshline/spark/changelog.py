@@ -1,0 +1,129 @@
+"""What the Delta log says changed between two versions of a table; read without Spark.
+
+Where a table only gained rows, the files that its commits added are those rows, and reading
+just them is the cheapest way to the changes. Where rows were deleted or rewritten, only the
+change feed tells which; the log still says how much.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from freshline.spark.deltalog import local_log, unreadable
+
+_GLOB = re.compile(r"[*?\[\]{}\\]")
+
+
+class ChangesGoneError(Exception):
+    """What changed can no longer be told: log files, data files or the change feed are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A data file that a commit added.
+
+    Attributes:
+        path: Where it is, or was: VACUUM may have removed it.
+        partition: Value of each partition column as text; None for NULL.
+    """
+
+    path: str
+    partition: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedChanges:
+    """What commits did to a table's rows; compaction, which changes none, is passed over.
+
+    Attributes:
+        added: The files added.
+        rewrote: Rows were deleted or updated, so the added files are not all there is to say.
+        redefined: The columns, the partitioning or the properties changed.
+        rows: In the files added and removed; the most change rows that there can be.
+        size_bytes: Of the files added.
+        readable: Whether :attr:`added` can be read as they are: no deletion vectors, no
+            characters in a path that Spark takes for patterns.
+    """
+
+    added: tuple[AddedFile, ...] = field(default=())
+    rewrote: bool = False
+    redefined: bool = False
+    rows: int = 0
+    size_bytes: int = 0
+    readable: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.added) or self.rewrote or self.redefined
+
+
+def logged_changes(path: str, since: int, until: int) -> LoggedChanges | None:
+    """What the commits ``since`` + 1 to ``until`` did; None where the log is not on this machine.
+
+    Raises:
+        ChangesGoneError: One of the commits' files was cleaned up.
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    tally = _Tally(folder.parent)
+    for number in range(since + 1, until + 1):
+        file = folder / f"{number:020d}.json"
+        try:
+            with file.open(encoding="utf-8") as lines:
+                for line in lines:
+                    tally.take(json.loads(line))
+        except FileNotFoundError as error:
+            raise ChangesGoneError(f"commit {number} of {path} was cleaned up") from error
+        except (OSError, ValueError) as error:
+            raise unreadable(file, error) from error
+    return tally.result()
+
+
+class _Tally:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._added: list[AddedFile] = []
+        self._rewrote = self._redefined = False
+        self._rows = self._bytes = 0
+        self._readable = True
+
+    def take(self, action: Mapping[str, Any]) -> None:
+        added, removed = action.get("add"), action.get("remove")
+        if added is not None and added.get("dataChange", True):
+            name = unquote(str(added["path"]))
+            self._readable &= ":/" not in name and not _GLOB.search(name)
+            # With a deletion vector the file has rows that are not the table's.
+            self._readable &= added.get("deletionVector") is None
+            self._added.append(
+                AddedFile(str(self._root / name), added.get("partitionValues") or {})
+            )
+            self._rows += _rows(added.get("stats"))
+            self._bytes += int(added.get("size") or 0)
+        elif removed is not None and removed.get("dataChange", True):
+            self._rewrote = True
+            self._rows += _rows(removed.get("stats"))
+        elif "cdc" in action:
+            self._rewrote = True
+        elif "metaData" in action:
+            self._redefined = True
+
+    def result(self) -> LoggedChanges:
+        return LoggedChanges(
+            tuple(self._added),
+            self._rewrote,
+            self._redefined,
+            self._rows,
+            self._bytes,
+            self._readable,
+        )
+
+
+def _rows(stats: str | None) -> int:
+    return int(json.loads(stats).get("numRecords") or 0) if stats else 0

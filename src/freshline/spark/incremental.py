@@ -1,0 +1,142 @@
+"""What every incremental update of a view works with, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.project.model import Project, TableDef
+from freshline.spark.changes import Changes
+from freshline.spark.columns import kind_of
+from freshline.spark.commit import Staged, Transaction
+from freshline.spark.deltalog import CommitRecord
+from freshline.spark.pins import location
+from freshline.spark.records import UpdateRequest
+from freshline.sql.maintenance import ViewPlan
+from freshline.sql.reads import quoted
+from freshline.sql.strategy import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A parent at the versions before and after an update.
+
+    Attributes:
+        name: As in the project.
+        path: Of its Delta table.
+        changes: Between the two versions.
+        frame: All its rows, at the new version.
+    """
+
+    name: str
+    path: str
+    changes: Changes
+    frame: DataFrame
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns at the new version."""
+        return self.frame.schema
+
+    def before(self, session: SparkSession) -> DataFrame:
+        """All its rows at the old version."""
+        if not self.changes.some:
+            return self.frame
+        return at_version(session, self.path, self.changes.old)
+
+    def inserted(self) -> DataFrame:
+        """The rows it gained, where it lost none."""
+        return self.changes.inserted(self.schema)
+
+    def kind(self, column: str) -> str:
+        """The Spark type of a column, by its name in any case."""
+        return kind_of(self.schema, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """One incremental update.
+
+    Attributes:
+        session: The update's own.
+        transaction: On the view's table, which exists.
+        project, table, request: As given.
+        query: The user's text with static tables at their versions.
+        statics: What stands for each static table's name in such a text.
+        plan: What analysis found.
+        strategy: What was chosen.
+        parents: In the order of the table's definition.
+        last: The view's last commit, made from the parents' old versions.
+        schema: The view's columns.
+    """
+
+    session: SparkSession
+    transaction: Transaction
+    project: Project
+    table: TableDef
+    request: UpdateRequest
+    query: str
+    statics: Mapping[str, str]
+    plan: ViewPlan
+    strategy: Strategy
+    parents: tuple[Parent, ...]
+    last: CommitRecord
+    schema: StructType
+
+    @property
+    def zone(self) -> str:
+        """The session's time zone."""
+        return str(self.session.conf.get("spark.sql.session.timeZone"))
+
+    def register(self, name: str, frame: DataFrame) -> None:
+        """Make ``frame`` what a parent's name means from now on in this session."""
+        frame.createOrReplaceTempView(quoted(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is ready to be committed.
+
+    Attributes:
+        staged: Data files; None: no row of the view changes, and only its pins advance.
+        more: Keys for the commit's metadata.
+        strategy: Where it is another than the one chosen.
+    """
+
+    staged: Staged | None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    strategy: Strategy | None = None
+
+
+class Way(Protocol):
+    """A strategy's code."""
+
+    def __call__(self, increment: Increment) -> Prepared:
+        """Write the data files of one update.
+
+        Raises:
+            NotIncrementalError: It turned out that only a full update is right.
+        """
+        ...
+
+
+class NotIncrementalError(Exception):
+    """Only a full update is right.
+
+    Args:
+        code: One of those that :func:`freshline.sql.strategy.full` takes.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
+    """A Delta table's rows at a version."""
+    reader = session.read.format("delta").option("versionAsOf", version)
+    return reader.load(location(path))

@@ -1,0 +1,158 @@
+"""Merging: the state of the new rows is added to the state of the old ones.
+
+A decomposition cuts the query into states and a final query over them
+(:class:`freshline.sql.maintenance.Decomposition`). For rows that were only inserted the state of
+the whole is the state of the old rows and that of the new rows put together. The view gets the
+final query's rows of the groups touched, where a group's rows can be told from others', and
+all of them elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from freshline.spark.columns import cast_to
+from freshline.spark.groups import Scope, scope
+from freshline.spark.incremental import Increment, NotIncrementalError, Prepared
+from freshline.spark.sizing import sized
+from freshline.spark.state import State
+from freshline.sql.maintenance import Decomposition, Partial
+from freshline.sql.reads import rewritten
+from freshline.sql.strategy import STATE_BUILT, Strategy
+
+
+def merge(increment: Increment) -> Prepared:
+    """Add the inserted rows' state, or build the state where there is none that fits."""
+    plan = increment.plan.merge
+    assert isinstance(plan, Decomposition)
+    named = _named(increment, plan)
+    if not any(parent.changes.some for parent in increment.parents):
+        return Prepared(None, _more(plan, named) if named is not None else {})
+    if named is None:
+        return _build(increment, plan)
+    changes = {partial.name: _of_changes(increment, plan, partial) for partial in plan.partials}
+    for rows in changes.values():
+        rows.persist()
+    try:
+        written = None
+        if len(plan.partials) == 1:
+            written = scope(increment.plan, changes[plan.partials[0].name], increment.schema)
+        versions = {}
+        for partial in plan.partials:
+            state = _state(increment, partial)
+            versions[partial.name] = state.add(
+                changes[partial.name], named[partial.name], _combine(increment, partial)
+            )
+        return _write(increment, plan, versions, written)
+    finally:
+        for rows in changes.values():
+            rows.unpersist()
+
+
+def _build(increment: Increment, plan: Decomposition) -> Prepared:
+    for parent in increment.parents:
+        increment.register(parent.name, parent.frame)
+    rows = {partial.name: _sql(increment, partial.query) for partial in plan.partials}
+    versions = {
+        partial.name: _state(increment, partial).build(rows[partial.name])
+        for partial in plan.partials
+    }
+    prepared = _write(increment, plan, versions, None)
+    name = increment.strategy.name
+    why = "the state that merging needs was built from all rows"
+    return Prepared(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
+
+
+def _of_changes(increment: Increment, plan: Decomposition, partial: Partial) -> DataFrame:
+    """The state rows of the inserted rows."""
+    if plan.linearity == "joint":
+        for parent in increment.parents:
+            increment.register(parent.name, parent.inserted())
+        return _sql(increment, partial.query)
+    terms = []
+    for number, changed in enumerate(increment.parents):
+        if not changed.changes.some:
+            continue
+        for other, parent in enumerate(increment.parents):
+            if other < number:
+                frame = parent.frame
+            elif other == number:
+                frame = parent.inserted()
+            else:
+                frame = parent.before(increment.session)
+            increment.register(parent.name, frame)
+        terms.append(_sql(increment, partial.query))
+    return reduce(DataFrame.unionAll, terms)
+
+
+def _write(
+    increment: Increment,
+    plan: Decomposition,
+    versions: Mapping[str, int],
+    written: Scope | None,
+) -> Prepared:
+    combined = {}
+    for partial in plan.partials:
+        rows = _state(increment, partial).rows(versions[partial.name])
+        if written is not None:
+            rows = rows.filter(written.state)
+        combined[partial.name] = _combine(increment, partial)(rows)
+    for name, frame in combined.items():
+        increment.register(name, frame)
+    output = _sql(increment, plan.final)
+    if len(output.columns) != len(increment.schema):
+        raise NotIncrementalError("schema-changed")
+    # The regenerated query's names can differ from the user's, its columns' order cannot.
+    output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
+    options = {}
+    if written is not None:
+        output = output.filter(written.view)
+        options["replaceWhere"] = written.view
+    staged = increment.transaction.stage(
+        sized(increment.session, output, increment.project.configuration),
+        "overwrite",
+        partitioned_by=increment.table.partitioned_by,
+        options=options,
+    )
+    return Prepared(staged, _more(plan, versions))
+
+
+def _combine(increment: Increment, partial: Partial) -> Any:
+    def combine(rows: DataFrame) -> DataFrame:
+        increment.register(partial.name, rows)
+        return _sql(increment, partial.combine)
+
+    return combine
+
+
+def _sql(increment: Increment, query: str) -> DataFrame:
+    names = increment.statics
+    return increment.session.sql(rewritten(query, names) if names else query)
+
+
+def _state(increment: Increment, partial: Partial) -> State:
+    return State(increment.session, increment.project, partial.name, increment.request)
+
+
+def _named(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
+    """Version of each partial's state that belongs to the view's last commit; None: no state."""
+    state = increment.last.metadata.get("state")
+    if not isinstance(state, Mapping) or state.get("definition") != _definition(plan):
+        return None
+    return {name: int(version) for name, version in state["versions"].items()}
+
+
+def _more(plan: Decomposition, versions: Mapping[str, int]) -> dict[str, Any]:
+    return {"state": {"definition": _definition(plan), "versions": dict(versions)}}
+
+
+def _definition(plan: Decomposition) -> str:
+    """A short name for what the states hold; another version of freshline may cut otherwise."""
+    text = json.dumps([[each.name, each.keys, each.query, each.combine] for each in plan.partials])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,146 @@
+"""Parents whose every row a test decides, and whether a view equals its query over them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+from deltalake import CommitProperties
+
+from freshline.spark.deltalog import last_commit
+from freshline.spark.metadata import rfc3339
+from freshline.spark.records import UpdateResult
+from freshline.sql.reads import rewritten
+from tests.spark.conftest import Shop
+
+START = datetime(2026, 3, 28, 20, tzinfo=UTC)
+"""Some hours before Berlin's clocks change."""
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("person", pa.string()),
+        ("cents", pa.int64()),
+    ]
+)
+PEOPLE = ("ann", "bob", "o'hara", "back\\slash", None)
+
+
+@dataclass
+class Arrivals:
+    """Rows that come into base tables of a shop, a commit a step.
+
+    Attributes:
+        shop: Whose tables they are.
+        chance: Decides what comes.
+        next_id: Of the next row.
+    """
+
+    shop: Shop
+    chance: random.Random
+    next_id: int = 0
+
+    def rows(self, hour: int, count: int) -> list[dict[str, Any]]:
+        """Rows of about that hour: on its boundaries, late by hours and days, without a time."""
+        made = []
+        for _ in range(count):
+            late = self.chance.choice([0, 0, 0, 0, 1, 2, 26])
+            at = START + timedelta(hours=hour - late)
+            at += self.chance.choice(
+                [
+                    timedelta(0),
+                    timedelta(microseconds=-1),
+                    timedelta(minutes=self.chance.randrange(60)),
+                    timedelta(microseconds=self.chance.randrange(3_600_000_000)),
+                ]
+            )
+            made.append(
+                {
+                    "id": self.next_id,
+                    "at": None if self.chance.random() < 0.05 else at,
+                    "person": self.chance.choice(PEOPLE),
+                    "cents": self.chance.choice([None, self.chance.randrange(1_000)]),
+                }
+            )
+            self.next_id += 1
+        return made
+
+    def come(self, table: str, rows: Iterable[dict[str, Any]], to_s: float = 0.0) -> None:
+        """Append rows in one commit that says how fresh the table is with them."""
+        fields = {"freshline": 1, "table": table, "update": 1, "to": rfc3339(to_s), "parents": {}}
+        deltalake.write_deltalake(
+            self.shop.path(table),
+            pa.Table.from_pylist(list(rows), SCHEMA),
+            mode="append",
+            configuration={"delta.enableChangeDataFeed": "true"},
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": json.dumps(fields)}
+            ),
+        )
+
+    def go(self, table: str, predicate: str) -> None:
+        """Delete rows."""
+        deltalake.DeltaTable(self.shop.path(table)).delete(predicate)
+
+    def version(self, table: str) -> int:
+        """The newest."""
+        return int(deltalake.DeltaTable(self.shop.path(table)).version())
+
+    def update(self, view: str, **more: Any) -> UpdateResult:
+        """Bring a view to its parents' newest versions and check it."""
+        parents = {name: self.version(name) for name in self.shop.project.table(view).parents}
+        result = self.shop.executor.run(self.shop.request(view, parents=parents, **more))
+        self.check(view)
+        return result
+
+    def check(self, view: str) -> None:
+        """The view's newest version equals its query over the versions that it names.
+
+        With final emission only those rows of the query count whose bucket is complete.
+        """
+        table, commit = self.shop.project.table(view), last_commit(self.shop.path(view))
+        assert commit is not None
+        session = self.shop.session.newSession()
+        for name in table.parents:
+            version = commit.metadata["parents"][name]
+            path = self.shop.path(name)
+            frame = session.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
+            frame.createOrReplaceTempView(name)
+        pinned = {
+            read.name: f"delta.`{read.path}` VERSION AS OF {commit.metadata['parents'][read.name]}"
+            for read in table.statics
+        }
+        query = rewritten(table.query, pinned)
+        rows = session.sql(query)
+        if table.emit == "final":
+            until_us = commit.metadata["emitted_us"]
+            rows = rows.filter(f"hour IS NULL OR hour <= timestamp_micros({until_us})")
+        expected = counted(rows.collect())
+        path = self.shop.path(view)
+        found = counted(session.read.format("delta").load(path).collect())
+        more, missing = found - expected, expected - found
+        told = f"{view} version {commit.version} by {commit.metadata['strategy']}"
+        assert not more, f"{told}: {more.total()} rows too many: {list(more)[:3]}"
+        assert not missing, f"{told}: {missing.total()} rows are missing: {list(missing)[:3]}"
+
+    def facts(self, view: str) -> dict[str, Any]:
+        """The metadata of a view's newest commit."""
+        commit = last_commit(self.shop.path(view))
+        assert commit is not None
+        return dict(commit.metadata)
+
+
+def counted(rows: Iterable[Any]) -> Counter[tuple[Any, ...]]:
+    """Rows and how often each is there; floats to nine digits."""
+    return Counter(
+        tuple(float(f"{value:.9g}") if isinstance(value, float) else value for value in row)
+        for row in rows
+    )

@@ -1,0 +1,160 @@
+"""When a view is computed in full although its SQL allows better, and that this is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.spark.updates import SparkExecutor
+from freshline.sql.maintenance import ViewPlan
+from tests.spark.arrivals import Arrivals
+from tests.spark.proof.support import UtcSessions
+from tests.spark.test_incremental_updates import (
+    BY_DAY,
+    BY_HOUR,
+    DAILY,
+    HOURLY,
+    NO,
+    PEOPLE,
+    PEOPLES_STATES,
+    arrivals,
+    view,
+)
+
+pytestmark = pytest.mark.spark
+
+__all__ = ["arrivals", "view"]
+
+
+@pytest.fixture
+def hourly(arrivals, view) -> Arrivals:
+    """Two updates of a view, the second of them incremental."""
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    for hour in (0, 1):
+        arrivals.come("events", arrivals.rows(hour, 10))
+        result = arrivals.update("hourly")
+    assert result.strategy == "bucket-recompute"
+    return arrivals
+
+
+def why(result) -> tuple[str, str]:
+    return result.strategy, result.code
+
+
+def test_because_it_was_asked_for_and_its_children_take_the_changes(hourly, view):
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
+    assert why(hourly.update("daily")) == ("full", "first-build")
+    assert why(hourly.update("hourly", full=True)) == ("full", "requested")
+    assert hourly.facts("hourly")["reason"] == "requested"
+    assert why(hourly.update("daily")) == ("bucket-recompute", "buckets")
+
+
+def test_because_the_query_changed(hourly, view):
+    view("hourly", HOURLY.replace("sum(cents)", "max(cents)"), ViewPlan(NO, BY_HOUR, NO))
+    assert why(hourly.update("hourly")) == ("full", "definition-changed")
+
+
+def test_because_the_property_says_so(hourly, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="full")
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "configured")
+
+
+def test_because_a_parent_is_read_at_an_older_version(hourly):
+    assert why(hourly.shop.derive("hourly", events=0)) == ("full", "parent-went-back")
+    hourly.check("hourly")
+
+
+def test_because_the_sessions_time_zone_changed(hourly, spark: SparkSession):
+    shop = hourly.shop
+    other = cast("SparkSession", UtcSessions(spark))
+    shop._executor = SparkExecutor(shop.project, other, shop.plans)
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "settings-changed")
+
+
+def test_because_somebody_else_wrote_into_it(hourly):
+    row = pa.table({"hour": pa.array([None], pa.timestamp("us", "UTC")), "n": [7], "cents": [7]})
+    deltalake.write_deltalake(hourly.shop.path("hourly"), row, mode="append")
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "changed-by-others")
+
+
+def test_compaction_is_no_change(hourly):
+    for name in ("events", "hourly"):
+        deltalake.DeltaTable(hourly.shop.path(name)).optimize.compact()
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+
+
+def test_because_vacuum_removed_what_was_added_since(hourly):
+    for hour in (2, 3):
+        hourly.come("events", hourly.rows(hour, 5))
+    table = deltalake.DeltaTable(hourly.shop.path("events"))
+    table.optimize.compact()
+    removed = table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    assert len(removed) == 4
+    assert why(hourly.update("hourly")) == ("full", "changes-gone")
+
+
+def test_because_commits_were_cleaned_up(hourly):
+    for hour in (2, 3):
+        hourly.come("events", hourly.rows(hour, 5))
+    table = deltalake.DeltaTable(hourly.shop.path("events"))
+    table.create_checkpoint()
+    for number in range(int(table.version())):
+        Path(hourly.shop.path("events"), "_delta_log", f"{number:020d}.json").unlink()
+    assert why(hourly.update("hourly")) == ("full", "changes-gone")
+
+
+def test_because_a_parent_gained_a_column(hourly):
+    path = hourly.shop.path("events")
+    row = pa.table({"id": [10**6], "more": ["x"]})
+    deltalake.write_deltalake(path, row, mode="append", schema_mode="merge")
+    assert why(hourly.update("hourly")) == ("full", "parent-redefined")
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+
+
+def test_because_it_is_quicker(hourly, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
+    costs = hourly.shop.executor._updates["hourly"]._costs
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+    costs.note("full", 0, 0.01)
+    for _ in range(3):
+        costs.note("bucket-recompute", 5, 30.0)
+    hourly.come("events", hourly.rows(2, 5))
+    result = hourly.update("hourly")
+    assert why(result) == ("full", "cheaper")
+    assert result.reason.startswith("computed in full: bucket-recompute should take ")
+
+
+def test_a_death_between_state_and_view_is_harmless(arrivals, view, monkeypatch):
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
+    for hour in range(3):
+        arrivals.come("events", arrivals.rows(hour, 10))
+        arrivals.update("people")
+    named = arrivals.facts("people")["state"]["versions"]
+    for name in ("state.before_data", "state.before_commit", "state.after_commit"):
+
+        def die(passed: str, name: str = name) -> None:
+            if passed == name:
+                raise OSError(28, "No space left on device")
+
+        arrivals.come("events", arrivals.rows(4, 10))
+        with monkeypatch.context() as patched:
+            patched.setattr("freshline.spark.state.failpoint", die)
+            with pytest.raises(OSError, match="No space"):
+                arrivals.update("people")
+    assert arrivals.facts("people")["state"]["versions"] == named
+    result = arrivals.update("people")
+    assert why(result) == ("group-merge", "merges")
+    assert arrivals.facts("people")["state"]["versions"] == {"p": named["p"] + 2}
+    arrivals.come("events", arrivals.rows(5, 10))
+    assert why(arrivals.update("people")) == ("group-merge", "merges")

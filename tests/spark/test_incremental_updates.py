@@ -1,0 +1,222 @@
+"""Views maintained from changes: after every commit a view equals its query."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from freshline.sql.maintenance import (
+    Buckets,
+    Decomposition,
+    Partial,
+    Reads,
+    Reason,
+    ViewPlan,
+)
+from tests.spark.arrivals import Arrivals
+
+pytestmark = pytest.mark.spark
+
+HOUR_US = 3_600_000_000
+NO = Reason("NONE", "the test leaves it out")
+IN_THE_HOUR = Reads("at", 0, HOUR_US - 1)
+
+HOURLY = """SELECT date_trunc('HOUR', at) AS hour, count(*) AS n, sum(cents) AS cents
+    FROM events GROUP BY 1"""
+HOURLY_STATES = Decomposition(
+    (
+        Partial(
+            "p",
+            ("k",),
+            "SELECT date_trunc('HOUR', at) AS k, count(*) AS n, sum(cents) AS c FROM events"
+            " GROUP BY 1",
+            "SELECT k, CAST(sum(n) AS BIGINT) AS n, CAST(sum(c) AS BIGINT) AS c FROM p GROUP BY k",
+        ),
+    ),
+    "SELECT k AS hour, n, c AS cents FROM p",
+    group_columns={"hour": "k"},
+)
+BY_HOUR = Buckets("hour", {"events": IN_THE_HOUR})
+# In Berlin a day has up to 25 hours.
+DAILY = (
+    "SELECT date_trunc('DAY', hour) AS day, sum(n) AS n, max(cents) AS best FROM hourly GROUP BY 1"
+)
+BY_DAY = Buckets("day", {"hourly": Reads("hour", 0, 25 * HOUR_US - 1)})
+NEAR = """SELECT e.id, v.id AS visit, e.at FROM events e JOIN visits v
+    ON v.at > e.at - INTERVAL 10 MINUTES AND v.at <= e.at"""
+BY_TIME = Buckets("at", {"events": Reads("at", 0, 0), "visits": Reads("at", 1 - HOUR_US // 6, 0)})
+PEOPLE = """SELECT person, count(cents) AS n, avg(cents) AS mean, stddev_pop(cents) AS deviation
+    FROM events GROUP BY person"""
+PEOPLES_STATES = Decomposition(
+    (
+        Partial(
+            "p",
+            ("person",),
+            "SELECT person, count(cents) AS n, sum(cents) AS s, sum(cents * cents) AS q"
+            " FROM events GROUP BY person",
+            "SELECT person, CAST(sum(n) AS BIGINT) AS n, CAST(sum(s) AS BIGINT) AS s,"
+            " CAST(sum(q) AS BIGINT) AS q FROM p GROUP BY person",
+        ),
+    ),
+    "SELECT person, n, try_divide(s, n) AS m, sqrt(greatest(0, try_divide(q, n)"
+    " - try_divide(s, n) * try_divide(s, n))) AS d FROM p",
+    group_columns={"person": "person"},
+)
+PAIRS = """SELECT e.person, count(*) AS pairs FROM events e JOIN visits v ON e.person = v.person
+    GROUP BY e.person"""
+PAIRS_STATES = Decomposition(
+    (
+        Partial(
+            "p",
+            ("person",),
+            "SELECT e.person, count(*) AS n FROM events e JOIN visits v ON e.person = v.person"
+            " GROUP BY e.person",
+            "SELECT person, CAST(sum(n) AS BIGINT) AS n FROM p GROUP BY person",
+        ),
+    ),
+    "SELECT person, n AS pairs FROM p",
+    linearity="each",
+)
+
+
+@pytest.fixture
+def arrivals(shop) -> Arrivals:
+    """Two base tables that a test fills itself."""
+    for name in ("events", "visits"):
+        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
+        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
+    return Arrivals(shop, random.Random(5))
+
+
+@pytest.fixture
+def view(shop) -> Callable[..., None]:
+    """Adds a view with a plan of its own."""
+
+    def add(name: str, query: str, plan: ViewPlan, **more: object) -> None:
+        shop.plans[name] = plan
+        shop.table(name, query, **{"refresh": "incremental", **more})
+
+    return add
+
+
+def steps(arrivals: Arrivals, views: tuple[str, ...], hours: int = 5) -> list[list[str]]:
+    """Hour after hour rows come, in one of them none; returns the strategies of each."""
+    told = []
+    for hour in range(hours):
+        if hour != 3:
+            arrivals.come("events", arrivals.rows(hour, 30))
+        if hour != 2:
+            arrivals.come("visits", arrivals.rows(hour, 20))
+        told.append([arrivals.update(view).strategy for view in views])
+    return told
+
+
+def test_buckets_and_a_rollup_of_them_are_recomputed(arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), partitioned_by=("hour",))
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
+    told = steps(arrivals, ("hourly", "daily"))
+    assert told == [["full", "full"], *[["bucket-recompute", "bucket-recompute"]] * 4]
+    arrivals.go("events", "id % 3 = 0")
+    assert arrivals.update("hourly").strategy == "bucket-recompute"
+    assert arrivals.update("daily").strategy == "bucket-recompute"
+    facts = arrivals.facts("hourly")
+    assert (facts["strategy"], facts["reason"]) == ("bucket-recompute", "buckets")
+    assert facts["read"] > 0
+
+
+def test_only_the_buckets_touched_are_written(arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), partitioned_by=("hour",))
+    for hour in range(6):
+        arrivals.come("events", [{"id": hour, "at": None, "person": None, "cents": 1}])
+        arrivals.come("events", [row | {"at": row["at"]} for row in arrivals.rows(40 * hour, 5)])
+    whole = arrivals.update("hourly").rows
+    (row, *_) = (row for row in arrivals.rows(0, 20) if row["at"] is not None)
+    arrivals.come("events", [row])
+    result = arrivals.update("hourly")
+    assert (result.rows, result.read_rows, result.strategy) == (1, 1, "bucket-recompute")
+    assert whole > 6
+    arrivals.come("events", [row | {"at": None}])
+    assert arrivals.update("hourly").rows == 1  # the bucket without a time
+
+
+def test_a_band_join_is_recomputed_around_its_changes(arrivals, view):
+    view("near", NEAR, ViewPlan(NO, BY_TIME, NO))
+    told = steps(arrivals, ("near",))
+    assert told == [["full"], *[["bucket-recompute"]] * 4]
+    arrivals.go("visits", "id % 5 = 0")
+    assert arrivals.update("near").strategy == "bucket-recompute"
+
+
+def test_row_wise_output_is_appended(arrivals, view):
+    query = "SELECT id, at, cents * 2 AS twice FROM events WHERE cents > 300 OR person IS NULL"
+    view("filtered", query, ViewPlan(True, NO, NO))
+    view("both", f"{query} UNION ALL SELECT id, at, 0 FROM visits", ViewPlan(True, NO, NO))
+    told = steps(arrivals, ("filtered", "both"))
+    assert told == [["full", "full"], *[["append", "append"]] * 4]
+    arrivals.go("events", "id % 3 = 0")
+    result = arrivals.update("both")
+    assert (result.strategy, result.code) == ("full", "NONE")
+
+
+def test_groups_are_merged_with_a_state(shop, arrivals, view):
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
+    view("pairs", PAIRS, ViewPlan(NO, NO, PAIRS_STATES))
+    told = steps(arrivals, ("people", "pairs"))
+    assert told == [["full", "full"], *[["group-merge", "group-merge"]] * 4]
+    assert arrivals.facts("people")["state"]["versions"] == {"p": 2}
+    # One person's row: only this group is written.
+    arrivals.come("events", [{"id": 10**6, "at": None, "person": "o'hara", "cents": 5}])
+    version = arrivals.update("people").version
+    changes = shop.session.read.option("readChangeFeed", "true").option("startingVersion", version)
+    assert {
+        row["person"] for row in changes.format("delta").load(shop.path("people")).collect()
+    } == {"o'hara"}
+    arrivals.go("events", "id % 3 = 0")
+    result = arrivals.update("people")
+    assert (result.strategy, result.code) == ("full", "parent-rewrote")
+    assert "state" not in arrivals.facts("people")
+    arrivals.come("events", arrivals.rows(9, 10))
+    result = arrivals.update("people")
+    assert (result.strategy, result.code) == ("group-merge", "state-built")
+
+
+def test_nothing_changed_is_a_commit_without_files(arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
+    for _ in range(3):
+        arrivals.come("events", arrivals.rows(0, 10))
+        arrivals.update("people")
+    arrivals.update("hourly")
+    before = arrivals.facts("people")["state"]
+    arrivals.come("events", [])
+    for name in ("hourly", "people"):
+        result = arrivals.update(name)
+        assert (result.rows, result.read_rows) == (0, 0)
+        assert result.parents == {"events": arrivals.version("events")}
+    assert arrivals.facts("people")["state"] == before
+
+
+def test_a_static_table_at_a_new_version_means_all_anew(shop, arrivals, view):
+    shop.delta("region", pa.table({"person": ["ann", "bob"], "region": ["n", "s"]}))
+    query = "SELECT e.id, r.region FROM events e JOIN delta.`region` r ON e.person = r.person"
+    view("regions", query, ViewPlan(True, NO, NO))
+    told = steps(arrivals, ("regions",), hours=3)
+    assert told == [["full"], ["append"], ["append"]]
+    shop.delta("region", pa.table({"person": ["o'hara"], "region": ["w"]}))
+    result = arrivals.update("regions")
+    assert (result.strategy, result.code) == ("full", "static-changed")
+    assert result.reason == "computed in full: a static table that it reads has a new version"
+
+
+def test_bucket_merge_replaces_the_buckets_of_the_new_rows(shop, arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, HOURLY_STATES))
+    updates = shop.executor._updates["hourly"]
+    for _ in range(3):
+        updates._costs.note("bucket-recompute", 1, 30.0)
+    told = steps(arrivals, ("hourly",))
+    assert told == [["full"], *[["bucket-merge"]] * 4]
+    arrivals.go("events", "id % 3 = 0")
+    assert arrivals.update("hourly").strategy == "bucket-recompute"
