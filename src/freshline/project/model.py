@@ -126,6 +126,7 @@ class TableDef:
         target_downstream: As fresh as the tables that read it need.
         time_column: The event-time column.
         refresh: auto, incremental, incremental_strict or full.
+        catch_up: Of a backlog a base table loads the oldest or the newest file first.
         emit: early (a view shows every bucket at once) or final (when it is complete).
         period_s: Of derived tables that have one.
         feed: Name of the feed that a base table reads.
@@ -149,6 +150,7 @@ class TableDef:
     target_downstream: bool = False
     time_column: str | None = None
     refresh: str = "auto"
+    catch_up: str = "oldest"
     emit: str = "early"
     period_s: float | None = None
     feed: str | None = None
@@ -174,6 +176,8 @@ class SchedulerSettings:
         policy: Its name; the other keys are those of the simulator's scenarios.
         chop: An update loads at most this many periods of new data; None: all.
         objective: staleness: as fresh as can be; cost: as late as the targets allow.
+        backfill_share: Part of the tracks' time that backfills get, and never exceed while
+            anything else is late.
     """
 
     tracks: int = 2
@@ -187,6 +191,7 @@ class SchedulerSettings:
     chop: float | None = None
     recovery: str = "average"
     objective: str = "staleness"
+    backfill_share: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

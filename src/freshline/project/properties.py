@@ -22,11 +22,13 @@ class _Known:
         fault: What is wrong with a value, or None.
         rule: What is right.
         derived_only: Base tables cannot have it.
+        base_only: Materialized views cannot have it.
     """
 
     fault: Callable[[str], str | None]
     rule: str
     derived_only: bool = False
+    base_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,14 @@ class Wishes:
     target_downstream: bool
     time_column: str | None
     refresh: str
+    catch_up: str
+    emit: str
     period_s: float | None
 
 
-def _one_of(*names: str) -> _Known:
+def _one_of(*names: str, derived_only: bool = False, base_only: bool = False) -> _Known:
     rule = f"it is one of {', '.join(names)}"
-    return _Known(lambda value: None if value in names else "", rule)
+    return _Known(lambda value: None if value in names else "", rule, derived_only, base_only)
 
 
 def _duration_fault(value: str) -> str | None:
@@ -73,6 +77,8 @@ KNOWN = {
         lambda value: None if value.strip() else "", "it names the event-time column"
     ),
     "freshline.refresh": _one_of("auto", "incremental", "incremental_strict", "full"),
+    "freshline.emit": _one_of("early", "final", derived_only=True),
+    "freshline.catch_up": _one_of("oldest", "newest", base_only=True),
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
 }
 
@@ -109,6 +115,8 @@ def check_properties(statement: Statement, file: str, errors: list[UserError]) -
         downstream,
         values.get("freshline.time"),
         values.get("freshline.refresh", "auto"),
+        values.get("freshline.catch_up", "oldest"),
+        values.get("freshline.emit", "early"),
         durations.duration_s(period) if period is not None else None,
     )
 
@@ -136,15 +144,15 @@ def _fault(each: Property, statement: Statement, file: str) -> UserError | None:
                 else "Remove the property."
             ),
         )
-    fault = known.fault(each.value)
-    if fault is None and each.value == "incremental_strict" and statement.kind == "derived":
+    if known.base_only and statement.kind == "derived":
         return UserError(
-            "not-incremental",
-            f"view {statement.name} must be maintained incrementally",
+            "property-of-base-tables",
+            f"view {statement.name} has the property '{each.key}'",
             where=where,
-            rule="this version recomputes every view in full",
-            next_step="Take 'auto' or 'incremental', which will be incremental where they can.",
+            rule="only a streaming table can have it: it loads files",
+            next_step="Give it to the base table, or remove the property.",
         )
+    fault = known.fault(each.value)
     if fault is None:
         return None
     detail = f": {fault}" if fault else ""

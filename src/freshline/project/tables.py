@@ -110,6 +110,8 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         target_downstream=wishes.target_downstream,
         time_column=wishes.time_column,
         refresh=wishes.refresh,
+        catch_up=wishes.catch_up,
+        emit=wishes.emit,
         period_s=wishes.period_s,
         feed=names.feeds.get(streams[0].name.lower()) if streams else None,
         feed_spans=tuple((read.start, read.end) for read in streams),

@@ -46,9 +46,10 @@ class Recovered:
 
 def definition_of(table: TableDef) -> str:
     """A short name for a table's query; changes when what it computes may have changed."""
-    text = json.dumps(
-        [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
-    )
+    facts = [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
+    if table.emit != "early":
+        facts.append(table.emit)
+    text = json.dumps(facts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
