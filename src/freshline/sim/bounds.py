@@ -13,12 +13,11 @@ from typing import Any
 
 from freshline.core.partitions.groups import spans_by_period
 from freshline.core.registry import found_policies
+from freshline.core.stretch import STRETCH, unlike_groups
 from freshline.sim.driver import Played
 from freshline.sim.scenario import FeedSpec, Scenario
 
 _TOLERANCE = 1e-9
-_STRETCH = 3.0
-"""Theorem 4.3; the proof gives 7/3 * (1 + alpha)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +142,16 @@ def theorem_4_3(scenario: Scenario, played: Played) -> Bound:
         why_not = "with chop an update does not load all that is pending"
     if not why_not:
         why_not = _unlike_groups(scenario)
-    return Bound(played.stretch, None if why_not else _STRETCH, why_not)
+    return Bound(played.stretch, None if why_not else STRETCH, why_not)
 
 
 def _unlike_groups(scenario: Scenario) -> str:
     """Which condition of Theorem 4.3 does not hold; empty if all do."""
     periods = [scenario.feeds[table.name].period_s for table in scenario.tables]
     groups = spans_by_period(periods)
-    tracks, tables = scenario.tracks, len(periods)
-    if tracks < 2 * len(groups):
-        return f"{len(groups)} groups need {2 * len(groups)} tracks"
-    alpha = time_per_data(scenario)
-    limit = min((tracks - len(groups)) / (8 * tables), 1 / 8)
-    if alpha > limit:
-        return f"alpha = {alpha:.4g} is above {limit:.4g}"
+    why_not = unlike_groups(periods, scenario.tracks, time_per_data(scenario))
+    if why_not:
+        return why_not
     for table in scenario.tables:
         feed = scenario.feeds[table.name]
         if feed.arrivals is not None:

@@ -23,4 +23,6 @@ def scenario_guarantees(scenario: Scenario, *, outage_s: float | None = None) ->
         recovery=scenario.policy.recovery,
         worst_factor=scenario.high,
         outage_s=outage_s,
+        policy=scenario.policy.name,
+        chop=scenario.policy.chop,
     )

@@ -19,7 +19,9 @@ DATA = Path(__file__).parents[2] / "data" / "aus"
 def test_the_object_of_a_scenario_with_a_chain(capsys):
     guarantees(DATA / "s08_chain.json", outage="42", json_out=True)
     printed = json.loads(capsys.readouterr().out)
-    assert list(printed) == ["schedulable", "tracks", "tracks_needed", "utilisation", "tables"]
+    keys = ["schedulable", "tracks", "tracks_needed", "utilisation", "stretch", "tables"]
+    assert list(printed) == keys
+    assert printed["stretch"] == {"bound": None, "why_not": "it is about policy group-and-run"}
     assert (printed["schedulable"], printed["tracks"], printed["tracks_needed"]) == (True, 1, 1)
     assert printed["utilisation"] == 0.4375
     assert printed["tables"]["base"] == {
@@ -64,6 +66,29 @@ def test_people_are_told_what_the_numbers_assume(capsys):
     head = printed.splitlines()[0]
     assert head.split() == ["table", "update", "share", "period", "in", "recovery", *LATE]
     assert "as long as no update takes longer than 'update' says" in printed
+
+
+def test_stretch_is_bounded_where_batenis_conditions_hold(tmp_path):
+    tables = "".join(f"- {{name: t{n}, period: {10 + n}, beta: 0.02}}\n" for n in range(4))
+    found = {}
+    for policy, tracks in (("group-and-run", 2), ("group-and-run", 3), ("edf", 2)):
+        path = tmp_path / "scenario.yml"
+        path.write_text(f"horizon: 100\ntracks: {tracks}\npolicy: {policy}\ntables:\n{tables}")
+        found[policy, tracks] = scenario_guarantees(read_scenario(path))
+    # alpha <= (p - g)/(8t): 0.02 <= 1/32, one group.
+    assert found["group-and-run", 2].stretch.record() == {"bound": 3.0, "why_not": None}
+    assert conclusions(found["group-and-run", 3])[-1] == (
+        "No file takes 3 times as long from the first of its data to its table as it covers"
+        " (Bateni et al.)."
+    )
+    assert found["edf", 2].stretch.why_not == "it is about policy group-and-run"
+
+
+def test_a_scenario_has_no_recorded_updates_to_take_a_quantile_of():
+    with pytest.raises(UserError, match="--quantile does not go with a scenario"):
+        guarantees(DATA / "s08_chain.json", quantile=0.99)
+    with pytest.raises(UserError, match="--quantile is 1"):
+        guarantees(None, quantile=1.0)
 
 
 def test_an_explicit_recovery_needs_its_periods(tmp_path):

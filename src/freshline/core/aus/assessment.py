@@ -14,6 +14,7 @@ from freshline.core.aus.guarantee import (
     tracks_needed,
 )
 from freshline.core.model import Table
+from freshline.core.stretch import StretchBound, stretch_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Assessment:
         tracks_needed: The least number on which all bounds exist; None: no number is enough.
         is_schedulable: Whether ``tracks`` is enough.
         recovery_s: Of each, Theorem 4's bound for the outage asked about; None without one.
+        stretch: Of every file, Theorem 4.3 of Bateni et al. 2009.
     """
 
     tables: tuple[Table, ...]
@@ -35,11 +37,27 @@ class Assessment:
     tracks_needed: int | None
     is_schedulable: bool
     recovery_s: tuple[float | None, ...]
+    stretch: StretchBound
 
     @property
     def utilisation(self) -> float:
         """U_sum: how many tracks the tables keep busy."""
         return load_of(self.guarantees)
+
+    def of(self, name: str) -> Guarantee | None:
+        """The guarantee of the table of that name; None if there is none."""
+        for table, guarantee in zip(self.tables, self.guarantees, strict=True):
+            if table.name == name:
+                return guarantee
+        return None
+
+    def costliest(self, most: int) -> list[tuple[str, float]]:
+        """The tables that keep tracks busiest, with the part of a track that each needs."""
+        shares = [
+            (table.name, guarantee.share.utilisation)
+            for table, guarantee in zip(self.tables, self.guarantees, strict=True)
+        ]
+        return sorted(shares, key=lambda share: -share[1])[:most]
 
     def record(self) -> dict[str, Any]:
         """The object that ``freshline guarantees --json`` prints (contract of updates)."""
@@ -48,6 +66,7 @@ class Assessment:
             "tracks": self.tracks,
             "tracks_needed": self.tracks_needed,
             "utilisation": self.utilisation,
+            "stretch": self.stretch.record(),
             "tables": {
                 table.name: {**guarantee.record(), "recovery": recovery_s}
                 for table, guarantee, recovery_s in zip(
@@ -64,6 +83,8 @@ def assessed(
     recovery: str,
     worst_factor: float = 1.0,
     outage_s: float | None = None,
+    policy: str = "aus",
+    chop: float | None = None,
 ) -> Assessment:
     """Judge ``tables`` on ``tracks``.
 
@@ -73,6 +94,7 @@ def assessed(
         recovery: How recovery periods are chosen (``shares.RECOVERIES``).
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
         outage_s: lambda of Theorem 4; None: no outage is asked about.
+        policy, chop: What runs; only the bound on stretch depends on them.
 
     Raises:
         UserError: As ``shares.shares``.
@@ -87,5 +109,16 @@ def assessed(
         tuple(
             None if outage_s is None else guarantee.recovery_s(table, outage_s)
             for table, guarantee in zip(tables, guarantees, strict=True)
+        ),
+        stretch_bound(
+            {
+                table.name: (guarantee.share.execution_s, table.period_s)
+                for table, guarantee in zip(tables, guarantees, strict=True)
+                if table.is_base
+            },
+            tracks=tracks,
+            policy=policy,
+            derived=[table.name for table in tables if not table.is_base],
+            chop=chop,
         ),
     )
