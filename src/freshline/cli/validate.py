@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,13 @@ import typer
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir
 from freshline.cli.output import counted, print_json
-from freshline.core.errors import UserErrors
+from freshline.core.aus.assessment import Assessment
+from freshline.core.errors import UserError, UserErrors
 from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
+from freshline.runtime.guarantees import project_guarantees
+from freshline.runtime.status import brief_s
+from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.utilisation import utilisation
 from freshline.sql.strategy import strategy
 
@@ -25,14 +30,33 @@ def validate(
     spark: Annotated[
         bool, typer.Option("--spark/--no-spark", help="Have Spark analyse every query too.")
     ] = True,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A target_lag that its bound cannot keep is an error.")
+    ] = False,
+    against_running: Annotated[
+        bool,
+        typer.Option("--against-running", help="Refuse a change that would break the bound of a"
+                     " table that has a target in the run recorded last."),
+    ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
-) -> int:
+) -> int:  # fmt: skip
     """Check the project: its settings, its statements and, by Spark, its queries."""
     found, errors = collect(Path.cwd(), project)
     notes: list[str] = []
+    promised: Promised | None = None
     if found is not None:
         notes += found.warnings
+        promised = promises_of(found)
+        if strict and promised is not None:
+            errors = [*errors, *(unkept.error() for unkept in promised.unkept)]
+        if against_running:
+            try:
+                notes += check_against_running(found)
+            except UserErrors as several:
+                errors = [*errors, *several.errors]
+            except UserError as error:
+                errors = [*errors, error]
         if spark:
             analysis = _analysed(found)
             errors = [*errors, *analysis.errors]
@@ -41,7 +65,7 @@ def validate(
         tables = [] if found is None else [_record(table) for table in found.tables]
         print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
     elif found is not None:
-        _print(found, notes, checked_by_spark=spark and not errors)
+        _print(found, notes, promised, checked_by_spark=spark and not errors)
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
     return 0
@@ -61,7 +85,48 @@ def _analysed(project: Project) -> Analysis:
         session.stop()
 
 
-def _print(project: Project, notes: list[str], *, checked_by_spark: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The shortened form of ``freshline guarantees``.
+
+    Attributes:
+        assessment: With mean costs.
+        unkept: Targets below their table's bound.
+    """
+
+    assessment: Assessment
+    unkept: list[Unkept]
+
+
+def promises_of(project: Project) -> Promised | None:
+    """What can be promised of ``project``; None while costs of some table are unknown."""
+    try:
+        assessment = project_guarantees(project).assessment
+    except UserError:
+        return None
+    return Promised(assessment, unkept_targets(project, assessment))
+
+
+def promise_lines(promised: Promised) -> list[str]:
+    """The bounds in short, and the targets that they do not keep."""
+    assessment = promised.assessment
+    if not assessment.is_schedulable:
+        needed = assessment.tracks_needed
+        enough = "no number of tracks is" if needed is None else f"{counted(needed, 'track')} are"
+        costly = ", ".join(f"{name} ({share:.2f})" for name, share in assessment.costliest(3))
+        return [f"bounds: none; {enough} enough; most costly: {costly} of a track"]
+    named = ", ".join(
+        f"{table.name} {brief_s(guarantee.staleness_s)}"
+        for table, guarantee in zip(assessment.tables, assessment.guarantees, strict=True)
+        if guarantee.staleness_s is not None
+    )
+    if_mean = "as long as no update takes longer than its mean, under policy aus"
+    return [f"bounds: stale by at most: {named}; {if_mean}"]
+
+
+def _print(
+    project: Project, notes: list[str], promised: Promised | None, *, checked_by_spark: bool
+) -> None:
     by = ", every query analysed by Spark" if checked_by_spark else ""
     feeds = counted(len(project.feeds), "feed")
     print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
@@ -74,6 +139,9 @@ def _print(project: Project, notes: list[str], *, checked_by_spark: bool) -> Non
         )
         print(f"{'':5}{'':{width}}  {chosen.name}: {chosen.reason}")
     print(_utilisation(project))
+    if promised is not None:
+        print("\n".join(promise_lines(promised)))
+        notes = [*notes, *(unkept.text() for unkept in promised.unkept)]
     for note in notes:
         print(f"note: {note}")
 

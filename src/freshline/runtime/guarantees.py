@@ -2,63 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from freshline.core.aus.assessment import Assessment, assessed
 from freshline.core.aus.guarantee import graph_of
-from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
-from freshline.project.model import Project
-from freshline.runtime.assembly import specs_for
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.project.model import Project, SchedulerSettings
+from freshline.runtime.measured import Measured, measured
 
 
-def project_guarantees(project: Project, *, outage_s: float | None = None) -> Assessment:
-    """Judge a project's tables by the rules of aus, with the mean costs learned so far.
+@dataclass(frozen=True, slots=True)
+class ProjectGuarantees:
+    """What is promised, and what the promise stands on.
+
+    Attributes:
+        assessment: The bounds.
+        measured: The costs that they count with.
+        quantile: The part of updates that kept them; None: they are means.
+    """
+
+    assessment: Assessment
+    measured: Measured
+    quantile: float | None
+
+    def record(self) -> dict[str, Any]:
+        """The object that ``freshline guarantees --json`` prints for a project.
+
+        Beside the contract's keys: ``quantile``, and for each table ``mean`` (what an update
+        takes on average, in seconds) and ``updates`` (how many the quantile comes from).
+        """
+        record = self.assessment.record()
+        record["quantile"] = self.quantile
+        for table in self.assessment.tables:
+            alpha_s, beta = self.measured.mean[table.name]
+            record["tables"][table.name]["mean"] = alpha_s + beta * table.period_s
+            record["tables"][table.name]["updates"] = self.measured.updates.get(table.name)
+        return record
+
+
+def project_guarantees(
+    project: Project, *, outage_s: float | None = None, quantile: float | None = None
+) -> ProjectGuarantees:
+    """Judge a project's tables by the rules of aus, with the costs learned so far.
 
     Args:
         project: Its tables, tracks, and how recovery periods are chosen.
         outage_s: Length of the outage that base tables shall recover from; None: none.
+        quantile: Part of the updates that shall take no longer than assumed; None: the mean.
 
     Raises:
         UserError: Some table was never updated, so nothing is known of its costs.
         PlatformError: The journal is there and cannot be opened.
     """
+    costs = measured(project, quantile=quantile)
+    assessment = assessment_of(costs.specs, project.scheduler, outage_s=outage_s)
+    return ProjectGuarantees(assessment, costs, quantile)
+
+
+def assessment_of(
+    specs: Sequence[TableSpec], chosen: SchedulerSettings, *, outage_s: float | None = None
+) -> Assessment:
+    """Judge tables under a project's settings.
+
+    Raises:
+        UserError: Recovery periods are to be explicit, and a table has none.
+    """
     return assessed(
-        graph_of(_measured(project)),
-        tracks=project.scheduler.tracks,
-        recovery=project.scheduler.recovery,
+        graph_of(specs),
+        tracks=chosen.tracks,
+        recovery=chosen.recovery,
         outage_s=outage_s,
-    )
-
-
-def _measured(project: Project) -> list[TableSpec]:
-    path = journal_path(project)
-    if not path.exists():
-        raise _not_measured([table.name for table in project.tables])
-    journal = Journal(path, create=False)
-    try:
-        costs = {
-            row["name"]: (row["alpha_s"], row["beta"])
-            for row in journal.rows(
-                "SELECT name, alpha_s, beta FROM tables"
-                " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL"
-            )
-        }
-        specs = specs_for(project, journal)
-    finally:
-        journal.close()
-    missing = [spec.name for spec in specs if spec.name not in costs]
-    if missing:
-        raise _not_measured(missing)
-    return [replace(spec, alpha_s=costs[spec.name][0], beta=costs[spec.name][1]) for spec in specs]
-
-
-def _not_measured(names: list[str]) -> UserError:
-    return UserError(
-        "not-measured",
-        f"nothing is known yet of what updates cost of {', '.join(names)}",
-        rule="guarantees count with the costs that runs have measured",
-        next_step="Run the project until each table was updated, or give a scenario's file.",
+        policy=chosen.policy,
+        chop=chosen.chop,
     )

@@ -38,8 +38,8 @@ def test_json_has_exactly_the_contracts_keys(answer):
 def test_utilisation_is_what_the_runs_measured(freshline, shop):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
-    last = freshline("validate", "--no-spark").stdout.splitlines()[-1]
-    assert last.startswith("utilisation: ")
+    lines = freshline("validate", "--no-spark").stdout.splitlines()
+    (last,) = [line for line in lines if line.startswith("utilisation: ")]
     assert last.endswith(" of 2 tracks")
     assert float(last.split()[1]) > 0.0
 
@@ -61,3 +61,42 @@ def test_every_error_is_told_at_once_and_exits_with_2(freshline, shop):
     ]
     assert all(set(each) == {"code", "file", "line", "message", "next"} for each in found["errors"])
     assert len(done.stderr.splitlines()) == 3
+
+
+def test_bounds_are_told_in_short_once_every_table_was_updated(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    lines = freshline("validate", "--no-spark").stdout.splitlines()
+    (bounds,) = [line for line in lines if line.startswith("bounds: ")]
+    assert bounds.startswith("bounds: stale by at most: orders ")
+    assert bounds.endswith("as long as no update takes longer than its mean, under policy aus")
+
+
+def test_a_target_that_cannot_be_kept_is_a_note_and_with_strict_an_error(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    path = shop.root / "tables" / "shop.sql"
+    path.write_text(path.read_text().replace("10 minutes", "1 second"))
+    lax = freshline("validate", "--no-spark")
+    assert lax.exit_code == 0
+    (note,) = [line for line in lax.stdout.splitlines() if line.startswith("note: ")]
+    assert note.startswith("note: table big asks for a target_lag of 1.0 s; no more than ")
+    strict = freshline("validate", "--no-spark", "--strict", "--json")
+    assert strict.exit_code == 2
+    (error,) = json.loads(strict.stdout)["errors"]
+    assert (error["code"], error["file"], error["line"]) == (
+        "target-not-kept", "tables/shop.sql", 4,
+    )  # fmt: skip
+
+
+def test_against_running_refuses_and_names_both_tables(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    assert freshline("validate", "--no-spark", "--against-running").exit_code == 0
+    path = shop.root / "freshline.yml"
+    path.write_text(path.read_text().replace("period: 1 second", "period: 1 ms"))
+    done = freshline("validate", "--no-spark", "--against-running")
+    assert done.exit_code == 2
+    assert "table orders, as the project has it now, would break the target_lag of table big" in (
+        done.stderr
+    )
