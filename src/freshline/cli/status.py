@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.output import clock, console, counted, moment, print_json
+from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
+from freshline.cli.watched import feed_record, watched_record, watched_remarks
 from freshline.runtime.status import (
     FileTrouble,
     RunStatus,
@@ -67,7 +68,7 @@ def status_table(found: WarehouseStatus) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("table", "state", "fresh to (UTC)"):
         table.add_column(name, no_wrap=True)
-    for name in ("stale", "target", "pending"):
+    for name in ("stale", "target", "kept", "executor", "pending"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("last update", no_wrap=True)
     table.add_column("next")
@@ -79,6 +80,8 @@ def status_table(found: WarehouseStatus) -> Table:
             "" if item.freshness_s is None else clock(item.freshness_s, found.now_s),
             Text("" if item.staleness_s is None else brief_s(item.staleness_s), missed),
             "" if item.target_lag_s is None else brief_s(item.target_lag_s),
+            _kept(item),
+            "" if item.lately is None else brief_s(item.lately.executor_s),
             _pending(item),
             _last(item),
             Text(item.next),
@@ -102,7 +105,7 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    return lines
+    return lines + watched_remarks(found)
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
@@ -113,7 +116,12 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "storage": found.storage,
         "note": found.note,
         "run": _run_record(found.run),
-        "tables": [table_record(item) for item in found.tables],
+        "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
+        "tables": [
+            table_record(item)
+            | watched_record(found.watched_table(item.name), running=found.run.running)
+            for item in found.tables
+        ],
     }
 
 
@@ -129,6 +137,13 @@ def table_record(item: TableStatus) -> dict[str, Any]:
         "staleness_s": _rounded(item.staleness_s),
         "target_lag_s": item.target_lag_s,
         "within_target": item.within_target,
+        "lately": None
+        if item.lately is None
+        else {
+            "window_s": _rounded(item.lately.window_s),
+            "within_target": _rounded(item.lately.within),
+            "executor_s": _rounded(item.lately.executor_s),
+        },
         "pending_files": item.pending_files,
         "pending_s": _rounded(item.pending_s),
         "quarantined": _files(item, "quarantined"),
@@ -180,6 +195,12 @@ def _file_record(trouble: FileTrouble) -> dict[str, Any]:
         "attempts": trouble.attempts,
         "retry": moment(trouble.retry_s),
     }
+
+
+def _kept(item: TableStatus) -> str:
+    """Share of the last day within the target."""
+    share = None if item.lately is None else item.lately.within
+    return "" if share is None else percent(share)
 
 
 def _pending(item: TableStatus) -> str:

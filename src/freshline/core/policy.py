@@ -107,6 +107,10 @@ class Policy:
         """The mode of the update about to start; None where the policy has none."""
         return None
 
+    def standing(self, table: Table) -> str | None:
+        """The mode that ``table`` is in now, in words; None where the policy has none."""
+        return None
+
     def findings(self) -> dict[str, Any]:
         """What it has to tell at the end of a simulation, beside what all policies have."""
         return {}

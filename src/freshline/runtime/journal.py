@@ -55,6 +55,12 @@ CREATE TABLE IF NOT EXISTS instants (
 CREATE TABLE IF NOT EXISTS requests (
   id INTEGER PRIMARY KEY, at_s REAL, kind TEXT, table_name TEXT, argument TEXT,
   answered_s REAL, answer TEXT);
+CREATE TABLE IF NOT EXISTS feeds (
+  name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, out_since_s REAL,
+  came_back_s REAL);
+CREATE TABLE IF NOT EXISTS watched (
+  name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
+  waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT);
 """
 
 Row = sqlite3.Row

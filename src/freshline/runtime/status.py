@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
+from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.watched import (
+    NOTHING_WATCHED,
+    FeedStatus,
+    WatchedTable,
+    read_feeds,
+    read_watched,
+)
 
 NOTHING_KNOWN = "nothing is known yet"
 _REBUILT = "no run is in the journal; the next one rebuilds it, from the tables' logs too"
@@ -73,6 +81,8 @@ class TableStatus:
         expected_s: What an update of what is pending should take; None before the first.
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
+        lately: How its target was kept in the last day, and what that took; None while the
+            journal does not know the table.
     """
 
     name: str
@@ -95,6 +105,7 @@ class TableStatus:
     note: str | None
     track: int | None
     next: str
+    lately: Lately | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +139,12 @@ class WarehouseStatus:
     run: RunStatus
     tables: tuple[TableStatus, ...]
     note: str | None
+    feeds: tuple[FeedStatus, ...] = ()
+    watched: Mapping[str, WatchedTable] = field(default_factory=dict)
+
+    def watched_table(self, name: str) -> WatchedTable:
+        """What the last run's oversight saw of a table."""
+        return self.watched.get(name, NOTHING_WATCHED)
 
 
 def read_status(project: Project, now_s: float) -> WarehouseStatus:
@@ -189,7 +206,16 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
     note = None
     if last is None:  # only requests and pauses were written
         note = f"{NOTHING_KNOWN}: {'a run is just starting' if run.running else _REBUILT}"
-    return WarehouseStatus(now_s, project.name, project.storage, run, tuple(tables), note)
+    return WarehouseStatus(
+        now_s,
+        project.name,
+        project.storage,
+        run,
+        tuple(tables),
+        note,
+        read_feeds(journal),
+        read_watched(journal),
+    )
 
 
 def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatus:
@@ -270,6 +296,7 @@ class _Reader:
             note=row["note"],
             track=update["track"] if update else None,
             next=self._next(state, row, update),
+            lately=lately(journal, table.name, lag_s, self._now_s),
         )
 
     def unknown(self, table: TableDef) -> TableStatus:

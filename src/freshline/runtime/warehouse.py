@@ -35,11 +35,13 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
 from freshline.runtime.lock import WarehouseLock
 from freshline.runtime.outcomes import finished_event, request_for
+from freshline.runtime.oversight import Oversight
 from freshline.runtime.pending import PendingFiles
 from freshline.runtime.places import journal_path, own_folder
 from freshline.runtime.recovery import Recovered, recover
 from freshline.runtime.reloading import check_reload
 from freshline.runtime.requests import Requests
+from freshline.runtime.status import target_lags
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
 from freshline.runtime.watch import FeedWatcher
@@ -157,6 +159,7 @@ class Warehouse:
             "start_s": self._now_s,
             "scheduler": dataclasses.asdict(self.project.scheduler),
             "specs": [dataclasses.asdict(spec) for spec in specs],
+            "targets": target_lags(self.project),
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
         journal.flush()  # so that `status` knows of the run while Spark starts
@@ -172,6 +175,7 @@ class Warehouse:
         self._requests = Requests(
             self.project, journal, self._ledger, self._scheduler, self._failures
         )
+        self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
         first: list[Event] = [*recovered.events]
         first += self._requests.standing_orders()
         self._failures.restored()
@@ -184,6 +188,8 @@ class Warehouse:
             if executor is None:
                 return 0
             self._ledger.run_ready(self._now_s)
+            if not self.options.until_idle:  # which lists each feed once
+                self._oversight.listen(self._now_s)
             self._observer.ready(time.monotonic() - started_s)
             tracks = self._tracks = Tracks(
                 executor,
@@ -344,6 +350,8 @@ class Warehouse:
         failpoint("event.before")
         commands = self._scheduler.handle(self._now_s, events)
         failpoint("event.after")
+        for notice in self._oversight.instant(self._now_s, events, commands):
+            self._observer.notice(notice)
         if not (events or commands or awaited):
             self._journal.flush()  # a refused request's answer, or what could not be written
             return
@@ -386,6 +394,9 @@ class Warehouse:
                 period_s = self._periods[feed_name].saw(timestamp_s)
                 if period_s is not None:
                     events += [PeriodLearned(name, period_s) for name in readers]
+        stamps = [min(file.timestamp_s, self._now_s) for file in files]
+        for notice in self._oversight.files(feed_name, self._now_s, stamps):
+            self._observer.notice(notice)
         self._journal.flush()
         failpoint("files.after_journal")
         return events

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from freshline.core.errors import PlatformError
+from freshline.project.model import Feed
 from freshline.runtime.feeds import FeedListing
 from freshline.spark.records import FeedFile
 
@@ -17,9 +18,14 @@ _REMOTE_S = 2.0
 
 
 def interval_s(listing: FeedListing) -> float:
+    """How often to list a feed."""
+    return listing_interval_s(listing.feed)
+
+
+def listing_interval_s(feed: Feed) -> float:
     """How often to list: a tenth of the period, within reason."""
-    period_s = listing.feed.period_s or 5.0
-    shortest_s = _REMOTE_S if "://" in listing.feed.path else _SHORTEST_S
+    period_s = feed.period_s or 5.0
+    shortest_s = _REMOTE_S if "://" in feed.path else _SHORTEST_S
     return min(_LONGEST_S, max(shortest_s, period_s / 10.0))
 
 

@@ -25,10 +25,10 @@ def test_before_the_first_run(freshline):
         "shop: not running\n"
         "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
         " tables' logs too\n"
-        "table   state  fresh to (UTC)  stale  target  pending  last update  next\n"
-        f"orders  new                                                         {next_run}\n"
-        f"big     new                           10 min                        {next_run}\n"
-        f"small   new                                                         {next_run}"
+        "table   state  fresh to (UTC)  stale  target  kept  executor  pending  last update  next\n"
+        f"orders  new                                                                         {next_run}\n"
+        f"big     new                           10 min                                        {next_run}\n"
+        f"small   new                                                                         {next_run}"
     )
 
 
@@ -53,6 +53,9 @@ def test_json_tells_everything_of_a_table(answer, shop):
     assert (last["strategy"], last["reason"]) == ("append", "so that it can be checked")
     assert last["seconds"] > 0.0
     assert orders.pop("expected_s") > 0.0
+    spent = orders.pop("lately")
+    assert spent["within_target"] is None  # it has no target
+    assert spent["executor_s"] >= last["seconds"]
     assert orders.pop("error").startswith("[unreadable-files] a file for table orders cannot be")
     assert orders == {
         "name": "orders",
@@ -81,7 +84,14 @@ def test_json_tells_everything_of_a_table(answer, shop):
         "note": None,
         "track": None,
         "next": "at the next `freshline run`",
+        "mode": None,
+        "catching_up": None,
+        "bounds_s": {},
+        "worst_s": {},
+        "violations": None,
     }
+    (feed,) = found["feeds"]
+    assert (feed["name"], feed["period_s"], feed["out_since"]) == ("orders_feed", 1.0, None)
     assert (big["priority"], big["target_lag_s"], big["within_target"]) == (5.0, 600.0, True)
     assert (small["pending_files"], small["pending_s"]) == (None, 0.0)
 

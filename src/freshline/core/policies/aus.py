@@ -123,6 +123,9 @@ class Aus(Policy):
         record = self._releases[table.order]
         return (record.released_in if record.is_open else record.mode).two
 
+    def standing(self, table: Table) -> str | None:
+        return self._releases[table.order].mode.value
+
     def started(self, table: Table, now_s: float) -> None:
         record = self._releases[table.order]
         if not record.is_open:
