@@ -25,6 +25,9 @@ from freshline.core.scheduler import Scheduler
 
 NO_PARTITION = "none"
 
+MOST_FILES = 1000
+"""Of one update in a warehouse: a directory with 10,000 old files is loaded in ten."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
@@ -42,6 +45,7 @@ class PolicySettings:
         recovery: How the adaptive scheduler lets a late table catch up (Leontyev et al.).
         objective: staleness: a table with news starts as soon as a track is free; cost: when it
             would otherwise miss its target (``just_in_time.py``).
+        backfill_share: Part of the tracks' time that background work gets (``share.py``).
     """
 
     name: str = "fifo"
@@ -54,6 +58,7 @@ class PolicySettings:
     chop: float | None = None
     recovery: str = "average"
     objective: str = "staleness"
+    backfill_share: float = 0.1
 
 
 def partition_names() -> list[str]:
@@ -123,6 +128,34 @@ def make_scheduler(
         origin_s=origin_s,
         learns=learns,
         explains=explains,
+        background_share=settings.backfill_share,
+    )
+
+
+def make_warehouse_scheduler(
+    specs: Sequence[TableSpec], *, tracks: int, settings: PolicySettings, start_s: float
+) -> Scheduler:
+    """The core as a running warehouse has it: it learns costs and explains its choices.
+
+    Args:
+        specs: The tables; their order breaks ties.
+        tracks: How many updates can run at once, >= 1.
+        settings: Policy, partition, inheritance, chopping, objective.
+        start_s: Seconds since the epoch at which its clock starts.
+
+    Raises:
+        UserError: As ``make_scheduler``.
+    """
+    return make_scheduler(
+        specs,
+        tracks=tracks,
+        settings=settings,
+        guarded=True,
+        start_s=start_s,
+        origin_s=None,
+        learns=True,
+        explains=True,
+        most_files=MOST_FILES,
     )
 
 

@@ -30,6 +30,7 @@ class StartUpdate:
         mode: "normal" or "recovery" under the adaptive scheduler.
         score: The chosen table's score in the policy's words (only when explaining).
         over: The next best candidates (only when explaining).
+        backfill: The range to load or compute again, which brings no freshness; else None.
     """
 
     table: str
@@ -45,6 +46,7 @@ class StartUpdate:
     mode: str | None = None
     score: str = ""
     over: tuple[Candidate, ...] = ()
+    backfill: tuple[float, float] | None = None
 
 
 Command = StartUpdate

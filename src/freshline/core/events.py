@@ -34,10 +34,26 @@ class UpdateFinished:
 
 @dataclass(slots=True)
 class UpdateFailed:
-    """An update failed; nothing of it is visible. Its work is pending again from ``retry_s``."""
+    """An update failed; nothing of it is visible. Its work is pending again from ``retry_s``.
+
+    Attributes:
+        table: Its table.
+        retry_s: When it may be tried again.
+        gives_up: A backfill that is not tried again.
+    """
 
     table: str
     retry_s: float
+    gives_up: bool = False
+
+
+@dataclass(slots=True)
+class BackfillRequested:
+    """Somebody wants the data of [from_s, to_s) loaded or computed again, in the background."""
+
+    table: str
+    from_s: float
+    to_s: float
 
 
 @dataclass(slots=True)
@@ -135,5 +151,6 @@ Event = (
     | TableResumed
     | TablePrioritised
     | RefreshRequested
+    | BackfillRequested
 )
 """Any of them. A tick is an instant without events."""

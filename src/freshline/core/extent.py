@@ -6,10 +6,14 @@ All of it (Golab et al. 2011, 2.4: pending updates are merged), at most c period
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 from freshline.core.instant import INSTANT_S
 from freshline.core.model import PendingFile, Table
+
+_BACKLOG_PERIODS = 2.0
+"""More data than that is a backlog; less is a feed that brought two files at once."""
 
 
 class Extent:
@@ -101,6 +105,44 @@ class OneFile(Extent):
                 return table.trailing_edge_s
             return freshness_s + period_s
         return _run_end_s(table, float("-inf"))
+
+
+class NewestFirst(Extent):
+    """As ``inner`` says, but tables with ``newest_first`` load the newest of a backlog first.
+
+    A backlog is more than two periods of data. Its older files go into the table's gap, which
+    the background loads; until then the table is complete only to where it was.
+    """
+
+    keeps_files = True
+
+    def __init__(self, inner: Extent) -> None:
+        self._inner = inner
+        self.cuts_derived = inner.cuts_derived
+
+    def next_to_s(self, table: Table) -> float:
+        """The trailing edge, for such a table."""
+        if table.spec.newest_first and table.is_base:
+            return table.trailing_edge_s
+        return self._inner.next_to_s(table)
+
+    def take(self, table: Table, to_s: float) -> list[PendingFile]:
+        """The newest of a backlog; all of what is less, or where the table is made anew."""
+        if not (table.spec.newest_first and table.is_base):
+            return self._inner.take(table, to_s)
+        taken = [*table.gap, *table.pending] if table.full else list(table.pending)
+        table.pending.clear()
+        if table.full:
+            table.gap.clear()
+            return taken
+        freshness_s = table.freshness_s
+        older = [file for file in taken if freshness_s < file.timestamp_s < to_s]
+        if not older or to_s - freshness_s <= _BACKLOG_PERIODS * table.period_s + INSTANT_S:
+            return taken
+        if table.floor_s is None:
+            table.floor_s = freshness_s
+        table.gap = deque(sorted([*table.gap, *older], key=lambda file: file.timestamp_s))
+        return [file for file in taken if not freshness_s < file.timestamp_s < to_s]
 
 
 def _run_end_s(table: Table, limit_s: float) -> float:

@@ -34,6 +34,7 @@ class TableSpec:
             no calendar of that phase; None: ``phase_s``, and without one the period.
         target_lag_s: The staleness that it shall not exceed; None: none is stated.
         target_downstream: It is to be as fresh as what is derived from it needs, no fresher.
+        newest_first: Of a backlog the newest file is loaded first, the rest in the background.
     """
 
     name: str
@@ -51,6 +52,7 @@ class TableSpec:
     health_phase_s: float | None = None
     target_lag_s: float | None = None
     target_downstream: bool = False
+    newest_first: bool = False
 
 
 class PendingFile(NamedTuple):
@@ -70,9 +72,10 @@ class Running:
         amount_s: Amount of data it loads, late data included.
         late_s: Amount of that at or before the table's freshness.
         files: What it took from the table's pending work.
+        background: A backfill, or older files of a table that loads the newest first.
     """
 
-    __slots__ = ("amount_s", "command", "files", "late_s", "start_s", "to_s")
+    __slots__ = ("amount_s", "background", "command", "files", "late_s", "start_s", "to_s")
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class Running:
         self.amount_s = amount_s
         self.late_s = late_s
         self.files = files
+        self.background = False
 
 
 class Table:
@@ -106,6 +110,8 @@ class Table:
         pending: That work, oldest first; only its first entry where no update is cut to size.
         version: Newest committed version, None without one (warehouse only).
         pins: Version of each parent that it was made of; None where that is not known.
+        gap: Files older than what is loaded, which the background loads, oldest first.
+        floor_s: While there is a gap: up to where the table is complete; else None.
     """
 
     __slots__ = (
@@ -114,8 +120,10 @@ class Table:
         "children",
         "cost",
         "deferred_until_s",
+        "floor_s",
         "freshness_s",
         "full",
+        "gap",
         "is_base",
         "key",
         "last_arrival_s",
@@ -168,6 +176,8 @@ class Table:
         self.paused = False
         self.asked = False
         self.full = False
+        self.gap: deque[PendingFile] = deque()
+        self.floor_s: float | None = None
         self.deferred_until_s = float("-inf")
         self.stamp = 0
         self.key: Any = None
@@ -179,6 +189,11 @@ class Table:
     def known(self) -> bool:
         """Whether anything is known of its data (F is a number)."""
         return self.freshness_s != float("-inf")
+
+    @property
+    def complete_s(self) -> float:
+        """Up to where all data is in it: F, or less while older files are still to come."""
+        return self.freshness_s if self.floor_s is None else self.floor_s
 
     @property
     def has_news(self) -> bool:

@@ -24,6 +24,7 @@ from typing import Any
 from freshline.core.commands import Candidate, StartUpdate
 from freshline.core.errors import InternalError
 from freshline.core.events import (
+    BackfillRequested,
     Event,
     FileArrived,
     FilesWithdrawn,
@@ -36,21 +37,21 @@ from freshline.core.events import (
     UpdateFailed,
     UpdateFinished,
 )
-from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.extent import ALL_PENDING, Extent, NewestFirst
 from freshline.core.graph import ancestors, set_periods
 from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
 from freshline.core.staleness import settle
-from freshline.core.tables import Tables
+from freshline.core.table_work import TableWork
 
 _INFINITY = float("inf")
 _UNKNOWN = float("-inf")
 _SHOWN_CANDIDATES = 3
 
 
-class Scheduler(Tables):
+class Scheduler(TableWork):
     """Tables, tracks and a policy.
 
     Args:
@@ -66,6 +67,7 @@ class Scheduler(Tables):
             did not start at 0).
         learns: Whether costs are learned from finished updates.
         explains: Whether commands carry scores and the candidates passed over.
+        background_share: Part of the tracks' time that background work gets (``share.py``).
 
     Raises:
         UserError: The graph has a cycle, an unknown source or a name twice.
@@ -85,8 +87,13 @@ class Scheduler(Tables):
         origin_s: float | None = 0.0,
         learns: bool = False,
         explains: bool = False,
+        background_share: float = 0.1,
     ) -> None:
-        super().__init__(specs, extent=policy.extent(extent), start_s=start_s, origin_s=origin_s)
+        extent = policy.extent(extent)
+        newest_first = any(spec.newest_first for spec in specs)
+        if newest_first:
+            extent = NewestFirst(extent)
+        super().__init__(specs, extent=extent, start_s=start_s, origin_s=origin_s)
         self.track_count = tracks
         self.policy = policy
         self._inherit_rule = inherit_rule if policy.inherits else "none"
@@ -107,6 +114,9 @@ class Scheduler(Tables):
         self._asked: list[Table] = []
         self._finished_now: list[Table] = []
         self._arrived_now: list[Table] = []
+        self._background_share = background_share
+        if newest_first:
+            self._want_background()
         self._controls: dict[type, Callable[[Any], None]] = {
             UpdateFailed: self._failed,
             FilesWithdrawn: self._withdrawn,
@@ -116,6 +126,7 @@ class Scheduler(Tables):
             TableResumed: self._resumed,
             TablePrioritised: self._prioritised,
             RefreshRequested: self._refresh_requested,
+            BackfillRequested: self._backfill_requested,
         }
         policy.prepare(self)
 
@@ -139,6 +150,9 @@ class Scheduler(Tables):
                 "clock-went-back", f"an instant at {now_s} came after one at {self.now_s}"
             )
         self.now_s = now_s
+        background = self.background
+        if background is not None:
+            background.share.advance(now_s)
         for event in events:
             kind = type(event)
             if kind is FileArrived:
@@ -154,12 +168,15 @@ class Scheduler(Tables):
             policy.react(self, self._finished_now, self._arrived_now)
             self._finished_now.clear()
             self._arrived_now.clear()
-        if not self._free:
-            return []
         commands: list[StartUpdate] = []
-        if self._asked:
+        if self._free and self._asked:
             self._start_asked(commands)
-        self._start_waiting(commands)
+        if self.background is not None:
+            self._start_background(self.background, commands)
+        if self._free:
+            self._start_waiting(commands)
+        if self.background is not None:
+            self._start_background(self.background, commands)
         return commands
 
     def _start_waiting(self, commands: list[StartUpdate]) -> None:
@@ -181,6 +198,8 @@ class Scheduler(Tables):
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
         wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
+        if self.background is not None:
+            wakeup_s = min(wakeup_s, self._background_wakeup_s)
         return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
 
     def running(self) -> list[Table]:
@@ -226,6 +245,9 @@ class Scheduler(Tables):
         now_s = self.now_s
         table = self._by_name[event.table]
         running = self._ended(table)
+        if running.background or table.floor_s is not None:
+            self._finished_apart(table, running, event)
+            return
         settle(table, now_s)
         to_s = running.to_s if event.to_s is None else event.to_s
         if event.files is not None:
@@ -238,10 +260,7 @@ class Scheduler(Tables):
             if self._extent.cuts_derived:
                 self._remember_version(table, event.version)
         if self._learns:
-            seconds = event.seconds if event.seconds is not None else now_s - running.start_s
-            table.cost.learn(running.amount_s, seconds)
-            if self._placement is not None and not self._placement.suits(table):
-                self._placement.replace(self.tables, self.track_count)
+            self._learn(table, running, event)
         if self.policy.reacts:
             self._finished_now.append(table)
         for child in table.children:
@@ -252,6 +271,13 @@ class Scheduler(Tables):
             self._committed(table, running, event)
         if table.trailing_edge_s > table.freshness_s or table.late_s > 0.0 or table.full:
             self.rekey(table)
+
+    def _learn(self, table: Table, running: Running, event: UpdateFinished) -> None:
+        """Take what an update took into account, and lay the partition anew where it must be."""
+        seconds = event.seconds if event.seconds is not None else self.now_s - running.start_s
+        table.cost.learn(running.amount_s, seconds)
+        if self._placement is not None and not self._placement.suits(table):
+            self._placement.replace(self.tables, self.track_count)
 
     def _committed(self, table: Table, running: Running, event: UpdateFinished) -> None:
         """What a version means beyond freshness, in a warehouse."""
@@ -267,6 +293,9 @@ class Scheduler(Tables):
     def _failed(self, event: UpdateFailed) -> None:
         table = self._by_name[event.table]
         running = self._ended(table)
+        if running.background:
+            again = not event.gives_up
+            self._want_background().ended(table, running.start_s, self.now_s, again=again)
         self._hand_back(table, running, except_for=set())
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s
@@ -341,7 +370,15 @@ class Scheduler(Tables):
         else:
             release_s, mode = table.pending[0].arrival_s if table.pending else _INFINITY, None
         score, over = self._explained(table) if self._explains else ("", ())
+        late_s = table.late_s
         files = self._extent.take(table, to_s)
+        complete_s = to_s
+        if table.floor_s is not None:
+            # The newest alone: it brings children news, and no freshness.
+            from_s = complete_s = table.floor_s
+            late_s = late_s or table.period_s or 1.0
+            amount_s = min(amount_s, table.period_s or amount_s)
+            expected_s = cost.expected_s(amount_s)
         number = table.number + 1
         parents = self._pins(table, to_s) if table.sources else ()
         names = tuple([file.name for file in files if file.name is not None]) if files else ()
@@ -351,7 +388,7 @@ class Scheduler(Tables):
             track,
             release_s,
             from_s,
-            to_s,
+            complete_s,
             expected_s,
             names,
             parents,
@@ -360,7 +397,8 @@ class Scheduler(Tables):
             score,
             over,
         )
-        table.running = Running(command, self.now_s, amount_s, table.late_s, files)
+        table.running = Running(command, self.now_s, amount_s, late_s, files)
+        table.running.to_s = to_s
         table.started_to_s = to_s
         table.late_s = 0.0
         table.full = False

@@ -68,7 +68,7 @@ class Tables:
     def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
         """Make the files of an update pending again that were not loaded after all."""
         back = [file for file in running.files if file.name not in except_for]
-        table.pending.extendleft(reversed(back))
+        (table.gap if running.background else table.pending).extendleft(reversed(back))
 
     def _insert(self, table: Table, file: PendingFile) -> None:
         """Take in a file whose timestamp is not the newest of its feed."""
@@ -80,11 +80,20 @@ class Tables:
         table.pending.append(file)
         table.pending.extend(reversed(later))
 
+    def _settle_gap(self, table: Table) -> None:
+        """A table without a gap is complete to its F again, and its children may see that."""
+        running = table.running
+        if table.floor_s is None or table.gap or (running is not None and running.background):
+            return
+        table.floor_s = None
+        for child in table.children:
+            self._set_edge(child)
+
     # ---- derived tables ----
 
     def _set_edge(self, table: Table) -> None:
         """Move a derived table's trailing edge to the least of its sources' freshness."""
-        edge_s = min([source.freshness_s for source in table.sources])
+        edge_s = min([source.complete_s for source in table.sources])
         if edge_s > table.trailing_edge_s:
             table.trailing_edge_s = edge_s
             if self._keeps_files or not table.pending:
@@ -186,6 +195,9 @@ class Tables:
     def _withdrawn(self, event: FilesWithdrawn) -> None:
         table = self._by_name[event.table]
         gone = set(event.names)
+        if table.gap:
+            table.gap = deque([file for file in table.gap if file.name not in gone])
+            self._settle_gap(table)
         kept = [file for file in table.pending if file.name not in gone]
         late = sum(file.timestamp_s <= table.started_to_s for file in table.pending)
         late_kept = sum(file.timestamp_s <= table.started_to_s for file in kept)

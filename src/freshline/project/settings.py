@@ -16,7 +16,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         return _DEFAULT
     section.only(
         "tracks", "policy", "partition", "clustering", "allocation", "aggressive", "inherit",
-        "inherit_factor", "chop", "recovery", "objective",
+        "inherit_factor", "chop", "recovery", "objective", "backfill_share",
     )  # fmt: skip
     read = SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
@@ -39,6 +39,12 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
             "recovery", ("average", "worst", "simultaneous", "explicit"), _DEFAULT.recovery
         ),
         objective=section.choice("objective", OBJECTIVES, _DEFAULT.objective),
+        backfill_share=section.number(
+            "backfill_share",
+            _DEFAULT.backfill_share,
+            lambda share: 0 < share <= 1,
+            "it is a number above 0 and at most 1",
+        ),
     )
     if read.objective == "cost" and read.policy == "aus":
         section.fault(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
@@ -14,9 +14,6 @@ FIRST_PERIOD_S = 60.0
 
 FIRST_COST_S = 1.0
 """What an update is expected to take before the first one ended: a small commit's time."""
-
-MOST_FILES = 1000
-"""Of one update: a directory with 10,000 old files is loaded in ten."""
 
 
 def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
@@ -50,6 +47,7 @@ def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
                 alpha_s=FIRST_COST_S,
                 target_lag_s=table.target_lag_s,
                 target_downstream=table.target_downstream,
+                newest_first=table.catch_up == "newest",
             )
         )
     return specs
@@ -70,7 +68,14 @@ def scheduler_with(chosen: SchedulerSettings, specs: list[TableSpec], start_s: f
     Raises:
         UserError: The policy's settings do not fit the tables.
     """
-    settings = PolicySettings(
+    return make_warehouse_scheduler(
+        specs, tracks=chosen.tracks, settings=policy_settings(chosen), start_s=start_s
+    )
+
+
+def policy_settings(chosen: SchedulerSettings) -> PolicySettings:
+    """The core's settings in those of a project."""
+    return PolicySettings(
         name=chosen.policy,
         partition=chosen.partition,
         clustering=chosen.clustering,
@@ -81,15 +86,5 @@ def scheduler_with(chosen: SchedulerSettings, specs: list[TableSpec], start_s: f
         chop=chosen.chop,
         recovery=chosen.recovery,
         objective=chosen.objective,
-    )
-    return make_scheduler(
-        specs,
-        tracks=chosen.tracks,
-        settings=settings,
-        guarded=True,
-        start_s=start_s,
-        origin_s=None,
-        learns=True,
-        explains=True,
-        most_files=MOST_FILES,
+        backfill_share=chosen.backfill_share,
     )

@@ -101,6 +101,7 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
         name = checks.choice(("policy",), value, "'policy'", found_policies())
         return PolicySettings(name=name)
     defaults = {item.name: item.default for item in fields(PolicySettings)}
+    del defaults["backfill_share"]  # nobody asks for backfills in a scenario
     assert MISSING not in defaults.values(), "every setting of a policy has a default"
     given = checks.mapping(("policy",), value, list(defaults), "'policy'")
     settings: dict[str, Any] = {**defaults, **given}
