@@ -11,12 +11,15 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from freshline.cli.output import console, counted, percent, print_json
+from freshline.cli.options import ProjectDir
+from freshline.cli.output import console, print_json
+from freshline.cli.simulated import show_bounds, show_result
 from freshline.core.errors import UserError
-from freshline.core.kept import Kept
+from freshline.core.recorded import RecordedRun
 from freshline.project.yamlfile import YamlFile
-from freshline.sim.bounds import Bound, bounds_of, tracks_needed
-from freshline.sim.result import Result, simulate_updates
+from freshline.sim.bounds import bounds_of
+from freshline.sim.result import simulate_updates
+from freshline.sim.scenario import Scenario
 from freshline.sim.scenario_file import scenario_in
 from freshline.sim.trace import Finished, line_writer
 
@@ -25,7 +28,11 @@ _LONG_S = 1.0
 
 
 def simulate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, YAML or JSON.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="The scenario, YAML or JSON.", show_default=False),
+    ] = None,
+    *,
     # Not ``as_json``: the contract wants nothing on standard output when a scenario is wrong.
     json_out: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
@@ -41,8 +48,62 @@ def simulate(
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Print what theory proves of the run as well.")
     ] = False,
+    from_run: Annotated[
+        bool,
+        typer.Option("--from-run", help="Play the last run of a project, as its journal has it."),
+    ] = False,
+    project: ProjectDir = None,
+    run: Annotated[
+        int | None,
+        typer.Option("--run", metavar="N", help="With --from-run: that run of the journal."),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="A,B", help="With --from-run: under these policies."),
+    ] = None,
+    tracks: Annotated[
+        str | None,
+        typer.Option("--tracks", metavar="N,M", help="With --from-run: on so many tracks."),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", metavar="A,B", help="With --from-run: for these objectives."),
+    ] = None,
+    priority: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--priority", metavar="TABLE=N", help="With --from-run: with other priorities."
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep", metavar="target", help="Freshness against cost under other targets."
+        ),
+    ] = None,
+    csv_out: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="OUT.csv", help="With --sweep: write its points."),
+    ] = None,
 ) -> None:
-    """Play a scenario of updates, reports or queues and tell what came of it."""
+    """Play a scenario, or a run that was recorded, and tell what came of it."""
+    if from_run or sweep is not None:
+        _what_if(
+            file, from_run=from_run, project=project, run=run, policy=policy, tracks=tracks,
+            objective=objective, priority=priority, sweep=sweep, csv_out=csv_out, plot=plot,
+            json_out=json_out, others=trace is not None or bounds,
+        )  # fmt: skip
+        return
+    asked = (project, run, policy, tracks, objective, priority, csv_out)
+    if file is None or any(option is not None for option in asked):
+        raise UserError(
+            "no-scenario" if file is None else "unknown-option",
+            "there is nothing to play"
+            if file is None
+            else "a scenario's file says its policy, tracks, objective and priorities itself",
+            rule="simulate plays a scenario's FILE, or the last run with --from-run",
+            next_step="Give one of them." if file is None else "Leave the other options out.",
+        )
     document = YamlFile(file, shown_as=str(file))
     keys = document.data if isinstance(document.data, dict) else {}
     if "ticks" in keys:
@@ -53,6 +114,57 @@ def simulate(
         _simulate_reports(document, json_out=json_out, trace=trace)
     else:
         _simulate_updates(document, json_out=json_out, trace=trace, plot=plot, bounds=bounds)
+
+
+def _what_if(
+    file: Path | None,
+    *,
+    from_run: bool,
+    project: Path | None,
+    run: int | None,
+    policy: str | None,
+    tracks: str | None,
+    objective: str | None,
+    priority: list[str] | None,
+    sweep: str | None,
+    csv_out: Path | None,
+    plot: Path | None,
+    json_out: bool,
+    others: bool,
+) -> None:
+    """A recorded run beside what else could have been, or the curve of targets."""
+    from freshline.cli import what_if
+
+    wishes = what_if.wishes_in(policy, tracks, objective, priority or ())
+    if sweep is not None and sweep != "target":
+        raise UserError(
+            "bad-option", f"--sweep is '{sweep}'", rule="known is target", next_step="Take it."
+        )
+    if from_run == (file is not None) or others or (sweep is None and (csv_out or plot)):
+        raise UserError(
+            "unknown-option",
+            "these options do not go together",
+            rule="--from-run stands instead of FILE, without --trace and --bounds; "
+            "--csv and --plot go with --sweep",
+            next_step="See `freshline simulate --help`.",
+        )
+    played: Scenario | RecordedRun
+    if file is not None:
+        if (project, run, wishes) != (None, None, what_if.wishes_in(None, None, None, ())):
+            raise UserError(
+                "unknown-option",
+                "a scenario's file says its policy, tracks, objective and priorities itself",
+                rule="--policy, --tracks, --objective, --priority and --run go with --from-run",
+                next_step="Leave these options out.",
+            )
+        played = scenario_in(YamlFile(file, shown_as=str(file)))
+    else:
+        played, wishes = what_if.recorded(project, run, wishes)
+    if sweep is not None:
+        what_if.sweep(played, wishes, json_out=json_out, csv_out=csv_out, plot=plot)
+    else:
+        assert not isinstance(played, Scenario), "without a sweep, only a run comes here"
+        what_if.compare(played, wishes, json_out=json_out)
 
 
 def _refuse(given: bool, kind: str, known: str) -> None:
@@ -112,8 +224,8 @@ def _simulate_updates(
             record["bounds"] = {name: bound.record() for name, bound in proven.items()}
         print_json(record)
     else:
-        _show(result)
-        _show_bounds(result, proven)
+        show_result(result)
+        show_bounds(result, proven)
 
 
 def _to_all(sinks: list[Callable[[Finished], None]]) -> Callable[[Finished], None]:
@@ -165,89 +277,3 @@ def _progress(horizon_s: float) -> Iterator[Callable[[float], None] | None]:
                 bar.update(task, completed=now_s)
 
         yield advance
-
-
-def _show(result: Result) -> None:
-    from rich.table import Table as Grid
-
-    record = result.record()
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("table")
-    kept = result.played.kept
-    headings = ["priority", "mean staleness", "largest", "freshness at the end", "share"]
-    if kept is not None:
-        headings += ["target", "within it", "executor"]
-    for heading in headings:
-        grid.add_column(heading, justify="right")
-    total = record["weighted_staleness"]
-    for spec in result.scenario.tables:
-        measured = result.played.staleness[spec.name]
-        share = spec.priority * measured.integral_s2 / total if total else 0.0
-        figures = record["staleness"][spec.name]
-        grid.add_row(
-            spec.name,
-            f"{spec.priority:g}",
-            f"{figures['mean']:,.3f} s",
-            f"{figures['max']:,.3f} s",
-            f"{figures['final_freshness']:,.3f}",
-            f"{share:.1%}",
-            *(() if kept is None else _kept_cells(kept[spec.name], result.scenario.horizon_s)),
-        )
-    out = console()
-    out.print(grid)
-    out.print()
-    lateness, stretch = record["relative_lateness"], record["stretch"]
-    scenario = result.scenario
-    lines = [
-        ("weighted staleness", f"{total:,.6g}"),
-        ("relative lateness", "no staleness" if lateness is None else f"{lateness:,.4f}"),
-        ("stretch", "nothing loaded" if stretch is None else f"{stretch:,.4f}"),
-        ("low, penalty", f"{record['low']:,.6g}, {record['penalty']:,.6g}"),
-        ("updates", counted(record["jobs"], "update") + " finished"),
-        ("events", f"{record['events']:,} in {scenario.horizon_s:,g} s"),
-        ("policy", f"{scenario.policy.name} on {counted(scenario.tracks, 'track')}"),
-    ]
-    if kept is not None:
-        lines.append(("executor", f"{record['executor_seconds']:,.3f} s"))
-        lines.append(("objective", scenario.policy.objective))
-    if record["lower_bound"] is not None:
-        lines.insert(2, ("lower bound", f"{record['lower_bound']:,.6g}"))
-    for name, value in lines:
-        out.print(f"{name:<20}{value}")
-
-
-def _kept_cells(kept: Kept, horizon_s: float) -> list[str]:
-    share = kept.share(horizon_s)
-    return [
-        "" if kept.target_s is None else f"{kept.target_s:,g} s",
-        "" if share is None else percent(share),
-        f"{kept.executor_s:,.3f} s",
-    ]
-
-
-def _show_bounds(result: Result, proven: dict[str, Bound]) -> None:
-    if not proven:
-        return
-    out = console()
-    out.print()
-    names = {
-        "low": "staleness >= LOW/2",
-        "penalty": "staleness <= penalty/2",
-        "theorem_3_1": "penalty (Theorem 3.1)",
-        "theorem_4_3": "stretch (Theorem 4.3)",
-        "utilisation": "load to carry",
-    }
-    for name, bound in proven.items():
-        if bound.limit is None:
-            said = f"not proven: {bound.why_not}"
-        elif bound.measured is None:
-            said = f"limit {bound.limit:,.6g}, nothing measured"
-        else:
-            sign = ">=" if bound.at_least else "<="
-            broken = "  too much" if name == "utilisation" else "  BROKEN"
-            kept = "" if bound.holds else broken
-            said = f"{bound.measured:,.6g} {sign} {bound.limit:,.6g}{kept}"
-        out.print(f"{names[name]:<24}{said}")
-    needed = tracks_needed(result.scenario)
-    if needed > result.scenario.tracks:
-        out.print(f"these tables need {counted(needed, 'track')} whatever the policy")

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.core.commands import StartUpdate
-from freshline.core.errors import UserError
-from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import SchedulerSettings
 from freshline.runtime.assembly import scheduler_with
-from freshline.runtime.journal import Journal, Row
+from freshline.runtime.journal import Journal
+from freshline.runtime.recorded_run import recorded_row, specs_in
 from freshline.runtime.recording import decoded_command, decoded_event
 
 
@@ -62,7 +61,7 @@ def replay(journal: Journal, run: int | None = None) -> Replay:
     Raises:
         UserError: There is no such run, or its first instants are no longer kept.
     """
-    row = _recorded(journal, run)
+    row = recorded_row(journal, run)
     scheduler = _scheduler(json.loads(row["setting"]))
     instants = commands = 0
     mismatches: list[Mismatch] = []
@@ -79,34 +78,9 @@ def replay(journal: Journal, run: int | None = None) -> Replay:
     return Replay(row["id"], instants, commands, tuple(mismatches))
 
 
-def _recorded(journal: Journal, run: int | None) -> Row:
-    row = (
-        journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
-        if run is None
-        else journal.row("SELECT * FROM runs WHERE id=?", (run,))
-    )
-    if row is None:
-        raise UserError(
-            "unknown-run",
-            "the journal has no run" if run is None else f"the journal has no run {run}",
-            next_step="Runs are recorded by `freshline run`.",
-        )
-    oldest = journal.row("SELECT id, run FROM instants ORDER BY id LIMIT 1")
-    if oldest is not None and oldest["id"] > 1 and oldest["run"] >= row["id"]:
-        raise UserError(
-            "forgotten-run",
-            f"the first instants of run {row['id']} are no longer in the journal",
-            rule="a journal keeps a bounded number of instants",
-            next_step="Replay a later run.",
-        )
-    return row
-
-
 def _scheduler(setting: dict[str, Any]) -> Scheduler:
-    specs = [
-        TableSpec(**{**values, "sources": tuple(values["sources"])}) for values in setting["specs"]
-    ]
-    return scheduler_with(SchedulerSettings(**setting["scheduler"]), specs, setting["start_s"])
+    chosen = SchedulerSettings(**setting["scheduler"])
+    return scheduler_with(chosen, list(specs_in(setting)), setting["start_s"])
 
 
 def _started(commands: tuple[StartUpdate, ...]) -> list[tuple[str, int, int]]:

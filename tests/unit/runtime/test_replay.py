@@ -12,7 +12,10 @@ from freshline.core.registry import found_policies
 from freshline.project.model import SchedulerSettings
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
+from freshline.runtime.recorded_run import recorded_run
 from freshline.runtime.replay import replay
+from freshline.sim.history import history_of
+from freshline.sim.recorded import conforming
 from tests.unit.runtime.shop import LiveRun, made_shop
 
 TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
@@ -60,6 +63,8 @@ def test_every_policy_replays_to_the_same_commands(tmp_path, journal_of, policy)
     assert found.commands == journal.row("SELECT count(*) AS n FROM updates")["n"]
     assert found.instants == journal.row("SELECT count(*) AS n FROM instants")["n"]
     assert found.commands > len(TABLES)
+    # The simulator, fed with the run's events and durations, decides as the run did.
+    assert conforming(history_of(recorded_run(journal), {})) is None
 
 
 def test_a_restarted_run_replays_too(tmp_path, journal_of):
