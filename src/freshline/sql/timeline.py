@@ -11,11 +11,11 @@ clocks make longer, and dates, which begin at its midnight, are bounded by it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice, product
 
 from sqlglot import exp
 
-from freshline.sql.walk import Walk
 from freshline.sql.differences import Contradiction, is_infinite
 from freshline.sql.maintenance import Buckets, Reads, Reason, Source
 from freshline.sql.nondeterministic import require_deterministic
@@ -23,13 +23,18 @@ from freshline.sql.normal import UNNAMED, normalise, source_name
 from freshline.sql.refusal import Refused, refused
 from freshline.sql.relation import Range, Relation
 from freshline.sql.times import kind_of_type
+from freshline.sql.walk import Walk
 from freshline.sql.zone import Zone, zone
 
 _MOST_CHOICES = 64  # of one time column for each source that declares none
 
 
 def buckets(
-    query: str, sources: Sequence[Source], *, session_zone: str = "UTC"
+    query: str,
+    sources: Sequence[Source],
+    *,
+    session_zone: str = "UTC",
+    functions: AbstractSet[str] = frozenset(),
 ) -> Buckets | Reason:
     """How the output of ``query`` falls into buckets by a time column, or why it does not.
 
@@ -40,6 +45,7 @@ def buckets(
         query: The user's text.
         sources: Every table that it reads.
         session_zone: The time zone of the Spark session that runs it.
+        functions: User-defined functions that were declared deterministic, lower case.
 
     Returns:
         The buckets; or a reason with a code of :func:`~freshline.sql.normal.normalise` or
@@ -52,7 +58,7 @@ def buckets(
     """
     try:
         tree = normalise(query, sources)
-        require_deterministic(tree)
+        require_deterministic(tree, functions=functions)
         return _best(tree, sources, zone(session_zone))
     except Refused as refusal:
         return refusal.reason

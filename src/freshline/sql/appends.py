@@ -1,0 +1,150 @@
+"""May the output of new rows simply be added to a view?
+
+It may when each row of a source that changes makes its output rows alone, with nothing but
+static tables beside it. Then for insertions into all such sources at once the query over
+everything is the query over the old rows plus the query over the new ones (``+`` of bags).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Literal
+
+from sqlglot import exp
+
+from freshline.sql.grouping import makes_groups
+from freshline.sql.maintenance import Reason, Source
+from freshline.sql.nondeterministic import require_deterministic
+from freshline.sql.normal import normalise, own_nodes, source_name
+from freshline.sql.refusal import Refused, refused
+
+_OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
+
+
+def appends(
+    query: str, sources: Sequence[Source], *, functions: AbstractSet[str] = frozenset()
+) -> Literal[True] | Reason:
+    """Whether the output of inserted rows can be appended, or why not.
+
+    Args:
+        query: The user's text.
+        sources: Every table that it reads.
+        functions: User-defined functions that were declared deterministic, lower case.
+
+    Returns:
+        True; or a reason with a code of :func:`~freshline.sql.normal.normalise` or
+        :func:`~freshline.sql.nondeterministic.nondeterminism`, or one of AGGREGATE, DISTINCT,
+        WINDOW, LIMIT, SET_OPERATION, STREAM_JOIN, STATIC_OUTER, STATIC_BRANCH, SUBQUERY,
+        STATIC, SYNTAX.
+    """
+    try:
+        tree = normalise(query, sources)
+        require_deterministic(tree, functions=functions)
+        check = _Check({source.name.replace("`", ""): source for source in sources})
+        if not check.moves(tree):
+            raise refused("STATIC", "the query reads nothing that changes")
+        check.query(tree)
+    except Refused as refusal:
+        return refusal.reason
+    return True
+
+
+class _Check:
+    """Raises Refused at the first part of a query that looks at more than one row."""
+
+    def __init__(self, sources: dict[str, Source]) -> None:
+        self.sources = sources
+
+    def moves(self, node: exp.Expr) -> bool:
+        """Whether ``node`` reads a source that changes."""
+        return any(
+            not self.sources[source_name(table)].static
+            for table in node.find_all(exp.Table)
+            if isinstance(table.this, exp.Identifier)
+        )
+
+    def query(self, node: exp.Expr) -> None:
+        """A query that reads something that changes."""
+        if limit := node.args.get("limit") or node.args.get("offset"):
+            raise refused("LIMIT", "LIMIT and OFFSET count all rows", limit)
+        if isinstance(node, exp.Subquery):
+            self.query(node.this)
+        elif isinstance(node, exp.SetOperation):
+            self._set_operation(node)
+        elif isinstance(node, exp.Select):
+            self._select(node)
+        else:
+            raise refused("SYNTAX", "this form of query is not analysed", node)
+
+    def _set_operation(self, node: exp.SetOperation) -> None:
+        if not isinstance(node, exp.Union) or node.args.get("distinct"):
+            raise refused(
+                "SET_OPERATION", "rows of one side are compared with all others'; see UNION ALL"
+            )
+        for branch in (node.left, node.right):
+            if not self.moves(branch):
+                raise refused(
+                    "STATIC_BRANCH", "rows of a static table would be added every time", branch
+                )
+            self.query(branch)
+
+    def _select(self, select: exp.Select) -> None:
+        if makes_groups(select):
+            raise refused("AGGREGATE", "new rows change the groups that are there")
+        if distinct := select.args.get("distinct"):
+            raise refused("DISTINCT", "a new row may be there already", distinct)
+        for window in own_nodes(select, exp.Window):
+            raise refused("WINDOW", "a window function looks at other rows", window)
+        for key, value in select.args.items():
+            if key in {"from_", "joins"}:
+                continue
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, exp.Expr) and self.moves(part):
+                    raise refused("SUBQUERY", "a subquery looks at rows that change", part)
+        self._relations(select.args.get("from_"), select.args.get("joins") or [])
+
+    def _relations(self, first: exp.Expr | None, joins: Sequence[exp.Join]) -> None:
+        assert first is not None, "what reads a source has a FROM clause"
+        relation = first.this if isinstance(first, exp.From) else first
+        moving = self._relation(relation)
+        for join in joins:
+            on = join.args.get("on")
+            if join.kind.upper() not in {"", "INNER", "CROSS", "OUTER"}:
+                raise refused("SYNTAX", "this kind of join is not analysed", join)
+            if on is not None and self.moves(on):
+                raise refused("SUBQUERY", "a subquery looks at rows that change", on)
+            right = self._relation(join.this)
+            if moving and right:
+                raise refused(
+                    "STREAM_JOIN", "new rows of one side also meet old rows of the other", join
+                )
+            lost = _OUTER.get(join.side.upper())
+            if lost and ((moving and lost != "right") or (right and lost != "left")):
+                raise refused(
+                    "STATIC_OUTER",
+                    "rows of a static table are kept until they find a match",
+                    join,
+                )
+            moving = moving or right
+
+    def _relation(self, node: exp.Expr) -> bool:
+        """Checks one relation; the answer is whether it (with what it is joined to) moves."""
+        if not self.moves(node):
+            return False
+        joins = node.args.get("joins") or []
+        if isinstance(node, exp.Table):
+            if not isinstance(node.this, exp.Identifier):
+                raise refused("SYNTAX", "a query inside a table function", node)
+            bare = not self.sources[source_name(node)].static
+        elif isinstance(node, exp.Subquery) and not isinstance(node.this, exp.Query):
+            bare = self._relation(node.this)
+        elif isinstance(node, exp.Subquery):
+            bare = self.moves(node.this)
+            if bare:
+                self.query(node)
+        else:
+            raise refused("SYNTAX", "this part of FROM is not analysed", node)
+        if joins:
+            raise refused("SYNTAX", "write the joins one behind the other", node)
+        return bare

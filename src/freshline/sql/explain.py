@@ -1,0 +1,159 @@
+"""What a view's plan says, in words: what an input change can touch, and why not better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, Source, ViewPlan
+
+_UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"))
+
+
+def explanation(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) -> dict[str, object]:
+    """The plan of ``view`` as plain data, ready for JSON.
+
+    Args:
+        view: Its name.
+        plan: What :func:`freshline.sql.plan.view_plan` found.
+        sources: What its query reads, to be listed.
+    """
+    found = plan.buckets
+    return {
+        "view": view,
+        "reads": [
+            {
+                "name": source.name,
+                "static": source.static,
+                "time_column": source.time_column,
+                "batch_key": list(source.batch_key),
+            }
+            for source in sources
+        ],
+        "ways": list(ways(plan)),
+        "append": _verdict(plan.appends),
+        "buckets": _buckets(found) if isinstance(found, Buckets) else _reason(found),
+        "merge": _merge(plan.merge)
+        if isinstance(plan.merge, Decomposition)
+        else _reason(plan.merge),
+        "notes": list(plan.notes),
+    }
+
+
+def ways(plan: ViewPlan) -> tuple[str, ...]:
+    """Strategies that are right for the plan, cheapest first; ``full`` always is."""
+    bucketed = isinstance(plan.buckets, Buckets)
+    merges = isinstance(plan.merge, Decomposition)
+    names = {
+        "append": plan.appends is True,
+        "bucket-merge": bucketed and merges,
+        "bucket-recompute": bucketed,
+        "group-merge": merges and not bucketed,
+        "full": True,
+    }
+    return tuple(name for name, right in names.items() if right)
+
+
+def explanation_text(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) -> str:
+    """The same for people: a line for each fact, SQL indented below."""
+    lines = [f"{view}: {', '.join(ways(plan))}"]
+    for source in sources:
+        what = "static" if source.static else f"time {source.time_column or 'undeclared'}"
+        lines.append(f"reads {source.name} ({what})")
+    if plan.appends is True:
+        lines.append("append: new rows' output can be added")
+    else:
+        lines.append(f"append: no, {_words(plan.appends)}")
+    if isinstance(plan.buckets, Buckets):
+        lines.append(f"buckets: by {plan.buckets.column}")
+        lines.extend(f"  {touched(plan.buckets, name)}" for name in plan.buckets.reads)
+    else:
+        lines.append(f"buckets: no, {_words(plan.buckets)}")
+    if isinstance(plan.merge, Decomposition):
+        lines.append(f"merge: {len(plan.merge.partials)} state(s), {plan.merge.linearity}")
+        for partial in plan.merge.partials:
+            keys = ", ".join(partial.keys) or "none: one group"
+            lines.append(f"  {partial.name}, keys {keys}")
+            lines.append(f"    partial: {partial.query}")
+            lines.append(f"    combine: {partial.combine}")
+        lines.append(f"  final: {plan.merge.final}")
+    else:
+        lines.append(f"merge: no, {_words(plan.merge)}")
+    lines.extend(f"note: {note}" for note in plan.notes)
+    return "\n".join(lines) + "\n"
+
+
+def touched(buckets: Buckets, source: str) -> str:
+    """Which output rows a row of ``source`` can change, in a sentence."""
+    reads = buckets.reads[source]
+    if reads.lo_us == reads.hi_us:
+        where = f"{buckets.column} = {_moved('t', -reads.hi_us)}"
+    else:
+        where = f"{buckets.column} in [{_moved('t', -reads.hi_us)}, {_moved('t', -reads.lo_us)}]"
+    return f"a row of {source} with {reads.column} = t touches rows with {where}"
+
+
+def duration(length_us: int) -> str:
+    """A length of time as one would write it: ``1 h``, ``59 min 59.999999 s``."""
+    parts: list[str] = []
+    for unit_us, name in _UNITS:
+        count, length_us = divmod(length_us, unit_us)
+        if count:
+            parts.append(f"{count} {name}")
+    if length_us or not parts:
+        seconds, micros = divmod(length_us, 1_000_000)
+        fraction = f".{micros:06d}".rstrip("0") if micros else ""
+        parts.append(f"{seconds}{fraction} s")
+    return " ".join(parts)
+
+
+def _moved(name: str, by_us: int) -> str:
+    if not by_us:
+        return name
+    return f"{name} {'+' if by_us > 0 else '-'} {duration(abs(by_us))}"
+
+
+def _words(reason: Reason) -> str:
+    where = f" [{reason.sql}]" if reason.sql else ""
+    return f"{reason.code}: {reason.message}{where}"
+
+
+def _verdict(verdict: bool | Reason) -> object:  # noqa: FBT001 - a field's value
+    return _reason(verdict) if isinstance(verdict, Reason) else verdict
+
+
+def _reason(reason: Reason) -> dict[str, str | None]:
+    return {"code": reason.code, "message": reason.message, "sql": reason.sql}
+
+
+def _buckets(buckets: Buckets) -> dict[str, object]:
+    reads: Mapping[str, Reads] = buckets.reads
+    return {
+        "column": buckets.column,
+        "reads": {
+            name: {
+                "column": read.column,
+                "lo_us": read.lo_us,
+                "hi_us": read.hi_us,
+                "touches": touched(buckets, name),
+            }
+            for name, read in reads.items()
+        },
+    }
+
+
+def _merge(merge: Decomposition) -> dict[str, object]:
+    groups = merge.group_columns
+    return {
+        "linearity": merge.linearity,
+        "partials": [
+            {
+                "name": partial.name,
+                "keys": list(partial.keys),
+                "query": partial.query,
+                "combine": partial.combine,
+            }
+            for partial in merge.partials
+        ],
+        "final": merge.final,
+        "group_columns": dict(groups) if groups is not None else None,
+    }
