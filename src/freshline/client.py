@@ -227,10 +227,11 @@ class Client:
                     raise PushFailedError(str(error), key, pushed) from error
                 why = f"{type(error).__name__}: {error}"
             else:
-                if status == http.HTTPStatus.OK:
-                    return _with(pushed, json.loads(answer), attempt)
-                found = _error(answer)
-                if status not in RETRIED:
+                found = _object(answer)
+                if status == http.HTTPStatus.OK and "accepted" in found:
+                    return _with(pushed, found, attempt)
+                # A connection that broke within the headers leaves an answer without a body.
+                if status not in RETRIED and not (status == http.HTTPStatus.OK and not answer):
                     index = found.get("record")
                     record = None if index is None else pushed.records + int(index)
                     error_code = str(found.get("error", "refused"))
@@ -330,8 +331,8 @@ def _with(pushed: Pushed, receipt: Mapping[str, Any], retries: int) -> Pushed:
     )
 
 
-def _error(answer: bytes) -> dict[str, Any]:
-    """An error's object; something in between may answer with anything."""
+def _object(answer: bytes) -> dict[str, Any]:
+    """An answer's object; something in between may answer with anything."""
     try:
         found = json.loads(answer)
     except ValueError:

@@ -44,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._in_head = True
+        self._begun = False
         self._head_bytes = 0
         self._fields_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
@@ -93,8 +94,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request starts."""
         super().on_message_begin()
-        self._in_head = True
+        self._in_head = self._begun = True
         self._fields_bytes = 0
+        self._start_head_timer()
 
     def on_url(self, url: bytes) -> None:
         """A part of the request line."""
@@ -108,7 +110,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The headers are there; the application is asked."""
-        self._in_head = False
+        self._in_head = self._begun = False
         self._head_bytes = 0
         self._stop_head_timer()
         if self.parser.should_upgrade():
@@ -162,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._is_answering():
             self._start_head_timer()  # its answer goes first
-        elif self._head_bytes:
+        elif self._begun:
             self._refuse(Refusal("slow-client", "the headers came in too slowly"))
         else:
             self.transport.close()

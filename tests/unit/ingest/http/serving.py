@@ -47,6 +47,7 @@ class MemoryEngine:
         self.keys: dict[tuple[str, str], tuple[bytes, Receipt]] = {}
         self.refusals: list[RefusedError] = []  # one for each of the next requests
         self.held: list[tuple[Future[Receipt], Receipt]] | None = None
+        self.is_holding = threading.Event()
         self.state = "open"
         self._lock = threading.Lock()
 
@@ -70,6 +71,7 @@ class MemoryEngine:
                 self.keys[batch.feed, key] = (batch.body, receipt)
             if self.held is not None:
                 self.held.append((answer, receipt))
+                self.is_holding.set()
                 return answer
         answer.set_result(receipt)
         return answer

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from freshline.ingest.receipts import BatchTooLarge, OverQuota, Unavailable
 from freshline.ingest.records import ARROW, JSON, NDJSON, Limits
-from tests.unit.ingest.http.serving import served, until_closed
+from tests.unit.ingest.http.serving import WAIT_S, served, until_closed
 
 ONE = b'{"id": 1}'
 
@@ -283,8 +283,7 @@ def test_a_commit_that_fails_after_the_request_was_taken_is_503(gateway):
     gateway.engine.held = []
 
     def fail():
-        while not gateway.engine.held:
-            pass
+        assert gateway.engine.is_holding.wait(WAIT_S)
         gateway.engine.held[0][0].set_exception(Unavailable("commit-failed", 1, "the disk failed"))
 
     thread = threading.Thread(target=fail)
@@ -377,8 +376,7 @@ def test_what_is_under_way_is_answered_while_the_gateway_stops():
         replies = []
         thread = threading.Thread(target=lambda: replies.append(gateway.push(ONE)))
         thread.start()
-        while not gateway.engine.held:
-            pass
+        assert gateway.engine.is_holding.wait(WAIT_S)
         gateway.app.draining = True
         late = gateway.push(b'{"id": 2}')
         assert error(late) == (503, "draining", "the gateway is stopping", None)

@@ -1,0 +1,165 @@
+"""Clients that are slow, greedy or many: each is cut off, the others are served on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from freshline.ingest.pace import Patience
+from freshline.ingest.records import NDJSON, Limits
+from tests.unit.ingest.http.serving import served, until_closed
+
+SHORT = Patience(header_s=0.1, body_s=0.1, idle_s=1.0, linger_s=0.1)
+HEAD = (
+    b"POST /v1/feeds/clicks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n"
+)
+
+
+def answered(answer: bytes) -> tuple[bytes, dict]:
+    """Status line and error object."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head.split(b"\r\n")[0], json.loads(body)
+
+
+@pytest.fixture(scope="module")
+def hurried():
+    with served(patience=SHORT) as gateway:
+        yield gateway
+
+
+def test_headers_that_never_end_are_cut_off(hurried):
+    with hurried.raw() as connection:
+        connection.sendall(HEAD)
+        status, error = answered(until_closed(connection))
+    assert status == b"HTTP/1.1 408 Request Timeout"
+    assert error == {
+        "error": "slow-client",
+        "message": "the headers came in too slowly",
+        "record": None,
+    }
+
+
+def test_a_connection_without_a_request_is_closed(hurried):
+    with hurried.raw() as connection:
+        assert until_closed(connection) == b""
+
+
+def test_empty_lines_for_ever_are_no_request(hurried):
+    with hurried.raw() as connection:
+        connection.sendall(b"\r\n\r\n")
+        assert until_closed(connection)[:12] in (b"HTTP/1.1 408", b"")
+
+
+def test_a_body_that_never_ends_is_cut_off(hurried):
+    with hurried.raw() as connection:
+        connection.sendall(HEAD + b"content-length: 100\r\n\r\n" + b'{"id"')
+        status, error = answered(until_closed(connection))
+    assert status == b"HTTP/1.1 408 Request Timeout"
+    assert error["message"] == "the body came in too slowly"
+    assert hurried.engine.batches["clicks"] == []
+    assert hurried.app.refused["clicks", "slow-client"] == 1
+
+
+def test_a_second_request_has_its_own_time(hurried):
+    """The first is answered; half of the next is as slow as half of the first."""
+    with hurried.raw() as connection:
+        whole = HEAD + b"content-length: 3\r\n\r\nbad"
+        connection.sendall(whole + HEAD)
+        answers = until_closed(connection).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"422", b"408"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: " + b"a" * 20_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"x: a\r\n" * 4000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nx: " + b"a" * 20_000,
+    ],
+    ids=["path", "value", "many", "endless"],
+)
+def test_headers_too_large_are_431(head):
+    with served() as gateway, gateway.raw() as connection:
+        connection.sendall(head)
+        status, error = answered(until_closed(connection))
+        assert status == b"HTTP/1.1 431 Request Header Fields Too Large"
+        assert (error["error"], error["record"]) == ("headers-too-large", None)
+        assert gateway.push(b'{"id": 1}').status == 200
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+    ids=["nonsense", "two-lengths", "negative", "upgrade", "http-2", "tls"],
+)
+def test_what_is_no_request_is_400_and_ends_the_connection(request_):
+    with served() as gateway, gateway.raw() as connection:
+        connection.sendall(request_)
+        status, error = answered(until_closed(connection))
+        assert status == b"HTTP/1.1 400 Bad Request"
+        assert error["error"] == "bad-request"
+
+
+def test_one_connection_too_many_is_told_to_come_back():
+    patience = Patience(connections=2, linger_s=0.1)
+    with served(patience=patience) as gateway:
+        first, second = gateway.raw(), gateway.raw()
+        for each in (first, second):  # accepted for certain once they are answered
+            each.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert each.recv(100).startswith(b"HTTP/1.1 200")
+        with gateway.raw() as third:
+            answer = until_closed(third)
+        status, error = answered(answer)
+        assert status == b"HTTP/1.1 503 Service Unavailable"
+        assert error["error"] == "busy"
+        assert b"\r\nretry-after: 1\r\n" in answer
+        first.close()
+        second.close()
+
+
+def test_more_bytes_at_once_than_the_budget_are_told_to_come_back():
+    with served(limits=Limits(body_bytes=60_000), budget_bytes=100_000) as gateway:
+        request = HEAD + b"content-length: 60000\r\n\r\n"
+        with gateway.raw() as slow:
+            slow.sendall(request + b" " * 10)
+            while gateway.app._budget.taken_bytes == 0:
+                gateway.ask("GET", "/healthz")
+            late = gateway.push(b" " * 50_000)
+            assert (late.status, late.json["error"]) == (503, "busy")
+            assert late.headers["retry-after"] == "1"
+            slow.sendall(b" " * 59_990)
+            assert slow.recv(100).startswith(b"HTTP/1.1 422")  # read to its end: no record
+        assert gateway.push(b'{"id": 1}').status == 200
+        assert gateway.app._budget.taken_bytes == 0
+
+
+def test_a_client_that_goes_away_leaves_nothing_behind():
+    with served() as gateway:
+        with gateway.raw() as connection:
+            connection.sendall(HEAD + b"content-length: 100\r\n\r\n" + b'{"id"')
+            while gateway.app._budget.taken_bytes == 0:
+                gateway.ask("GET", "/healthz")
+        while gateway.app._budget.taken_bytes:
+            gateway.ask("GET", "/healthz")
+        assert gateway.engine.batches["clicks"] == []
+
+
+def test_a_pushed_line_of_another_host_is_refused_where_no_token_is_wanted():
+    """A web page whose name was made to mean 127.0.0.1."""
+    with served() as gateway:
+        reply = gateway.push(b'{"id": 1}', host="attacker.example")
+        assert (reply.status, reply.json["error"]) == (421, "misdirected")
+        for host in ("localhost:8787", "127.0.0.1", "[::1]:8787", "LOCALHOST."):
+            assert gateway.push(b'{"id": 1}', host=host).status == 200
+        assert gateway.ask("GET", "/metrics", headers={"host": "a.example"}).status == 421
+        assert gateway.ask("GET", "/healthz", headers={"host": "a.example"}).status == 200
+        assert NDJSON in gateway.ask("GET", "/openapi.json").body.decode()
