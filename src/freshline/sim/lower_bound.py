@@ -6,9 +6,11 @@ must pay, table by table. The proof is docs/lower-bound.md; its lemmas are named
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, floor, fmod, inf, sqrt
+from random import Random
 
 from freshline.core.model import TableSpec
 from freshline.sim.feeds import files
@@ -25,6 +27,11 @@ _WIDTH = 1e-2
 
 _MOST_RATED = 300
 """With more tables the second price is left out: its search takes as long as a simulation."""
+
+_SAMPLED = 500
+"""Of more parts than that, so many say which price is about the best."""
+
+_AROUND = 0.97
 
 
 @dataclass(slots=True)
@@ -110,44 +117,54 @@ def lower_bound_s2(scenario: Scenario) -> float:
         _share_starts(tables)
         given_s2 = [sum(tables[at].priority - tables[at].weight for at in part) for part in parts]
 
-        def at_price(price: float) -> float:
-            value = -scenario.tracks * (price * horizon_s + rate * square_s2)
-            for part, given in zip(parts, given_s2, strict=True):
-                least_s2 = sum(tables[order].least_s2 for order in part)
+        priced = list(zip(parts, given_s2, strict=True))
+
+        def at_price(price: float, some: Sequence[tuple[list[int], float]] = priced) -> float:
+            value = 0.0
+            for part, given in some:
+                least_s2 = sum([tables[order].least_s2 for order in part])
                 priced_s2 = given * square_s2 + _priced(tables, part, price, horizon_s)
                 value += max(least_s2, priced_s2)
-            return value
+            paid = scenario.tracks * (price * horizon_s + rate * square_s2)
+            return value - paid * (len(some) / len(priced))
 
         costs = sum(table.alpha_s + table.beta * horizon_s for table in tables)
         squares = sum(table.per_square for table in tables)
-        return _largest(at_price, 1e-6 * squares * square_s2 / costs if costs > 0.0 else 0.0)
+        first = 1e-6 * squares * square_s2 / costs if costs > 0.0 else 0.0
+        if len(priced) <= _SAMPLED:
+            return _largest(at_price, first)[0]
+        # Every price gives a bound, so a sample may say which is best; around it the whole is
+        # looked at, where the bound is flat.
+        sample = Random(1).sample(priced, _SAMPLED)
+        _, price = _largest(partial(at_price, some=sample), first)
+        return max(map(at_price, (0.0, _AROUND * price, price, price / _AROUND)))
 
     loads = sum(table.beta for table in tables)
     best = at_rate(0.0)
     if loads > scenario.tracks and len(tables) <= _MOST_RATED:
         weights = sum(table.priority for table in tables)
-        best = max(best, _largest(at_rate, 1e-3 * weights / loads))
+        best = max(best, _largest(at_rate, 1e-3 * weights / loads)[0])
     return max(0.0, best) * _SAFETY
 
 
-def _largest(value_at: Callable[[float], float], first: float) -> float:
-    """The largest value found of a concave function on [0, inf); every value is a bound.
+def _largest(value_at: Callable[[float], float], first: float) -> tuple[float, float]:
+    """The largest value found of a concave function on [0, inf), and where.
 
     Args:
         value_at: The function.
         first: Where to look first for a place at which it falls; 0: only at 0.
     """
-    best = value_at(0.0)
+    best = (value_at(0.0), 0.0)
     if not 0.0 < first < inf:
         return best
     low, high, value = 0.0, first, value_at(first)
-    while value > best and high < inf:
-        best, low, high = value, high / 8.0, high * 8.0
+    while value > best[0] and high < inf:
+        best, low, high = (value, high), high / 8.0, high * 8.0
         value = value_at(high)
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = value_at(left), value_at(right)
     for _ in range(_ROUNDS):
-        best = max(best, at_left, at_right)
+        best = max(best, (at_left, left), (at_right, right))
         if high - low <= _WIDTH * high:
             break
         if at_left >= at_right:
@@ -163,17 +180,25 @@ def _largest(value_at: Callable[[float], float], first: float) -> float:
 
 def _priced(tables: list[_Table], part: list[int], price: float, horizon_s: float) -> float:
     """What the tables of ``part`` pay at least, staleness and track seconds (lemma 6)."""
+    if len(part) == 1:
+        table = tables[part[0]]
+        paid = _fluid(table.weight, table.slope(price), horizon_s)
+        return paid - table.weight * table.excess_s2
     weights = [tables[order].weight for order in part]
     slopes = [tables[order].slope(price) for order in part]
     place = {order: index for index, order in enumerate(part)}
     parents = [place.get(tables[order].parent, -1) for order in part]
     total = 0.0
     for weight, slope, _ in blocks(parents, weights, slopes):
-        if slope < weight * horizon_s:
-            total += slope * horizon_s - slope * slope / (2.0 * weight)
-        else:
-            total += weight * horizon_s * horizon_s / 2.0
+        total += _fluid(weight, slope, horizon_s)
     return total - sum(tables[order].weight * tables[order].excess_s2 for order in part)
+
+
+def _fluid(weight: float, slope: float, horizon_s: float) -> float:
+    """The least of loading at ``slope`` a second up to some moment, and being stale from it on."""
+    if slope < weight * horizon_s:
+        return slope * horizon_s - slope * slope / (2.0 * weight)
+    return weight * horizon_s * horizon_s / 2.0
 
 
 def _weigh(tables: list[_Table], sources: list[list[int]], rate: float) -> None:
