@@ -16,7 +16,8 @@ from freshline.core.model import TableSpec
 from freshline.sim.result import simulate_updates
 from freshline.sim.scenario import FeedSpec, Scenario
 
-EVENTS = 300_000
+EVENTS = {30: 300_000, 10_000: 1_500_000}
+"""By number of tables: enough for making the tables, and their bound, to be a small part."""
 POLICIES = ("fifo", "edf", "max-benefit")
 LIMIT_AT_30, LIMIT_GROWTH = 16.0, 2.0
 _REPEATS = 3
@@ -40,7 +41,7 @@ def scenario(tables: int, policy: str, *, load: float, tracks: int = 2) -> Scena
         for number, period in enumerate(periods)
     )
     feeds = {spec.name: FeedSpec(spec.phase_s or 0.0, spec.period_s or 0.0) for spec in specs}
-    horizon_s = EVENTS / 2.0 / sum(1.0 / period for period in periods)
+    horizon_s = EVENTS[tables] / 2.0 / sum(1.0 / period for period in periods)
     settings = PolicySettings(name=policy)
     return Scenario(horizon_s, 1, tracks, settings, 1.0, 1.0, None, specs, feeds)
 
