@@ -153,6 +153,10 @@ class Warehouse:
         recovered = recover(self.project, journal, self._ledger)
         if self.options.refresh:
             self._narrow(journal, recovered)
+        if self.options.until_idle:
+            # All that is there is wanted now: nothing waits for its latest start.
+            fresh = dataclasses.replace(self.project.scheduler, objective="staleness")
+            self.project = dataclasses.replace(self.project, scheduler=fresh)
         specs = specs_for(self.project, journal)
         self._scheduler: Scheduler = scheduler_for(self.project, specs, self._now_s)
         setting = {
