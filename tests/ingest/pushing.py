@@ -16,6 +16,10 @@ SCHEMA = pa.schema([("who", pa.string()), ("request", pa.int64()), ("record", pa
 
 Record = tuple[str, int, int]
 
+# The first conversion of a list imports pandas. In a process that is going to fork once for each
+# of many short lives (lives.py) that must happen now.
+pa.array([0])
+
 
 def batch(feed: str, who: str, request: int, records: int = 1, padding: str = "") -> Batch:
     """``records`` records, each of which says whose it is, of which request, and its place."""

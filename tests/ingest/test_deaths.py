@@ -47,9 +47,9 @@ def test_after_kills_at_random_everything_acknowledged_is_landed_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_after_a_death_at_each_failpoint_everything_acknowledged_is_landed_once(tmp_path):
+def test_after_a_death_at_each_failpoint_everything_acknowledged_is_landed_once(shm_path):
     assert len(FAILPOINTS) >= 15
-    assert live("failpoints", str(tmp_path), *FAILPOINTS) == {"survived": []}
+    assert live("failpoints", str(shm_path), *FAILPOINTS) == {"survived": []}
 
 
 @pytest.mark.parametrize("name", FAILPOINTS)

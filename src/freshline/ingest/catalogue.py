@@ -121,6 +121,8 @@ class Catalogue:
                 "SELECT number, first_id, next_id, keys, newest_us FROM segments WHERE number = ?",
                 (segment.number,),
             ).fetchone()
+            # Its entry may have been damaged, and dropped.
+            row = row or (segment.number, segment.first_id, segment.next_id, 0, 0)
             self._put(connection, (*row, 1))
 
     @staticmethod
@@ -138,15 +140,24 @@ class Catalogue:
                 if text_crc32(*row[:6]) == row[6]
             }
 
-    def prune(self, before_us: int) -> None:
-        """Forget the keys of finished segments whose newest request is older."""
+    def prune(self, before_us: int, oldest_number: int) -> None:
+        """Forget the keys of finished segments whose newest request is older.
+
+        That a segment was finished stays known while an older one is there: without it the
+        numbers between that one and the next would seem to be lost.
+        """
         with self._transaction() as connection:
-            numbers = connection.execute(
-                "SELECT number FROM segments WHERE done = 1 AND newest_us < ?", (before_us,)
+            old = connection.execute(
+                "SELECT number, first_id, next_id, newest_us FROM segments "
+                "WHERE done = 1 AND newest_us < ?",
+                (before_us,),
             ).fetchall()
-            for (number,) in numbers:
+            for number, first_id, next_id, newest_us in old:
                 connection.execute("DELETE FROM keys WHERE segment = ?", (number,))
-                connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+                if number < oldest_number:
+                    connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+                else:
+                    self._put(connection, (number, first_id, next_id, 0, newest_us, 1))
 
     def problems(self) -> list[str]:
         """What is wrong with it, by its own checksums and counts; empty: nothing.

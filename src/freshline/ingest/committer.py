@@ -131,11 +131,13 @@ class Committer:
         """One group; returns whether there may be more to do."""
         group, roll = self._gather(wait=wait)
         try:
-            full = self._log.active.size_bytes >= self._settings.segment_bytes
-            if self.failure is not None or (roll and self._log.active.size_bytes) or full:
+            if self.failure is not None:
                 self._roll()
             if group:
                 self._commit(group)
+            size = self._log.active.size_bytes
+            if (roll and size) or size >= self._settings.segment_bytes:
+                self._roll()
         except BaseException:
             self.failure = "commit-failed"
             self._refuse(

@@ -186,7 +186,8 @@ class Lander:
         return False
 
     def _prune(self, before_us: int) -> bool:
-        self._log.catalogue.prune(before_us)
+        oldest = self._log.segments()[0].number
+        self._log.catalogue.prune(before_us, oldest)
         return False
 
     def _land(self, feed: str) -> bool:
