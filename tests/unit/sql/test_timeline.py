@@ -1,0 +1,143 @@
+"""The exact bounds of 60 views, and why others have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.sql.maintenance import Buckets, Reads, Reason, Source
+from freshline.sql.timeline import buckets
+from tests.unit.sql.view_cases import CASES, CLICKS, HOURLY, SOURCES, D, H, M
+
+_COLUMNS = {"orders": "ts", "clicks": "ts", "days": "d"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_view_has_exactly_these_bounds(case):
+    reads = {name: Reads(_COLUMNS[name], lo, hi) for name, (lo, hi) in case.reads.items()}
+    assert buckets(case.query, SOURCES) == Buckets(case.column, reads)
+
+
+REFUSED = [
+    ("SELECT * FROM orders WHERE ts > now()", "CLOCK", "NOW() is read anew by every run; write a literal"),
+    ("SELECT ts, current_date AS d FROM orders", "CLOCK", "CURRENT_DATE is read anew by every run; write a literal"),
+    ("SELECT ts FROM orders WHERE ts < timestamp 'now'", "CLOCK", "'now' as a time is read anew by every run"),
+    ("SELECT ts, rand() AS r FROM orders", "VOLATILE", "RAND() differs from run to run"),
+    ("SELECT ts, my_score(id) AS s FROM orders", "UNKNOWN_FUNCTION", "my_score is not built in; nothing says that it is a deterministic function of a row"),
+    ("SELECT date_trunc('hour', ts) AS h, first(id) AS f FROM orders GROUP BY 1", "ORDER_DEPENDENT", "FIRST(orders.id) depends on the order in which rows come; give it an order of its own"),
+    ("SELECT ts FROM orders LIMIT 3", "LIMIT_UNORDERED", "LIMIT without ORDER BY keeps whichever rows come"),
+    ("SELECT ts FROM orders ORDER BY ts LIMIT 3", "LIMIT", "LIMIT and OFFSET count all rows"),
+    ("SELECT a.ts FROM (SELECT ts FROM orders ORDER BY ts LIMIT 3) a", "LIMIT", "LIMIT and OFFSET count all rows"),
+    ("SELECT ts, lag(amount) OVER (PARTITION BY usr ORDER BY ts) AS l FROM orders", "WINDOW", "a window function looks at rows of any time; partition it by the bucket or give it a RANGE frame of intervals with both ends"),
+    ("SELECT ts, sum(amount) OVER (ORDER BY ts) AS l FROM orders", "WINDOW", "a window function looks at rows of any time; partition it by the bucket or give it a RANGE frame of intervals with both ends"),
+    ("SELECT ts, sum(amount) OVER (ORDER BY ts ROWS 3 PRECEDING) AS l FROM orders", "WINDOW", "a window function looks at rows of any time; partition it by the bucket or give it a RANGE frame of intervals with both ends"),
+    ("SELECT session_window.start AS s, count(*) AS n FROM orders GROUP BY session_window(ts, '5 minutes')", "SESSION", "a session's end depends on rows that may still come"),
+    ("SELECT o.ts FROM orders o JOIN clicks c ON o.usr = c.usr", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (neither end); add a BETWEEN"),
+    ("SELECT o.ts FROM orders o JOIN clicks c ON c.ts <= o.ts", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (no lower end); add a BETWEEN"),
+    ("SELECT o.ts FROM orders o JOIN clicks c ON c.ts > o.ts - INTERVAL 1 HOUR", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (no upper end); add a BETWEEN"),
+    ("SELECT * FROM orders WHERE usr IN (SELECT usr FROM clicks)", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (neither end); add a BETWEEN"),
+    ("SELECT ts, id FROM orders WHERE ts NOT IN (SELECT ts FROM clicks)", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (neither end); add a BETWEEN"),
+    (f"{HOURLY} HAVING count(*) > (SELECT avg(amount) FROM orders)", "UNBOUNDED", "no predicate bounds the time of orders (ts) against h (neither end); add a BETWEEN"),
+    ("SELECT ts FROM orders WHERE ts IN (SELECT max(ts) FROM clicks)", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (neither end); add a BETWEEN"),
+    ("SELECT o.ts, c.ts AS t FROM orders o JOIN clicks c ON o.ts = c.ts OR o.id = c.id", "UNBOUNDED", "no predicate bounds the time of clicks (ts) against ts (neither end); add a BETWEEN"),
+    ("SELECT u.name, o.ts FROM users u LEFT JOIN orders o ON o.usr = u.usr", "STATIC_OUTER", "rows of a static table are kept without a match, and have no time"),
+    ("SELECT c.ts FROM orders o LEFT JOIN clicks c ON c.ts BETWEEN o.ts AND o.ts + INTERVAL 1 HOUR", "NULL_TIME", "ts can be NULL in rows that depend on rows with a time, or the other way round; filter the NULLs out"),
+    (f"SELECT a.h, b.n FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h", "NULL_TIME", "h can be NULL in rows that depend on rows with a time, or the other way round; filter the NULLs out"),
+    ("SELECT date_trunc('hour', ts) AS h, usr, count(*) AS n FROM orders GROUP BY ROLLUP (date_trunc('hour', ts), usr)", "SUBTOTALS", "ROLLUP, CUBE and GROUPING SETS make rows over all times"),
+    ("SELECT usr, sum(amount) AS s FROM orders GROUP BY usr", "NO_TIME_BUCKET", None),
+    ("SELECT coalesce(ts, timestamp '2020-01-01') AS t FROM orders", "NO_TIME_BUCKET", None),
+    ("SELECT coalesce(ts, shipped) AS t FROM orders", "UNBOUNDED", None),
+    ("SELECT greatest(ts, shipped) AS t FROM orders", "NO_TIME_BUCKET", None),
+    ("SELECT CASE WHEN id > 1 THEN ts END AS t FROM orders", "NO_TIME_BUCKET", None),
+    ("SELECT date_trunc('hour', ts), count(*) FROM orders GROUP BY 1", "NO_TIME_BUCKET", None),
+    ("SELECT ts, ts FROM orders", "NO_TIME_BUCKET", None),
+    ("SELECT name FROM users", "STATIC", "the query reads nothing that changes"),
+    ("SELECT a.ts FROM orders a JOIN clicks b ON b.ts > a.ts AND b.ts < a.ts", "CONTRADICTION", "the conditions on times cannot be met together"),
+    ("SELECT date_trunc(usr, ts) AS t FROM orders", "SYNTAX", "only a literal unit of date_trunc can be analysed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "code", "message"), REFUSED)
+def test_the_reason_has_a_code_and_says_what_is_missing(query, code, message):
+    reason = buckets(query, SOURCES)
+    assert isinstance(reason, Reason)
+    assert reason.code == code
+    if message is not None:
+        assert reason.message == message
+
+
+def bounds(query, source="orders", *, zone="UTC", sources=SOURCES):
+    found = buckets(query, sources, session_zone=zone)
+    assert isinstance(found, Buckets), found
+    return found.reads[source].lo_us, found.reads[source].hi_us
+
+
+def test_a_day_lasts_up_to_25_hours_where_clocks_are_put_back():
+    daily = "SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM orders GROUP BY 1"
+    assert bounds(daily, zone="Europe/Berlin") == (0, 25 * H - 1)
+    assert bounds(daily, zone="Pacific/Kwajalein") == (0, 47 * H - 1)
+    assert bounds(daily, zone="+05:30") == (0, D - 1)
+
+
+def test_an_hour_stays_one_where_shifts_are_whole_hours_and_grows_where_they_are_not():
+    assert bounds(HOURLY, zone="Europe/Berlin") == (0, H - 1)
+    lo, hi = bounds(HOURLY, zone="Australia/Lord_Howe")
+    assert lo == 0
+    assert hi >= 90 * M - 1
+
+
+def test_an_unknown_zone_is_taken_for_the_worst():
+    assert bounds(HOURLY, zone="Atlantis/Capital") == (-D, 25 * H - 1)
+
+
+def test_adding_a_day_is_a_wall_clock_day():
+    query = "SELECT ts + INTERVAL 1 DAY AS t FROM orders"
+    assert bounds(query) == (-D, -D)
+    lo, hi = bounds(query, zone="Europe/Lisbon")
+    assert lo <= -25 * H
+    assert hi >= -23 * H
+
+
+def test_a_window_does_not_know_the_zone():
+    query = "SELECT window.start AS w, count(*) AS n FROM orders GROUP BY window(ts, '1 hour')"
+    assert bounds(query, zone="Australia/Lord_Howe") == (0, H - 1)
+
+
+def test_a_wall_clock_time_becomes_an_instant_by_any_offset_of_the_zone():
+    sources = (Source("e", {"ts": "timestamp_ntz", "x": "int"}),)
+    assert bounds("SELECT ts, x FROM e", "e", sources=sources) == (0, 0)
+    query = "SELECT CAST(ts AS TIMESTAMP) AS t FROM e"
+    assert bounds(query, "e", sources=sources) == (0, 0)
+    lo, hi = bounds(query, "e", sources=sources, zone="Asia/Tokyo")
+    assert lo <= 0
+    assert hi >= 9 * H
+
+
+def test_another_time_column_is_tried_where_the_declared_one_gives_nothing():
+    found = buckets(
+        "SELECT date_trunc('day', shipped) AS d, count(*) AS n FROM orders GROUP BY 1", SOURCES
+    )
+    assert found == Buckets("d", {"orders": Reads("shipped", 0, D - 1)})
+
+
+def test_of_several_times_the_narrowest_is_the_bucket():
+    query = (
+        "SELECT date_trunc('day', ts) AS d, date_trunc('hour', ts) AS h, count(*) AS n "
+        "FROM orders GROUP BY 1, 2"
+    )
+    assert buckets(query, SOURCES) == Buckets("h", {"orders": Reads("ts", 0, H - 1)})
+
+
+def test_names_of_several_parts_and_in_backquotes():
+    sources = (Source("lake.`raw-events`", {"ts": "timestamp"}),)
+    found = buckets("SELECT ts FROM Lake.`raw-events`", sources)
+    assert found == Buckets("ts", {"lake.`raw-events`": Reads("ts", 0, 0)})
+
+
+def test_a_declared_function_of_a_row_is_accepted():
+    query = "SELECT ts, my_score(id) AS s FROM orders"
+    assert isinstance(buckets(query, SOURCES, functions={"my_score"}), Buckets)
+
+
+def test_a_source_without_times():
+    reason = buckets("SELECT x FROM e", (Source("e", {"x": "int"}),))
+    assert reason == Reason("TIME_COLUMN", "e has no column of a time")
