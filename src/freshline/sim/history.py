@@ -19,8 +19,8 @@ from freshline.core.events import Event, UpdateFailed, UpdateFinished
 from freshline.core.recorded import RecordedRun
 from freshline.sim.accounts import Accounts
 
-Form = tuple[str, float, float, bool]
-"""Table, from, to, full: updates of one form load the same data."""
+Form = tuple[str, float, float, bool, tuple[str, ...], tuple[float, float] | None]
+"""Table, from, to, full, files, backfill: updates of one form load the same data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,7 @@ class Durations:
         specs = {spec.name: spec for spec in self.history.run.specs}
         for each in done:
             command = each.command
-            form = (command.table, command.from_s, command.to_s, command.full)
-            self._by_form[form] = each.seconds
+            self._by_form[_form(command)] = each.seconds
             spec = specs[command.table]
             cost = self._costs.setdefault(command.table, LearnedCost(spec.alpha_s, spec.beta))
             cost.learn(each.amount_s, each.seconds)
@@ -147,8 +146,7 @@ class Durations:
 
     def seconds(self, command: StartUpdate, amount_s: float) -> float:
         """What the update of ``command`` takes."""
-        form = (command.table, command.from_s, command.to_s, command.full)
-        seconds = self._by_form.get(form)
+        seconds = self._by_form.get(_form(command))
         if seconds is not None:
             self.recorded += 1
             return seconds
@@ -160,6 +158,17 @@ class Durations:
         ratios = self._ratios[command.table]
         luck = uniform(stream(self.history.run.number, "ratio", command.table), command.number)
         return cost.expected_s(amount_s) * ratios[int(luck * len(ratios))]
+
+
+def _form(command: StartUpdate) -> Form:
+    return (
+        command.table,
+        command.from_s,
+        command.to_s,
+        command.full,
+        command.files,
+        command.backfill,
+    )
 
 
 def external(run: RecordedRun) -> list[tuple[float, tuple[Event, ...]]]:
