@@ -191,6 +191,8 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
         return wide.cast(type_.arrow)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
+    if type_.kind == "decimal" and pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(20, 0))  # Arrow wants room for any integer
     try:
         return array.cast(type_.arrow)
     except _FAULTS:

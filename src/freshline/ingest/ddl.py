@@ -199,10 +199,14 @@ class _Parser:
             precision = self._whole(name)
             scale = self._whole(name) if self._takes(",") else 0
             self._expect(")")
-        if not (1 <= precision <= _MOST_DIGITS and 0 <= scale <= precision):
+        if scale > precision:
+            raise ValueError(
+                f"DECIMAL({precision},{scale}) of {name} has fewer digits than {scale}"
+            )
+        if not 1 <= precision <= _MOST_DIGITS:
             raise ValueError(
                 f"DECIMAL({precision},{scale}) of {name} does not exist:"
-                f" 1 to {_MOST_DIGITS} digits, of them at most all behind the point"
+                f" it has 1 to {_MOST_DIGITS} digits"
             )
         arrow = pa.decimal128(precision, scale)
         return Type("decimal", arrow, f"DECIMAL({precision},{scale})")

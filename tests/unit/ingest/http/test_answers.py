@@ -43,7 +43,8 @@ def arrow(table: pa.Table, **options) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, **options) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    body: bytes = sink.getvalue().to_pybytes()
+    return body
 
 
 def test_lines_an_array_and_arrow_are_stored_in_order(gateway):

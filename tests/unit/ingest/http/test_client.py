@@ -15,7 +15,7 @@ from freshline.client import Client, Pushed, PushFailedError, PushRefusedError, 
 from freshline.ingest.receipts import OverQuota, Unavailable
 from tests.unit.ingest.http.serving import WAIT_S, served
 
-RECORDS = [{"id": number} for number in range(7)]
+RECORDS: list[dict[str, object]] = [{"id": number} for number in range(7)]
 
 
 class Waits:
@@ -187,7 +187,7 @@ def test_waits_grow_to_a_limit_and_end(waits):
 
 def test_a_bad_record_is_named_among_all_and_the_batches_before_it_are_stored():
     with served() as gateway:
-        records = [*RECORDS[:4], {"id": "five"}, *RECORDS]
+        records: list[dict[str, object]] = [*RECORDS[:4], {"id": "five"}, *RECORDS]
         with pytest.raises(PushRefusedError) as raised:
             push(gateway.url, "clicks", records, batch_records=3)
         error = raised.value
