@@ -92,6 +92,8 @@ def theorem_3_1(scenario: Scenario, played: Played) -> Bound:
         why_not = f"policy '{scenario.policy.name}' is not eager"
     if not why_not and scenario.policy.partition != "none":
         why_not = "under a partition a track may stay idle"
+    if not why_not and scenario.policy.objective != "staleness":
+        why_not = "under the objective cost updates wait"
     if not why_not and scenario.policy.chop is not None:
         why_not = "with chop an update does not load all that is pending"
     if why_not:
@@ -138,6 +140,8 @@ def theorem_4_3(scenario: Scenario, played: Played) -> Bound:
     why_not = _unlike_bateni(scenario)
     if not why_not and scenario.policy.name != "group-and-run":
         why_not = "it is about group-and-run"
+    if not why_not and scenario.policy.objective != "staleness":
+        why_not = "under the objective cost updates wait"
     if not why_not and scenario.policy.chop is not None:
         why_not = "with chop an update does not load all that is pending"
     if not why_not:

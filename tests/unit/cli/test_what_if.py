@@ -1,0 +1,77 @@
+"""``freshline simulate --from-run``: a real run of a project, beside what else could have been."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def ran(shop):
+    for minute in (1, 2, 3):
+        shop.file("orders", minute, [minute])
+    shop.run_until_idle()
+    shop.file("orders", 4, [4])
+    shop.run_until_idle()
+    return shop
+
+
+def test_the_last_run_is_told_beside_what_was_asked_for(ran, answer):
+    found = answer("simulate", "--from-run", "--policy", "fifo,edf", "--tracks", "1,2")
+    assert found["run"] == 2
+    assert [(each["policy"], each["tracks"]) for each in found["played"]] == [
+        ("fifo", 1), ("fifo", 2), ("edf", 1), ("edf", 2),
+    ]  # fmt: skip
+    happened = found["happened"]
+    assert (happened["policy"], happened["tracks"], happened["updates"]) == ("max-benefit", 2, 3)
+    assert all(each["updates"] == 3 for each in found["played"])
+    assert all(each["durations"] == {"recorded": 3, "modelled": 0} for each in found["played"])
+    assert found["priorities"] == {"orders": 1.0, "big": 5.0, "small": 1.0}
+    assert found["happened"]["tables"]["big"]["target_lag"] == 600.0
+
+
+def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshline):
+    found = answer("simulate", "--from-run", "--run", "1", "--priority", "small=9")
+    assert (found["run"], found["priorities"]["small"]) == (1, 9.0)
+    assert found["happened"]["executor_seconds"] > 0.0
+    for option, said in (
+        ("small", "--priority is 'small'; it is TABLE=NUMBER, the number greater than 0"),
+        ("tiny=3", "run 2 of the journal has no table 'tiny'; it has big, orders, small"),
+    ):
+        refused = freshline("simulate", "--from-run", "--priority", option)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert said in refused.stderr
+    assert "no run 7" in freshline("simulate", "--from-run", "--run", "7").stderr
+
+
+def test_people_read_columns_side_by_side(ran, freshline):
+    shown = freshline("simulate", "--from-run", "--policy", "edf", "--objective", "cost").stdout
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[0].startswith("run 2, ")
+    assert lines[0].endswith(
+        "max-benefit on 2 tracks, objective staleness; each table: mean and largest staleness,"
+        " share of time within its target"
+    )
+    assert lines[1] == "as it was edf, 2 tracks, cost"
+    assert [line.split()[0] for line in lines[2:9]] == [
+        "weighted", "within", "executor", "updates", "orders", "big", "small",
+    ]  # fmt: skip
+
+
+def test_the_curve_of_a_project_is_that_of_its_run(ran, freshline):
+    done = freshline("simulate", "--from-run", "--sweep", "target", "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["targets"] == "stated"
+    assert next(point["target_lag"] for point in record["cost"]) == 150.0
+
+
+def test_before_the_first_run_there_is_nothing_to_play(freshline):
+    refused = freshline("simulate", "--from-run")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("[unknown-run] the journal has no run")
+    assert (
+        "--policy has 'fastest'"
+        in freshline("simulate", "--from-run", "--policy", "fastest").stderr
+    )

@@ -1,0 +1,85 @@
+"""How targets were kept in the last day, from a journal's updates."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.project.model import SchedulerSettings
+from freshline.runtime.journal import Journal
+from freshline.runtime.lately import WINDOW_S, lately
+from freshline.runtime.warehouse import RunOptions, Warehouse
+from tests.unit.runtime.shop import made_shop
+
+
+@pytest.fixture
+def journal(tmp_path):
+    opened = Journal(tmp_path / "journal.sqlite", create=True)
+    yield opened
+    opened.close()
+
+
+def update(journal, number, finish_s, to_s, *, from_s=0.0, seconds=2.0, state="done"):
+    journal.put(
+        "updates",
+        {"id": number},
+        table_name="t",
+        number=number,
+        start_s=finish_s - seconds,
+        finish_s=finish_s,
+        from_s=from_s,
+        to_s=to_s,
+        seconds=seconds,
+        state=state,
+    )
+    journal.flush()
+
+
+def test_a_table_without_updates_has_neither_share_nor_seconds(journal):
+    found = lately(journal, "t", 10.0, 100.0)
+    assert (found.within, found.executor_s, found.window_s) == (None, 0.0, 0.0)
+
+
+def test_the_share_counts_from_the_first_version_and_seconds_of_failures_too(journal):
+    update(journal, 1, 1000.0, 990.0)
+    update(journal, 2, 1010.0, 0.0, seconds=3.0, state="failed")
+    update(journal, 3, 1050.0, 1045.0, from_s=990.0)
+    # Beyond 990 + 30 until 1050, and beyond 1045 + 30 until 1100: 30 + 25 of 100 seconds.
+    found = lately(journal, "t", 30.0, 1100.0)
+    assert found.within == pytest.approx(0.45)
+    assert (found.executor_s, found.window_s) == (7.0, 100.0)
+    assert lately(journal, "t", None, 1100.0).within is None
+
+
+def test_what_is_older_than_a_day_tells_how_fresh_the_table_was_then(journal):
+    update(journal, 1, 900.0, 890.0)
+    update(journal, 2, 1000.0, 990.0, from_s=890.0)
+    now_s = 1000.0 + WINDOW_S + 500.0
+    standing = lately(journal, "t", WINDOW_S, now_s)
+    # The window begins at 1500; the target is missed from 990 + a day on.
+    assert standing.window_s == WINDOW_S
+    assert standing.executor_s == 0.0
+    assert standing.within == pytest.approx(1.0 - 510.0 / WINDOW_S)
+
+
+def test_of_very_many_updates_the_newest_are_looked_at(journal):
+    for number in range(1, 700):
+        update(journal, number, 1000.0 + number, 999.0 + number, from_s=998.0 + number)
+    found = lately(journal, "t", 5.0, 1699.0)
+    # Five hundred: 1200 to 1699, the oldest of them as the state to begin with.
+    assert (found.window_s, found.executor_s, found.within) == (499.0, 998.0, 1.0)
+
+
+def test_a_run_until_idle_waits_for_no_latest_start(tmp_path):
+    shop = made_shop(
+        tmp_path, {"orders": (), "view": ("orders",)}, SchedulerSettings(objective="cost"),
+        lags={"view": 3600.0},
+    )  # fmt: skip
+    # Three minutes after the first file: hours before anything is due.
+    at_s = 1_767_312_180.0
+    for minute in (1, 2):
+        shop.file("orders", minute, [minute])
+        Warehouse(
+            shop.project, lambda: shop.executor, shop.recorder, RunOptions(until_idle=True),
+            clock=lambda: at_s, backoff=shop.backoff,
+        ).run()  # fmt: skip
+    assert shop.executor.numbers("view") == [1, 2]
