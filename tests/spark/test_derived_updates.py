@@ -1,4 +1,4 @@
-"""Derived tables: the query over pinned versions, replaced whole in one commit."""
+"""Derived tables: the query over pinned versions, in one commit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import UserError
+from freshline.runtime.recovery import definition_of
 from freshline.spark.deltalog import CommitRecord, commits, last_commit, version
 
 pytestmark = pytest.mark.spark
@@ -43,7 +44,7 @@ DAY = datetime(2025, 12, 31, 23, 0, tzinfo=UTC)  # midnight in the session's tim
 
 def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     first = shop.derive("totals", orders=0)
-    assert (first.version, first.rows, first.strategy) == (0, 2, "full")
+    assert (first.version, first.rows, first.strategy, first.code) == (0, 2, "full", "first-build")
     assert first.parents == {"orders": 0}
     assert shop.rows("totals") == [
         {"day": None, "price": Decimal("2.00")},
@@ -53,7 +54,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     assert (second.version, second.schema_changed) == (1, False)
     assert shop.rows("totals")[1] == {"day": DAY, "price": Decimal("11.75")}
     back = shop.derive("totals", orders=0)
-    assert back.version == 2
+    assert (back.version, back.code) == (2, "parent-went-back")
     assert shop.rows("totals") == shop.rows("totals", version=0)
     assert [each.metadata for each in commits(shop.path("totals"))][1] == {
         "freshline": 1,
@@ -62,8 +63,15 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
         "from": "2026-01-01T00:01:00.000000Z",
         "to": "2026-01-01T00:02:00.000000Z",
         "parents": {"orders": 1},
-        "strategy": "full",
+        "strategy": "bucket-recompute",
         "rows": 2,
+        "reason": "buckets",
+        "read": 1,
+        "settings": {
+            "spark.sql.session.timeZone": "Europe/Berlin",
+            "spark.sql.ansi.enabled": "true",
+        },
+        "definition": definition_of(shop.project.table("totals")),
     }
 
 

@@ -24,19 +24,16 @@ def hours(count: float) -> datetime:
     return START + timedelta(hours=count)
 
 
-def shown(arrivals: Arrivals) -> list[float | None]:
+def shown(arrivals: Arrivals) -> list[float]:
     """Hours since the start of the buckets that the view has."""
-    found = arrivals.shop.rows("hourly")
-    return sorted(
-        None if each["hour"] is None else (each["hour"] - START) / timedelta(hours=1)
-        for each in found
-    )
+    found = [each["hour"] for each in arrivals.shop.rows("hourly")]
+    return sorted((hour - START) / timedelta(hours=1) for hour in found)
 
 
 def test_a_bucket_appears_when_its_hour_is_over(arrivals, view):
     view("hourly", HOURLY, ViewPlan(True, BY_HOUR, NO), emit="final")
 
-    def step(*rows: dict[str, object], fresh: datetime) -> tuple[str, int, list[float | None]]:
+    def step(*rows: dict[str, object], fresh: datetime) -> tuple[str, int, list[float]]:
         arrivals.come("events", rows, fresh.timestamp())
         result = arrivals.update("hourly")
         return result.strategy, arrivals.facts("hourly")["corrected"], shown(arrivals)

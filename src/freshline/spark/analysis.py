@@ -18,10 +18,14 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
+from freshline.spark.emission import needs_buckets
 from freshline.spark.failures import SparkError, condition, one_line
 from freshline.spark.feeds import FeedReader
 from freshline.spark.pins import pin_statics
+from freshline.spark.plans import plan_of
+from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import quoted
+from freshline.sql.strategy import strategy
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
@@ -52,11 +56,13 @@ class Analysis:
         errors: In the order of the tables.
         notes: What could not be checked, and why, a sentence each.
         columns: Name and type of each column of every table that was accepted.
+        plans: How each view that was accepted can be maintained.
     """
 
     errors: list[UserError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    plans: dict[str, ViewPlan] = field(default_factory=dict)
 
 
 def analyse(project: Project, session: SparkSession) -> Analysis:
@@ -77,6 +83,11 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
         if schema is None:
             continue
         faults = _column_faults(table, schema)
+        if table.kind == "derived":
+            parents = {name: accepted[name] for name in table.parents}
+            plan = plan_of(session, project, table, parents)
+            found.plans[table.name] = plan
+            faults += _unkept(table, plan)
         found.errors += faults
         if not faults:
             accepted[table.name] = schema
@@ -84,6 +95,24 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
                 (each.name, each.dataType.simpleString()) for each in schema
             )
     return found
+
+
+def _unkept(table: TableDef, plan: ViewPlan) -> list[UserError]:
+    """What the view's properties ask for and its query does not allow."""
+    faults = [fault for fault in [needs_buckets(table, plan)] if fault is not None]
+    way = strategy(table, plan)
+    if table.refresh == "incremental_strict" and way.name == "full" and not faults:
+        faults.append(
+            UserError(
+                "not-incremental",
+                f"view {table.name} has 'freshline.refresh' = 'incremental_strict', but can only"
+                f" be {way.reason}",
+                where=table.query_place,
+                rule=way.code,
+                next_step="Change the query, or take 'incremental' or 'auto'.",
+            )
+        )
+    return faults
 
 
 def _read(project: Project) -> list[Feed]:

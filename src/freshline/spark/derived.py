@@ -36,7 +36,7 @@ from freshline.spark.incremental import (
 from freshline.spark.merge_updates import merge
 from freshline.spark.metadata import encode
 from freshline.spark.pins import Pinned, location, pin_statics, register_parents
-from freshline.spark.plans import plan_of
+from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
 from freshline.spark.sizing import sized
@@ -205,7 +205,7 @@ class DerivedUpdates:
                 self._table,
                 request,
                 update.pinned.query,
-                update.pinned.names,
+                self._statics(update),
                 plan,
                 strategy,
                 tuple(parents),
@@ -301,6 +301,11 @@ class DerivedUpdates:
             plan = plan_of(update.session, self._project, self._table, schemas)
             self._plan = (signature, plan)
         return self._plan[1]
+
+    def _statics(self, update: _Update) -> dict[str, str]:
+        """What stands for the static tables' plain names in SQL made from the query."""
+        real = update.pinned.names
+        return {plain: real.get(name, name) for name, plain in static_names(self._table).items()}
 
     def _complete(self, update: _Update, output: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
         """The complete buckets of a full computation, and what the commit says of them."""

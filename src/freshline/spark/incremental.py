@@ -66,7 +66,7 @@ class Increment:
         transaction: On the view's table, which exists.
         project, table, request: As given.
         query: The user's text with static tables at their versions.
-        statics: What stands for each static table's name in such a text.
+        statics: What stands for the static tables' names in SQL made from the query.
         plan: What analysis found.
         strategy: What was chosen.
         parents: In the order of the table's definition.

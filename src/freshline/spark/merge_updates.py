@@ -23,7 +23,7 @@ from freshline.spark.incremental import Increment, NotIncrementalError, Prepared
 from freshline.spark.sizing import sized
 from freshline.spark.state import State
 from freshline.sql.maintenance import Decomposition, Partial
-from freshline.sql.reads import rewritten
+from freshline.sql.reads import quoted, reads_of, rewritten
 from freshline.sql.strategy import STATE_BUILT, Strategy
 
 
@@ -75,9 +75,10 @@ def _of_changes(increment: Increment, plan: Decomposition, partial: Partial) -> 
         for parent in increment.parents:
             increment.register(parent.name, parent.inserted())
         return _sql(increment, partial.query)
+    read = {mention.name.lower() for mention in reads_of(partial.query)}
     terms = []
     for number, changed in enumerate(increment.parents):
-        if not changed.changes.some:
+        if not changed.changes.some or quoted(changed.name).lower() not in read:
             continue
         for other, parent in enumerate(increment.parents):
             if other < number:
@@ -88,6 +89,8 @@ def _of_changes(increment: Increment, plan: Decomposition, partial: Partial) -> 
                 frame = parent.before(increment.session)
             increment.register(parent.name, frame)
         terms.append(_sql(increment, partial.query))
+    if not terms:  # of a partial that none of the changed parents has to do with
+        return _sql(increment, partial.query).limit(0)
     return reduce(DataFrame.unionAll, terms)
 
 

@@ -1,14 +1,33 @@
-"""A view's plan: its query's analysis over the columns that its sources have in Spark."""
+"""A view's plan: its query's analysis over the columns that its sources have in Spark.
+
+Analysis reads names and types alone, so the sources are views without rows here, in a session
+of their own. Static tables get plain names first: what is generated from the query can then
+name them whatever their own names are (:func:`static_names`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import Project, TableDef
-from freshline.sql.maintenance import Reason, ViewPlan
+from freshline.spark.failures import SparkError, one_line
+from freshline.spark.pins import pin_statics
+from freshline.spark.verify import typer, verify
+from freshline.sql.decompose import decompose
+from freshline.sql.maintenance import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.plan import view_plan
+from freshline.sql.reads import quoted, rewritten
+
+_STATIC = "freshline_static_"
+
+
+def static_names(table: TableDef) -> dict[str, str]:
+    """What stands for each static table in SQL generated from the query, by its name there."""
+    return {read.name: f"{_STATIC}{number}" for number, read in enumerate(table.statics)}
 
 
 def plan_of(
@@ -25,5 +44,53 @@ def plan_of(
         table: The view.
         parents: Columns of each table of the project that it reads.
     """
-    why = Reason("NOT_ANALYSED", "the query was not analysed")
-    return ViewPlan(why, why, why)
+    own = session.newSession()
+    try:
+        sources = [
+            _source(own, name, parents[name], time_column=project.table(name).time_column)
+            for name in table.parents
+        ]
+        names = static_names(table)
+        real = pin_statics(own, table, fixed=False).names
+        for name, plain in names.items():
+            schema = own.sql(f"SELECT * FROM {real.get(name, name)}").schema
+            sources.append(_source(own, plain, schema, static=True))
+        query = rewritten(table.query, names) if names else table.query
+        return _confirmed(own, query, sources)
+    except SparkError as error:
+        why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
+        return ViewPlan(why, why, why)
+
+
+def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
+    zone = str(session.conf.get("spark.sql.session.timeZone"))
+    types = typer(session)
+
+    def cut(query: str, sources: Sequence[Source]) -> Decomposition | Reason:
+        return decompose(query, sources, types)
+
+    plan = view_plan(query, sources, decompose=cut, session_zone=zone)
+    if not isinstance(plan.merge, Decomposition):
+        return plan
+    refusal = verify(session, query, plan.merge)
+    return plan if refusal is None else replace(plan, merge=refusal)
+
+
+def _source(
+    session: SparkSession,
+    name: str,
+    schema: StructType,
+    *,
+    static: bool = False,
+    time_column: str | None = None,
+) -> Source:
+    nullable = StructType([StructField(each.name, each.dataType) for each in schema])
+    # Of an RDD: rows that the optimiser knows to be missing would make all queries equal.
+    empty = session.createDataFrame(session.sparkContext.emptyRDD(), nullable)
+    empty.createOrReplaceTempView(quoted(name))
+    return Source(
+        name=name.lower(),
+        columns={each.name.lower(): each.dataType.simpleString() for each in schema},
+        static=static,
+        time_column=time_column.lower() if time_column else None,
+    )

@@ -60,6 +60,9 @@ VIEWS = {
     "near": """
         SELECT o.id, v.id AS visit FROM orders o JOIN visits v
         ON v.made > o.made - INTERVAL 10 MINUTES AND v.made <= o.made""",
+    "spenders": """
+        SELECT customer, count(*) AS orders, sum(cents) AS cents, max(made) AS latest
+        FROM orders GROUP BY 1""",
     "regions": f"""
         SELECT c.region, count(*) AS orders, sum(o.cents) AS cents
         FROM orders o LEFT JOIN {STATIC} c ON o.customer = c.id GROUP BY 1""",

@@ -23,7 +23,7 @@ from tests.spark.proof.support import Child, run_here
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-VIEWS = ("hourly", "daily", "near")
+VIEWS = ("hourly", "daily", "near", "spenders")
 
 FIRST_LOAD = ("feed.before_schema", "feed.after_schema")
 """Passed only when nothing was ever loaded."""
@@ -46,6 +46,8 @@ FAILPOINTS = (  # name:n dies the n-th time it comes there
     # a view: data, commit
     "derived.before_data:2", "derived.after_data", "derived.before_commit",
     "derived.after_commit:3",
+    # the state that merging keeps
+    "state.before_data", "state.before_commit", "state.after_commit",
     # the end that is noted of an update
     "update.before_journal", "update.after_journal:3",
     *REBUILDING, *FIRST_LOAD,

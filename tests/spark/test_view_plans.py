@@ -1,0 +1,102 @@
+"""From a project's queries to plans, and updates by the plans that analysis made."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from freshline.sql.maintenance import Buckets, Decomposition, ViewPlan
+from freshline.sql.strategy import strategy
+from tests.spark.arrivals import Arrivals
+
+pytestmark = pytest.mark.spark
+
+VIEWS = {
+    "hourly": "SELECT date_trunc('HOUR', at) AS hour, count(*) AS n, sum(cents) AS cents"
+    " FROM events GROUP BY 1",
+    "daily": "SELECT date_trunc('DAY', hour) AS day, sum(n) AS n FROM hourly GROUP BY 1",
+    "days": "SELECT CAST(at AS DATE) AS day, max(cents) AS most, min(person) AS who"
+    " FROM events GROUP BY 1",
+    "near": "SELECT e.id, v.id AS visit, e.at FROM events e JOIN visits v"
+    " ON v.at > e.at - INTERVAL 10 MINUTES AND v.at <= e.at",
+    "filtered": "SELECT id, at, cents * 2 AS twice FROM events WHERE cents > 300",
+    "people": "SELECT person, count(cents) AS n, avg(cents) AS mean, stddev(cents) AS deviation"
+    " FROM events GROUP BY person",
+    "pairs": "SELECT e.person, count(*) AS n FROM events e JOIN visits v ON e.person = v.person"
+    " GROUP BY e.person",
+    "regions": "SELECT r.region, count(*) AS n, sum(e.cents) AS cents FROM events e"
+    " JOIN delta.`stat.ic/region` r ON e.person = r.person GROUP BY r.region",
+    "spread": "SELECT person, percentile_approx(cents, 0.5) AS half FROM events GROUP BY person",
+}
+EXPECTED = {
+    "hourly": "bucket-recompute",
+    "daily": "bucket-recompute",
+    "days": "bucket-recompute",
+    "near": "bucket-recompute",
+    "filtered": "append",
+    "people": "group-merge",
+    "pairs": "group-merge",
+    "regions": "group-merge",
+    "spread": "full",
+}
+
+
+@pytest.fixture
+def arrivals(shop) -> Arrivals:
+    """A project of views of all kinds, without a row yet."""
+    for name in ("events", "visits"):
+        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
+        shop.table(name, f"SELECT * FROM STREAM {name}_feed", time_column="at")
+    rows = pa.table({"person": ["ann", "bob", "o'hara"], "region": ["n", "s", "n"]})
+    shop.delta("stat.ic/region", rows)
+    for name, query in VIEWS.items():
+        shop.table(name, query, refresh="incremental")
+    return Arrivals(shop, random.Random(9))
+
+
+def test_every_view_has_a_plan_before_there_is_a_row(shop, arrivals):
+    found = shop.executor.analyse()
+    assert [each.render() for each in found.errors] == []
+    told = {
+        name: strategy(shop.project.table(name), plan).name for name, plan in found.plans.items()
+    }
+    assert told == EXPECTED
+    hourly: ViewPlan = found.plans["hourly"]
+    assert isinstance(hourly.buckets, Buckets)
+    assert hourly.buckets.reads["events"].column == "at"
+    assert isinstance(found.plans["regions"].merge, Decomposition)
+
+
+def test_views_follow_their_plans_and_equal_their_queries(arrivals):
+    told: dict[str, set[str]] = {name: set() for name in VIEWS}
+    for hour in range(4):
+        arrivals.come("events", arrivals.rows(20 * hour, 25))
+        if hour != 2:
+            arrivals.come("visits", arrivals.rows(20 * hour, 20))
+        for name in VIEWS:
+            strategy_name = arrivals.update(name).strategy
+            if hour:
+                told[name].add(strategy_name)
+    assert told == {name: {way} for name, way in EXPECTED.items()}
+    arrivals.go("events", "id % 4 = 0")
+    by_rewriting = {name: arrivals.update(name).strategy for name in VIEWS}
+    buckets = {name for name, way in by_rewriting.items() if way == "bucket-recompute"}
+    assert buckets == {"hourly", "daily", "days", "near", "filtered"}
+
+
+def test_what_a_query_does_not_allow_is_refused_where_it_must_be(shop, arrivals):
+    shop.tables = [table for table in shop.tables if table.name in ("events", "visits")]
+    shop.table("strict", VIEWS["spread"], refresh="incremental_strict")
+    shop.table("early", VIEWS["hourly"], refresh="incremental_strict")
+    shop.table("final", VIEWS["people"], emit="final")
+    errors = shop.executor.analyse().errors
+    assert [(error.code, error.where.file) for error in errors] == [
+        ("not-incremental", "tables/strict.sql"),
+        ("no-buckets", "tables/final.sql"),
+    ]
+    assert errors[0].what.startswith(
+        "view strict has 'freshline.refresh' = 'incremental_strict', but can only be computed in"
+        " full: "
+    )

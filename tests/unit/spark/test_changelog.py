@@ -1,0 +1,73 @@
+"""What commits changed, from the Delta log alone."""
+
+from __future__ import annotations
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from freshline.spark.changelog import ChangesGoneError, LoggedChanges, logged_changes
+
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    """Version 0: two rows, 1: one more, 2: compacted, 3: one row deleted, 4: a column more."""
+    path = str(tmp_path / "table")
+    for values in ([1, 2], [3]):
+        rows = pa.table({"id": values, "day of week": ["a b"] * len(values)})
+        deltalake.write_deltalake(
+            path, rows, partition_by="day of week", mode="append", configuration=FEED
+        )
+    deltalake.DeltaTable(path).optimize.compact()
+    deltalake.DeltaTable(path).delete("id = 2")
+    rows = pa.table({"id": [4], "day of week": [None], "more": [1]}).cast(
+        pa.schema([("id", pa.int64()), ("day of week", pa.string()), ("more", pa.int64())])
+    )
+    deltalake.write_deltalake(path, rows, mode="append", schema_mode="merge")
+    return path
+
+
+def changes(path: str, since: int, until: int) -> LoggedChanges:
+    found = logged_changes(path, since, until)
+    assert found is not None
+    return found
+
+
+def test_rows_that_were_only_added_are_in_files(path, tmp_path):
+    added = changes(path, 0, 1)
+    (file,) = added.added
+    assert (added.rows, added.rewrote, added.redefined, added.readable) == (1, False, False, True)
+    assert file.partition == {"day of week": "a b"}
+    assert (tmp_path / "table" / file.path).exists()
+    assert added.size_bytes == (tmp_path / "table" / file.path).stat().st_size
+
+
+def test_compaction_changes_no_row(path):
+    assert not changes(path, 1, 2)
+    assert len(changes(path, 0, 2).added) == 1
+    assert not changes(path, 4, 4)
+
+
+def test_a_deletion_is_no_insertion(path):
+    deleted = changes(path, 2, 3)
+    assert (deleted.rewrote, deleted.redefined) == (True, False)
+    assert deleted.rows >= 1
+
+
+def test_columns_that_came_are_told(path):
+    widened = changes(path, 3, 4)
+    assert (widened.redefined, widened.rewrote, widened.rows) == (True, False, 1)
+    assert widened.added[0].partition == {"day of week": None}
+
+
+def test_a_commit_that_was_cleaned_up_is_missed(path, tmp_path):
+    (tmp_path / "table" / "_delta_log" / f"{3:020d}.json").unlink()
+    with pytest.raises(ChangesGoneError, match="commit 3 of"):
+        logged_changes(path, 1, 4)
+    assert changes(path, 3, 4).redefined
+
+
+def test_a_log_elsewhere_is_not_read_here():
+    assert logged_changes("s3://bucket/table", 0, 1) is None
