@@ -1,0 +1,151 @@
+"""``freshline ingest``'s other answers, and the gateway within ``run``; only Spark is replaced."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli import running
+from freshline.cli.main import app_for
+from freshline.cli.pushes import pushes
+from freshline.client import push
+from freshline.ingest.auth import token_hash
+from freshline.ingest.gateway import Gateway
+from freshline.project.load import load_project
+from freshline.runtime.warehouse import RunOptions, Warehouse
+from tests.unit.runtime.shop import QUICK
+
+PUSHED = """\
+name: shop
+storage: warehouse
+libraries:
+  - glob: {include: tables/**/*.sql}
+feeds:
+  clicks: {kind: push, schema: "n BIGINT"}
+ingest: {port: 0}
+"""
+
+
+class Notices(list):
+    def notice(self, text):
+        self.append(text)
+
+
+@pytest.fixture
+def pushed(tmp_path):
+    (tmp_path / "freshline.yml").write_text(PUSHED)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "t.sql").write_text(
+        "CREATE STREAMING TABLE pages AS SELECT n FROM STREAM clicks;"
+    )
+    return load_project(tmp_path, tmp_path)
+
+
+def command(project, *arguments):
+    line = [*arguments, "--project", str(project.root)]
+    return CliRunner().invoke(app_for(line), line, catch_exceptions=False)
+
+
+def test_a_project_without_push_feeds_has_nothing_to_take_in(freshline):
+    done = freshline("ingest")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "[no-push-feed] project shop has no feed of kind push; the gateway takes in records of"
+        " such feeds. Add one to feeds: in freshline.yml.\n"
+    )
+
+
+def test_a_new_token_is_shown_once_with_its_hash_for_the_file(pushed):
+    found = json.loads(command(pushed, "ingest", "--new-token", "clicks", "--json").stdout)
+    assert found == {
+        "feed": "clicks",
+        "token": found["token"],
+        "sha256": token_hash(found["token"]),
+    }
+    lines = command(pushed, "ingest", "--new-token", "clicks").stdout.splitlines()
+    token = lines[0].rpartition(" ")[2]
+    assert lines == [
+        f"token of clicks, shown only now: {token}",
+        "for freshline.yml, under ingest:",
+        f"  tokens: {{clicks: {token_hash(token)}}}",
+    ]
+
+
+def test_a_token_of_no_feed_is_the_users_to_correct(pushed):
+    done = command(pushed, "ingest", "--new-token", "clocks")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "[unknown-feed] there is no push feed 'clocks'; the feeds of kind push are clicks."
+        " Did you mean clicks?\n"
+    )
+
+
+def test_status_tells_of_a_gateway_that_never_ran(pushed):
+    assert json.loads(command(pushed, "status", "--json").stdout)["ingest"] == {
+        "url": None,
+        "running": False,
+        "pid": None,
+        "at": None,
+        "state": "stopped",
+    }
+    assert "gateway: does not run" in command(pushed, "status").stdout
+
+
+def test_status_of_a_project_without_push_feeds_is_silent_on_pushes(answer):
+    assert "ingest" not in answer("status")
+
+
+def test_a_run_takes_in_pushes_until_it_ends(pushed):
+    told = Notices()
+    with pushes(pushed, RunOptions(), told):
+        url = told[0].removeprefix("pushed records come in at ")
+        assert push(url, "clicks", [{"n": 1}]).records == 1
+        lines = command(pushed, "status").stdout.splitlines()
+        assert any(line.startswith(f"gateway: {url}, open") for line in lines)
+    assert len(told) == 1
+    names = [path.name for path in pushed.ingest.landed("clicks").iterdir()]
+    assert len(names) == 1
+
+
+def test_a_run_leaves_pushes_to_a_gateway_that_runs_already(pushed):
+    gateway = Gateway(pushed, print)
+    gateway.start()
+    told = Notices()
+    for options in (RunOptions(), RunOptions(until_idle=True)):
+        with pushes(pushed, options, told):
+            assert push(gateway.url, "clicks", [{"n": 1}]).records == 1
+    gateway.stop(30.0)
+    assert len(told) == 2
+    assert all(text.startswith("pushes come in elsewhere: process ") for text in told)
+
+
+def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
+    gateway = Gateway(pushed, print)
+    gateway.start()
+    push(gateway.url, "clicks", [{"n": 1}, {"n": 2}])
+    gateway.stop(0.0)  # nothing is landed by force: it is safe in the log
+
+    asked = []
+
+    class Recorder:
+        def run(self, request):
+            asked.append(request)
+            raise RuntimeError("seen")
+
+        def healthy(self):
+            return True
+
+        def close(self):
+            pass
+
+    def warehouse(project, make_executor, observer, options):
+        return Warehouse(project, Recorder, observer, options, backoff=QUICK)
+
+    monkeypatch.setattr(running, "Warehouse", warehouse)
+    done = command(pushed, "run", "--until-idle")
+    assert done.exit_code == 0
+    (file,) = asked[0].files
+    assert file.name.startswith("clicks-")
+    assert file.name.endswith("-0000000000000001-0000000000000002.parquet")

@@ -1,0 +1,151 @@
+"""A project's gateway over the real engine: from HTTP to the file that the warehouse lists."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.client import push
+from freshline.core.errors import UserError
+from freshline.ingest.gateway import Gateway, land_what_was_pushed
+from freshline.ingest.state import read_state
+from freshline.project.load import load_project
+from freshline.runtime.feeds import FeedListing
+
+SETTINGS = """\
+name: shop
+storage: warehouse
+libraries:
+  - glob: {include: tables/*.sql}
+feeds:
+  clicks: {kind: push, schema: "id BIGINT, at TIMESTAMP, price DECIMAL(15,2)", time: at}
+ingest: {port: 0}
+"""
+AT = "2026-01-31T12:00:00Z"
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "freshline.yml").write_text(SETTINGS)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "t.sql").write_text(
+        "CREATE STREAMING TABLE pages AS SELECT * FROM STREAM clicks;"
+    )
+    return load_project(tmp_path, tmp_path)
+
+
+def landed(project):
+    """What the warehouse sees: ids by file, and the files' timestamps."""
+    files = FeedListing(project.feeds["clicks"]).new_files()
+    folder = Path(project.feeds["clicks"].path)
+    ids = [
+        number for file in files for number in pq.read_table(folder / file.name)["id"].to_pylist()
+    ]
+    return ids, {file.timestamp_s for file in files}
+
+
+def test_what_is_answered_is_landed_once_with_its_own_time(project):
+    notices = []
+    gateway = Gateway(project, notices.append)
+    gateway.start()
+    records = [{"id": number, "at": AT, "price": "0.10"} for number in range(10)]
+    assert push(gateway.url, "clicks", records, key="k", batch_records=4).last == 10
+    again = push(gateway.url, "clicks", records, key="k", batch_records=4)
+    assert (again.duplicates, again.last) == (10, 10)
+    metrics = urllib.request.urlopen(f"{gateway.url}/metrics").read().decode()
+    assert 'freshline_ingest_acknowledged_records_total{feed="clicks"} 10.0' in metrics
+    assert 'freshline_ingest_duplicate_requests_total{feed="clicks"} 3.0' in metrics
+    assert gateway.failed() is None
+    gateway.stop(grace_s=30.0)
+    assert landed(project) == (list(range(10)), {1769860800.0})
+    assert notices == []
+
+
+def test_keys_are_remembered_over_a_restart_and_numbers_go_on(project):
+    for expected in ((1, 2, False), (1, 2, True), (3, 3, False)):
+        gateway = Gateway(project, print)
+        gateway.start()
+        records = [{"id": 1}, {"id": 2}] if expected[1] == 2 else [{"id": 3}]
+        key = "a" if expected[1] == 2 else "b"
+        done = push(gateway.url, "clicks", records, key=key)
+        assert (done.first, done.last, done.duplicates > 0) == expected
+        gateway.stop(grace_s=30.0)
+    assert landed(project)[0] == [1, 2, 3]
+
+
+def test_the_state_is_written_for_status_and_says_when_it_is_over(project):
+    gateway = Gateway(project, print)
+    gateway.start()
+    state = read_state(project.ingest.folder)
+    assert (state["url"], state["pid"], state["state"]) == (gateway.url, os.getpid(), "open")
+    push(gateway.url, "clicks", [{"id": 1}])
+    gateway.stop(grace_s=30.0)
+    state = read_state(project.ingest.folder)
+    assert state["url"] is None
+    feed = state["feeds"]["clicks"]
+    assert {name: feed[name] for name in (
+        "received_records", "acknowledged_records", "duplicate_requests", "backlog_records",
+        "backlog_bytes", "backlog_age_s", "last", "rejected",
+    )} == {
+        "received_records": 1, "acknowledged_records": 1, "duplicate_requests": 0,
+        "backlog_records": 0, "backlog_bytes": 0, "backlog_age_s": 0, "last": 1,
+        "rejected": {},
+    }  # fmt: skip
+    assert {"memory_bytes", "memory_peak_bytes", "reads", "writes", "rewritten_bytes",
+            "group_requests", "commit_s", "disk_free_bytes", "corrupt_rows",
+            "recovery_s"} <= set(state)  # fmt: skip
+
+
+def test_two_gateways_for_one_storage_are_one_too_many(project):
+    gateway = Gateway(project, print)
+    gateway.start()
+    try:
+        with pytest.raises(UserError, match=f"process {os.getpid()} takes in") as raised:
+            Gateway(project, print).start()
+        assert raised.value.code == "already-running"
+        with pytest.raises(UserError, match="takes in this storage"):
+            land_what_was_pushed(project, 1.0)
+    finally:
+        gateway.stop(grace_s=30.0)
+
+
+def program(project, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "freshline", *arguments, "--project", str(project.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_command_prints_its_address_and_ends_on_a_signal(project):
+    ingest = program(project, "ingest", "--json")
+    assert ingest.stdout is not None
+    url = json.loads(ingest.stdout.readline())["url"]
+    assert push(url, "clicks", [{"id": 7, "at": AT}]).records == 1
+    status = program(project, "status", "--json")
+    found = json.loads(status.communicate()[0])["ingest"]
+    assert (found["url"], found["pid"], found["running"]) == (url, ingest.pid, True)
+    ingest.send_signal(signal.SIGTERM)
+    assert ingest.communicate() == ("", "")
+    assert ingest.returncode == 0
+    assert landed(project) == ([7], {1769860800.0})
+
+
+def test_what_a_killed_gateway_answered_is_landed_by_the_next_run(project):
+    ingest = program(project, "ingest", "--json")
+    assert ingest.stdout is not None
+    url = json.loads(ingest.stdout.readline())["url"]
+    push(url, "clicks", [{"id": number} for number in range(100)], batch_records=10)
+    ingest.kill()
+    ingest.communicate()
+    assert land_what_was_pushed(project, 30.0)
+    assert landed(project)[0] == list(range(100))
