@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,15 @@ class Batches:
         """The final query over what every batch left behind as files."""
         for partial in cut.partials:
             kept = str(self.folder / "states" / str(abs(hash(partial.query))) / partial.name)
+            states = []
             for number in range(BATCHES):
                 self.batch(number)
-                state = self.spark.sql(partial.query).coalesce(1)
-                state.write.mode("overwrite" if number == 0 else "append").parquet(kept)
+                states.append(self.spark.sql(partial.query).coalesce(1))
+            reduce(DataFrame.unionAll, states).write.mode("overwrite").parquet(kept)
             every = self.spark.read.parquet(kept)
             every.createOrReplaceTempView(partial.name)
             combined = self.spark.sql(partial.combine)
-            assert [each.dataType for each in combined.schema] == [
-                each.dataType for each in every.schema
-            ]
+            assert combined.schema.simpleString() == every.schema.simpleString()
             combined.createOrReplaceTempView(partial.name)
         final = self.spark.sql(cut.final)
         self.whole()
@@ -70,7 +70,7 @@ class Batches:
 
 
 @pytest.fixture(scope="module")
-def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Batches]:
+def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Batches:
     folder = tmp_path_factory.mktemp("tpch")
     generate(folder, SCALE)
     with duckdb.connect() as database:
@@ -80,7 +80,7 @@ def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
             for number, holds in enumerate([f"{key} % 7 < 3", "FALSE", f"{key} % 7 >= 3"]):
                 part = folder / f"{source.name}_{number}.parquet"
                 database.execute(f"COPY (FROM '{whole}' WHERE {holds}) TO '{part}'")
-    yield Batches(spark, folder)
+    return Batches(spark, folder)
 
 
 def _check(tpch: Batches, query: str) -> Decomposition:
@@ -124,8 +124,8 @@ AGGREGATES = {
     "percentiles": "SELECT l_shipmode, median(l_quantity), percentile(l_quantity, 0.9), "
     "percentile(l_tax, array(0.1, 0.5)) FROM lineitem GROUP BY l_shipmode",
     "median_beside_sum": "SELECT median(o_totalprice), sum(o_totalprice), count(*) FROM orders",
-    "variances": "SELECT l_shipmode, variance(l_quantity), stddev(l_extendedprice), var_pop(l_tax), "
-    "stddev_pop(l_linenumber), std(l_linenumber) FROM lineitem GROUP BY ROLLUP(l_shipmode)",
+    "variances": "SELECT l_shipmode, variance(l_quantity), stddev(l_extendedprice), "
+    "var_pop(l_tax), stddev_pop(l_linenumber), std(l_linenumber) FROM lineitem GROUP BY ROLLUP(l_shipmode)",
     "variance_of_nothing": "SELECT var_samp(o_totalprice) FROM orders WHERE o_orderkey < 0",
     "collect_set": "SELECT l_returnflag, collect_set(l_shipmode), count(DISTINCT l_linenumber) "
     "FROM lineitem GROUP BY l_returnflag",
@@ -173,8 +173,7 @@ def test_what_only_spark_can_tell(tpch: Batches, name: str) -> None:
         "SELECT to_char(o_totalprice, '999999.99') AS c, count(*) FROM orders GROUP BY 1",
         "SELECT max_by(o_orderkey, o_totalprice, 3) FROM orders",
         "SELECT percentile(o_totalprice, 0.5, o_shippriority + 1) FROM orders",
-        "SELECT parse_json(o_comment) IS NULL AS p, count(*) FROM orders "
-        "GROUP BY parse_json(o_comment) IS NULL",
+        "SELECT count(*) FROM orders WHERE parse_json(o_comment) IS NULL",
     ],
 )
 def test_what_sqlglot_changes_is_not_trusted(tpch: Batches, query: str) -> None:

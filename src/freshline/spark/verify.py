@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
+from sqlglot import exp
 
 from freshline.spark.failures import SparkError, one_line
 from freshline.spark.jvm import java_frame
@@ -68,10 +69,20 @@ def verify(session: SparkSession, query: str, decomposition: Decomposition) -> R
 def same_plan(session: SparkSession, query: str) -> bool:
     """Whether Spark optimises sqlglot's rendering of ``query`` to the same plan."""
     try:
-        rendered = parsed(query).sql(dialect="spark")
-        return bool(_optimised(session, query).sameResult(_optimised(session, rendered)))
+        trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
+        plan = _optimised(session, query)
+        texts = dict.fromkeys(tree.sql(dialect="spark") for tree in reversed(trees))
+        return any(bool(plan.sameResult(_optimised(session, text))) for text in texts)
     except (Refused, *SparkError):
         return False
+
+
+def _commas_as_inner_joins(tree: exp.Query) -> exp.Query:
+    """``FROM a, b`` is an inner join to Spark; sqlglot writes CROSS JOIN, another plan."""
+    for join in tree.find_all(exp.Join):
+        if join.kind.upper() == "CROSS" and not join.args.get("on"):
+            join.set("kind", "INNER")
+    return tree
 
 
 def _optimised(session: SparkSession, query: str) -> Any:

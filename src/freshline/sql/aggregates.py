@@ -37,7 +37,6 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
-    exp.Any: "bool_or",
 }
 _SYNONYMS = {
     "every": "bool_and",
@@ -208,7 +207,9 @@ def _name(node: exp.Expr) -> str | None:
         return None  # greatest, least
     if isinstance(node, exp.Any) and not isinstance(node.this, exp.Paren):
         return None
-    if isinstance(node, exp.Any | exp.AggFunc):
+    if isinstance(node, exp.Any):
+        return "bool_or"
+    if isinstance(node, exp.AggFunc):
         name = _NAMES.get(type(node)) or node.sql_name().lower()
         return _SYNONYMS.get(name, name)
     return None
@@ -221,7 +222,7 @@ def _arguments(inner: exp.Expr) -> list[exp.Expr]:
         return [inner.this.this]
     if isinstance(inner, exp.Quantile):
         return [inner.this, inner.args["quantile"]]
-    return [each for each in inner.iter_expressions()]
+    return list(inner.iter_expressions())
 
 
 def _filtered(name: str, args: list[exp.Expr], condition: exp.Expr) -> list[exp.Expr]:
@@ -297,7 +298,7 @@ def _average(value: exp.Expr, type_: str) -> Rule:
         whole, count = merged
         if not decimal:
             return exp.Div(this=whole, expression=_not_zero(count))
-        return _exact_quotient(whole, _not_zero(count))
+        return _exact_quotient(whole, _not_zero(count), type_)
 
     return Rule((), (total, _counted("count", [value])), finish)
 
@@ -306,13 +307,15 @@ def _not_zero(count: exp.Expr) -> exp.Expr:
     return exp.Nullif(this=count.copy(), expression=exp.Literal.number(0))
 
 
-def _exact_quotient(total: exp.Expr, count: exp.Expr) -> exp.Expr:
-    """``total / count`` to the last digit of Spark's average.
+def _exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
+    """``total / count`` to the last digit of Spark's average, which is a decimal.
 
     Spark's own average divides beyond the digits that its ``/`` keeps of wide decimals, so
     the whole part and the remainder are divided apart: the first is a whole number, and the
-    second, smaller than the count, leaves 23 digits behind the point.
+    second, smaller than the count, leaves 23 digits behind the point. Both are cast so that
+    their sum has 38 digits at most: of more, Spark would drop some behind the point.
     """
+    scale = int(type_.rstrip(")").split(",")[1])
     count = exp.cast(count, "decimal(15,0)")
     remainder = exp.Mod(this=exp.paren(total.copy()), expression=exp.paren(count.copy()))
     whole = exp.Div(
@@ -320,7 +323,12 @@ def _exact_quotient(total: exp.Expr, count: exp.Expr) -> exp.Expr:
         expression=count.copy(),
     )
     rest = exp.Div(this=exp.paren(remainder), expression=count.copy())
-    return exp.paren(exp.Add(this=exp.cast(whole, "decimal(38,0)"), expression=rest))
+    return exp.paren(
+        exp.Add(
+            this=exp.cast(whole, f"decimal({37 - scale},0)"),
+            expression=exp.cast(rest, f"decimal({scale + 1},{scale})"),
+        )
+    )
 
 
 def _variance(name: str, value: exp.Expr) -> Rule:

@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from freshline.sql.aggregates import calls_in
 from freshline.sql.block_parts import Block
-from freshline.sql.merged_block import merged_block
 from freshline.sql.linear import LinearAnalysis
 from freshline.sql.maintenance import Partial
+from freshline.sql.merged_block import merged_block
 from freshline.sql.refusal import Refused, refused
 from freshline.sql.scopes import (
     conjuncts,
@@ -159,18 +159,7 @@ class Cutter:
 
     def _split(self, select: exp.Select, why: Refused, *, distinct: bool) -> exp.Select:
         """The FROM clause's linear part grouped, the rest joined to it in the final."""
-        direct: list[exp.Expr] = []
-        derived: list[exp.Expr] = []
-        for item in items_of(select):
-            if self.analysis.streams_in(item):
-                try:
-                    self.analysis.relation(item)
-                except Refused:
-                    if not isinstance(item, exp.Subquery):
-                        raise
-                    derived.append(item)
-                else:
-                    direct.append(item)
+        direct, derived = self._sorted_streams(select)
         if not direct:
             try:
                 return self._plain(select)
@@ -191,6 +180,23 @@ class Cutter:
                 raise (why if why.reason.code == "JOIN_ACROSS_BATCHES" else split) from None
             del self.partials[before:]
             return self._plain(whole)
+
+    def _sorted_streams(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr]]:
+        """The relations that read streams: linear ones, and subqueries to be cut themselves."""
+        direct: list[exp.Expr] = []
+        derived: list[exp.Expr] = []
+        for item in items_of(select):
+            if not self.analysis.streams_in(item):
+                continue
+            try:
+                self.analysis.relation(item)
+            except Refused:
+                if not isinstance(item, exp.Subquery):
+                    raise
+                derived.append(item)
+            else:
+                direct.append(item)
+        return direct, derived
 
     def _split_inner(
         self,
@@ -261,9 +267,9 @@ class Cutter:
                 (early if alone else on).append(condition.copy())
             joins[at].set("on", exp.and_(*on) if on else exp.true())
         for join in joins:
-            if (condition := join.args.get("on")) is not None:
-                if self.analysis.streams_in(condition):
-                    raise refused("STATIC_OUTER", "a subquery in an outer join", condition)
+            tied = join.args.get("on")
+            if tied is not None and self.analysis.streams_in(tied):
+                raise refused("STATIC_OUTER", "a subquery over a stream in an outer join", tied)
         rows = _crossed([item.copy()])
         if early:
             rows = rows.where(*early)

@@ -304,8 +304,8 @@ class LinearAnalysis:
         assert callable(positions)
         group = select.args.get("group")
         if group is not None or any(True for each in select.expressions for _ in calls_in(each)):
-            plain = group is not None and is_plain(group)
-            if not plain or not self._complete(positions(group.expressions)):
+            keys = group.expressions if group is not None and is_plain(group) else []
+            if not self._complete(positions(keys)):
                 raise refused("KEEPS_ROWS", "an aggregate stands below another one", select)
         if select.args.get("distinct"):
             outputs = [item.unalias() for item in select.expressions]

@@ -90,9 +90,7 @@ def _single(
     if block.distinct:
         for clause in clauses(select):
             replacement.distinct(clause)
-    for join in select.args.get("joins") or []:
-        if block.place is not None and join.args.get("on") is not None:
-            join.set("on", keyed(join.args["on"], block.own, builder, whole=whole))
+    _key_joins(block, builder, whole=whole)
     if block.joins_later and not builder.key_names:
         builder.key(exp.true())  # without rows there must be no row to join
     builder.close(cutter.typer)
@@ -118,11 +116,18 @@ def _single(
 
 
 def _calls(select: exp.Select) -> dict[str, Call]:
-    found = {}
+    found: dict[str, Call] = {}
     for clause in clauses(select):
         for node in calls_in(clause):
             found.setdefault(node.sql(dialect="spark"), call_of(node.copy()))
     return found
+
+
+def _key_joins(block: Block, builder: PartialBuilder, *, whole: bool) -> None:
+    """Puts keys of the partial into the conditions of joins that stay."""
+    for join in block.select.args.get("joins") or []:
+        if block.place is not None and join.args.get("on") is not None:
+            join.set("on", keyed(join.args["on"], block.own, builder, whole=whole))
 
 
 def _check(cutter: Cutter, block: Block) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from sqlglot import exp
@@ -20,10 +21,12 @@ _NOT_ALONE = (
 
 class _Owner(Protocol):
     @property
-    def own(self) -> Set[str]: ...
+    def own(self) -> AbstractSet[str]: ...
 
 
-def keyed(tree: exp.Expr, own: Set[str], builder: PartialBuilder, *, whole: bool) -> exp.Expr:
+def keyed(
+    tree: exp.Expr, own: AbstractSet[str], builder: PartialBuilder, *, whole: bool
+) -> exp.Expr:
     """``tree`` with what it takes from the aliases ``own`` replaced by keys of the partial.
 
     Args:
@@ -41,7 +44,7 @@ def keyed(tree: exp.Expr, own: Set[str], builder: PartialBuilder, *, whole: bool
     return tree
 
 
-def _stands_alone(tree: exp.Expr, own: Set[str]) -> bool:
+def _stands_alone(tree: exp.Expr, own: AbstractSet[str]) -> bool:
     if not isinstance(tree, exp.Condition) or isinstance(tree, _NOT_ALONE):
         return False
     columns = list(tree.find_all(exp.Column))
@@ -95,7 +98,7 @@ class Replacement:
         for old, new in self.groups:
             if tree == old:
                 return new.copy()
-        text = tree.sql(dialect="spark") if is_call(tree) else None
+        text = tree.sql(dialect="spark") if is_call(tree) else ""
         if text in self.aggregates:
             return self.aggregates[text].copy()
         if isinstance(tree, exp.Column) and tree.table in self.own:

@@ -79,7 +79,9 @@ class Merging:
         self.show()
         return self.database.execute(in_duckdb(query)).fetchall()
 
-    def merged(self, cut: Decomposition, order: random.Random | None = None) -> list[tuple[Any, ...]]:
+    def merged(
+        self, cut: Decomposition, order: random.Random | None = None
+    ) -> list[tuple[Any, ...]]:
         """The rows of the final query over the combined states of all batches."""
         for partial in cut.partials:
             self._combined(partial, cut, order or random.Random(0))
@@ -126,11 +128,11 @@ class Merging:
             return [dict.fromkeys(self.streams, (at,)) for at in range(self.batches)]
         tables = sqlglot.parse_one(partial.query, dialect="spark").find_all(exp.Table)
         read = sorted({source_name(table) for table in tables} & set(self.streams))
-        changes = []
+        changes: list[dict[str, Iterable[int]]] = []
         for at in range(self.batches):
             for position, name in enumerate(read):
-                old = dict.fromkeys(self.streams, range(at))
-                new = dict.fromkeys(read[:position], range(at + 1))
+                old: dict[str, Iterable[int]] = dict.fromkeys(self.streams, range(at))
+                new: dict[str, Iterable[int]] = dict.fromkeys(read[:position], range(at + 1))
                 changes.append({**old, **new, name: (at,)})
         return changes
 
@@ -151,7 +153,9 @@ class Merging:
         (partial,) = cut.partials
         whole = f"whole_{partial.name}"
         wanted = in_duckdb(cut.final)
-        self.database.execute(f"CREATE OR REPLACE TEMP VIEW {partial.name} AS SELECT * FROM {whole}")
+        self.database.execute(
+            f"CREATE OR REPLACE TEMP VIEW {partial.name} AS SELECT * FROM {whole}"
+        )
         everything = self.database.execute(wanted).fetchall()
         apart: list[tuple[Any, ...]] = []
         for at in range(self._number(f"SELECT count(*) FROM {whole}")):
@@ -176,15 +180,15 @@ class Merging:
 def in_duckdb(query: str) -> str:
     """``query`` in DuckDB's words."""
     tree = sqlglot.parse_one(query, dialect="spark")
-    for node in list(tree.find_all(exp.Reduce)):
-        node.replace(_fold(node))
-    for node in list(tree.find_all(exp.ArgMax, exp.ArgMin)):  # Spark's do not skip NULL
-        name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
-        node.replace(exp.Anonymous(this=name, expressions=[node.this, node.expression]))
-    for node in list(tree.find_all(exp.Any)):
-        node.replace(exp.LogicalOr(this=node.this))
-    for node in list(tree.find_all(exp.Anonymous)):
-        node.set("this", _SPARKS.get(node.name.lower(), node.this))
+    for fold in list(tree.find_all(exp.Reduce)):
+        fold.replace(_fold(fold))
+    for by in list(tree.find_all(exp.ArgMax, exp.ArgMin)):  # Spark's do not skip NULL
+        name = "arg_max_null" if isinstance(by, exp.ArgMax) else "arg_min_null"
+        by.replace(exp.Anonymous(this=name, expressions=[by.this, by.expression]))
+    for any_ in list(tree.find_all(exp.Any)):
+        any_.replace(exp.LogicalOr(this=any_.this))
+    for call in list(tree.find_all(exp.Anonymous)):
+        call.set("this", _SPARKS.get(call.name.lower(), call.this))
     return tree.sql(dialect="duckdb")
 
 

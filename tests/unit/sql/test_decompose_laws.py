@@ -82,9 +82,10 @@ def queries(draw: st.DrawFn) -> str:
 _small = st.integers(-2, 3)
 _maybe = st.none() | _small
 _group = st.sampled_from([None, "a", "b", "A"])
+_maybe_float = st.none() | st.floats(-4, 4).map(lambda number: round(number, 3))
 _rows = st.tuples(
     _group, _maybe, st.none() | st.dates(date(2026, 1, 1), date(2026, 1, 3)), _maybe,
-    st.none() | st.decimals(-9, 9, places=2), st.none() | st.floats(-4, 4).map(lambda f: round(f, 3)),
+    st.none() | st.decimals(-9, 9, places=2), _maybe_float,
     st.integers(0, BATCHES - 1),
 )  # fmt: skip
 
@@ -154,8 +155,10 @@ def _plain(state, merge):
 )
 def test_a_state_that_does_not_merge_is_noticed(small, monkeypatch, name, query, merge):
     small.check(query)
-    build = aggregates._function  # noqa: SLF001 - to build a wrong rule from right pieces
-    _breaking(monkeypatch, name, lambda call: _plain(call.node, lambda column: build(merge, column)))
+    build = aggregates._function
+    _breaking(
+        monkeypatch, name, lambda call: _plain(call.node, lambda column: build(merge, column))
+    )
     with pytest.raises(AssertionError, match="merged"):
         small.check(query)
 
@@ -163,7 +166,7 @@ def test_a_state_that_does_not_merge_is_noticed(small, monkeypatch, name, query,
 def test_a_distinct_count_added_over_batches_is_noticed(small, monkeypatch):
     query = "SELECT g, count(DISTINCT x) FROM s GROUP BY g"
     small.check(query)
-    build = aggregates._function  # noqa: SLF001 - to build a wrong rule from right pieces
+    build = aggregates._function
     _breaking(monkeypatch, "count", lambda call: _plain(call.node, lambda c: build("sum", c)))
     with pytest.raises(AssertionError, match="merged"):
         small.check(query)
