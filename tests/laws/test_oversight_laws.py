@@ -6,6 +6,8 @@ the simulator's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +22,8 @@ from tests.unit.core.aus_playing import scenario_of
 def overseen(given_scenario) -> BoundsKept:
     """The bounds kept over a run of a scenario under aus."""
     scenario = scenario_of(given_scenario)
-    driver = Driver(
-        scenario, on_instant=lambda now_s, events, commands: look(now_s, events, commands)
-    )
+    instants: list[Callable[..., None]] = []
+    driver = Driver(scenario, on_instant=lambda *instant: instants[-1](*instant))
     core = driver.scheduler
     kept = BoundsKept(core.tables)
     kept.promise(limits_of(core))
@@ -48,6 +49,7 @@ def overseen(given_scenario) -> BoundsKept:
             kept.started(command, now_s)
         kept.look(now_s)
 
+    instants.append(look)
     driver.run()
     return kept
 
@@ -55,13 +57,16 @@ def overseen(given_scenario) -> BoundsKept:
 def limits_of(core):
     for table, item in zip(core.tables, core.policy.guarantees, strict=True):
         share = item.share
-        yield table.name, Limits(
-            share.execution_s,
-            share.period_s,
-            share.recovery_period_s,
-            item.tardiness_s,
-            item.response_s,
-            item.staleness_s,
+        yield (
+            table.name,
+            Limits(
+                share.execution_s,
+                share.period_s,
+                share.recovery_period_s,
+                item.tardiness_s,
+                item.response_s,
+                item.staleness_s,
+            ),
         )
 
 

@@ -4,8 +4,8 @@ Background work (a backfill, old files of a table that catches up newest first) 
 
 - on tracks that nobody else wants, for nothing, while nothing else is late;
 - while others wait, out of an account that gets ``share`` of the tracks' time;
-- while anything else is late, out of a second account, which gets ``share`` of the tracks' time
-  in which something was late.
+- while anything else is late, out of that and of a second account, which gets ``share`` of the
+  tracks' time in which something was late.
 
 An update is paid for before it starts, with what it is expected to take, so an account is never
 overdrawn by a start; what it takes beyond that is a debt that later time pays off. Both
@@ -80,8 +80,8 @@ class BackgroundShare:
         self._wanted = False
         self._others_wait = False
         self._others_late = False
-        self._running: dict[str, tuple[float, float, ShareAccount | None]] = {}
-        """By table: start, seconds paid for, and from which account."""
+        self._running: dict[str, tuple[float, float, tuple[ShareAccount, ...]]] = {}
+        """By table: start, seconds paid for, and from which accounts."""
 
     def advance(self, now_s: float) -> None:
         """Time has passed to ``now_s``, and until now all was as ``see`` said last."""
@@ -89,13 +89,14 @@ class BackgroundShare:
         self._now_s = now_s
         if not (self._wanted or self._running):
             return
+        running = self._running.values()
         if self._others_late:
             self.late.earn(passed_s)
             # What started when nothing was late cannot be stopped, but it is counted.
-            unpaid = sum(account is not self.late for _, _, account in self._running.values())
-            self.late.spent_s += unpaid * passed_s
+            self.late.spent_s += passed_s * sum(self.late not in paying for _, _, paying in running)
         if self._others_late or self._others_wait:
             self.competing.earn(passed_s)
+            self.competing.spent_s += passed_s * sum(not paying for _, _, paying in running)
 
     def see(self, *, wanted: bool, others_wait: bool, others_late: bool) -> None:
         """How things are from now on.
@@ -110,26 +111,25 @@ class BackgroundShare:
             self.competing.close()
             self.late.close()
 
-    def _account(self) -> ShareAccount | None:
-        """Who pays for what starts now; None: it is for nothing."""
+    def _paying(self) -> tuple[ShareAccount, ...]:
+        """Who pays for what starts now; nobody: it is for nothing."""
         if self._others_late:
-            return self.late
-        return self.competing if self._others_wait else None
+            return self.late, self.competing
+        return (self.competing,) if self._others_wait else ()
 
     def wait_s(self, expected_s: float) -> float:
         """Seconds until an update of ``expected_s`` may start, if all stays as it is."""
-        account = self._account()
-        return 0.0 if account is None else account.wait_s(expected_s)
+        return max([account.wait_s(expected_s) for account in self._paying()], default=0.0)
 
     def started(self, table: str, expected_s: float) -> None:
         """A background update starts now, as ``wait_s`` allowed."""
-        account = self._account()
-        if account is not None:
+        paying = self._paying()
+        for account in paying:
             account.spent_s += expected_s
-        self._running[table] = (self._now_s, expected_s, account)
+        self._running[table] = (self._now_s, expected_s, paying)
 
     def ended(self, table: str, now_s: float) -> None:
         """It ended: what it took beyond or below what was paid for is settled."""
-        start_s, paid_s, account = self._running.pop(table)
-        if account is not None:
+        start_s, paid_s, paying = self._running.pop(table)
+        for account in paying:
             account.spent_s += (now_s - start_s) - paid_s

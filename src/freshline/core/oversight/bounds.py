@@ -210,7 +210,7 @@ class BoundsKept:
                 watched.since_fresh = self._is_healthy(table) and all(
                     self._watched[source.name].since_fresh for source in table.sources
                 )
-            self._check_staleness(watched, now_s - table.freshness_s, now_s)
+            self._check_staleness(watched, now_s - table.complete_s, now_s)
 
     # ---- comparing ----
 
