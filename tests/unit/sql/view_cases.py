@@ -247,7 +247,8 @@ CASES = (
     Case("hourly", HOURLY, "h", {"orders": HOUR}),
     Case(
         "key called like the column",
-        "SELECT date_trunc('hour', ts) AS ts, count(*) AS n FROM orders GROUP BY date_trunc('hour', ts)",
+        "SELECT date_trunc('hour', ts) AS ts, count(*) AS n FROM orders GROUP BY "
+        "date_trunc('hour', ts)",
         "ts",
         {"orders": HOUR},
     ),
@@ -293,7 +294,8 @@ CASES = (
         "SELECT time_bucket(INTERVAL 5 MINUTES, ts) AS b, max(amount) AS m FROM orders GROUP BY 1",
         "b",
         {"orders": (0, 5 * M - 1)},
-        duckdb="SELECT time_bucket(INTERVAL 5 MINUTES, ts) AS b, max(amount) AS m FROM orders GROUP BY 1",
+        duckdb="SELECT time_bucket(INTERVAL 5 MINUTES, ts) AS b, max(amount) AS m FROM orders "
+        "GROUP BY 1",
     ),
     Case(
         "daily distinct",
@@ -322,7 +324,8 @@ CASES = (
         "SELECT trunc(ts, 'MM') AS m, count(*) AS n FROM orders GROUP BY 1",
         "m",
         {"orders": (0, 31 * D - 1)},
-        duckdb="SELECT CAST(date_trunc('month', ts) AS DATE) AS m, count(*) AS n FROM orders GROUP BY 1",
+        duckdb="SELECT CAST(date_trunc('month', ts) AS DATE) AS m, count(*) AS n FROM orders "
+        "GROUP BY 1",
     ),
     Case(
         "a month later",
@@ -338,7 +341,8 @@ CASES = (
     ),
     Case(
         "busiest five minutes of the hour",
-        "SELECT date_trunc('hour', b) AS h, max(n) AS n FROM (SELECT time_bucket(INTERVAL 5 MINUTES, "
+        "SELECT date_trunc('hour', b) AS h, max(n) AS n FROM (SELECT "
+        "time_bucket(INTERVAL 5 MINUTES, "
         "ts) AS b, count(*) AS n FROM orders GROUP BY 1) GROUP BY 1",
         "h",
         {"orders": HOUR},
@@ -433,21 +437,24 @@ CASES = (
     ),
     Case(
         "calendar keeps its days",
-        "SELECT c.day, count(o.id) AS n FROM cal c LEFT JOIN orders o ON CAST(o.ts AS DATE) = c.day "
+        "SELECT c.day, count(o.id) AS n FROM cal c LEFT JOIN orders o ON CAST(o.ts AS "
+        "DATE) = c.day "
         "GROUP BY c.day",
         "day",
         {"orders": DAY},
     ),
     Case(
         "dates as event times",
-        "SELECT a.d, count(*) AS n FROM days a JOIN orders o ON CAST(o.ts AS DATE) = a.d GROUP BY a.d",
+        "SELECT a.d, count(*) AS n FROM days a JOIN orders o ON CAST(o.ts AS DATE) = a.d "
+        "GROUP BY a.d",
         "d",
         {"days": (0, 0), "orders": DAY},
     ),
     Case(
         "hour that compares with the day's",
         "SELECT a.h, a.n FROM (SELECT date_trunc('hour', ts) AS h, count(*) AS n FROM orders GROUP "
-        "BY 1) a JOIN (SELECT date_trunc('day', ts) AS d, avg(amount) AS m FROM orders GROUP BY 1) b "
+        "BY 1) a JOIN (SELECT date_trunc('day', ts) AS d, avg(amount) AS m FROM orders "
+        "GROUP BY 1) b "
         "ON date_trunc('day', a.h) = b.d WHERE a.n > b.m",
         "h",
         {"orders": (-23 * H, D - 1)},
