@@ -116,6 +116,7 @@ def collect(
         *_not_loaded(feeds),
         *_volatile(tables),
         *_roundabout(tables, storage),
+        *_unneeded([by_name[each] for each in order], scheduler.objective),
     ]
     project = Project(
         name=name,
@@ -206,6 +207,22 @@ def _roundabout(tables: list[TableDef], storage: str) -> list[str]:
         for static in table.statics
         if static.path is not None and f"{static.path}/".startswith(f"{storage}/")
     ]
+
+
+def _unneeded(tables: list[TableDef], objective: str) -> list[str]:
+    """DOWNSTREAM tables from which nothing wanted is derived; ``tables``: parents first."""
+    wanted: set[str] = set()
+    warnings = []
+    for table in reversed(tables):
+        if table.name in wanted or not table.target_downstream:
+            wanted |= {table.name, *table.parents}
+        elif objective == "cost":
+            warnings.append(
+                f"{table.place}: table {table.name} has the target_lag DOWNSTREAM, and nothing "
+                "that is wanted is derived from it: under the objective cost only `freshline "
+                "refresh` updates it"
+            )
+    return warnings[::-1]
 
 
 def _in_order_of_files(errors: list[UserError], library: Library, root: Path) -> list[UserError]:

@@ -201,9 +201,7 @@ def test_a_wrong_name_from_inside_is_our_fault(root):
         project.table("nothing")
 
 
-NOT_RUN = (
-    "freshline.yml:19: feed items_feed of kind kafka cannot be run by this version",
-)
+NOT_RUN = ("freshline.yml:19: feed items_feed of kind kafka cannot be run by this version",)
 
 
 def test_what_is_allowed_but_odd_is_warned_of(root):
@@ -225,4 +223,18 @@ def test_what_is_allowed_but_odd_is_warned_of(root):
             "project's own storage: by its path it counts as static, by its name it would be "
             "kept fresh"
         ),
+    )
+
+
+def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_cost(root):
+    settings = (root / "freshline.yml").read_text()
+    (root / "freshline.yml").write_text(
+        settings.replace("scheduler: {", "scheduler: {objective: cost, ")
+    )
+    project = load_project(root)
+    assert project.scheduler.objective == "cost"
+    (warning,) = [warning for warning in project.warnings if "DOWNSTREAM" in warning]
+    assert warning == (
+        "tables/a/views.sql:2: table by_day has the target_lag DOWNSTREAM, and nothing that is"
+        " wanted is derived from it: under the objective cost only `freshline refresh` updates it"
     )
