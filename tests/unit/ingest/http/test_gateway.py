@@ -53,7 +53,7 @@ def landed(project):
 
 
 def test_what_is_answered_is_landed_once_with_its_own_time(project):
-    notices = []
+    notices: list[str] = []
     gateway = Gateway(project, notices.append)
     gateway.start()
     records = [{"id": number, "at": AT, "price": "0.10"} for number in range(10)]
@@ -84,11 +84,11 @@ def test_keys_are_remembered_over_a_restart_and_numbers_go_on(project):
 def test_the_state_is_written_for_status_and_says_when_it_is_over(project):
     gateway = Gateway(project, print)
     gateway.start()
-    state = read_state(project.ingest.folder)
+    state = read_state(project.ingest.folder) or {}
     assert (state["url"], state["pid"], state["state"]) == (gateway.url, os.getpid(), "open")
     push(gateway.url, "clicks", [{"id": 1}])
     gateway.stop(grace_s=30.0)
-    state = read_state(project.ingest.folder)
+    state = read_state(project.ingest.folder) or {}
     assert state["url"] is None
     feed = state["feeds"]["clicks"]
     assert {name: feed[name] for name in (
