@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test laws spark check format bench figures lock clean
+.PHONY: help setup demo test laws spark soak check format bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -40,6 +40,10 @@ laws: setup  ## run the property tests alone, with more examples than test does
 
 spark: setup  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
+
+soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (half an hour)
+	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \
+	    $(PY) -m pytest -n 2 --dist load --timeout 3600 tests/ingest $(ARGS)
 
 check: setup  ## check format, lint, types and imports
 	$(VENV)/bin/ruff format --check .

@@ -18,7 +18,7 @@ import pytest
 from tests.ingest.pushing import batch, engine, landed
 
 _FLIPS = int(os.environ.get("FRESHLINE_FLIPS", "1000"))
-_EACH = int(os.environ.get("FRESHLINE_CUTS", "17"))
+_EACH = int(os.environ.get("FRESHLINE_CUTS", "19"))
 _CUT_BYTES = 8 * 1024
 _REQUESTS = 24
 

@@ -62,7 +62,7 @@ def landed_names(feed: str, folder: Path) -> list[LandedName]:
     """What was landed and is still there, by first record."""
     try:
         entries = os.listdir(folder)  # noqa: PTH208 - a hundred thousand names a day
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     found = (parse_name(feed, name) for name in entries)
     return sorted((name for name in found if name is not None), key=lambda name: name.first)

@@ -42,7 +42,7 @@ class EngineSettings:
         checkpoint_bytes: So much of a segment lies in SQLite's log at most.
         landing_period_s: Records are landed when they are this old,
         landing_bytes: or when there are so many.
-        file_bytes: The most in one landed file, before compression.
+        file_bytes: The most in one landed file, as bytes of the log.
         keys_kept_s: How long an idempotency key is remembered.
         ballast_bytes: Held back on the disk, given up when it is full.
         stop: The share of memory or disk at which nothing more is taken in,
@@ -55,7 +55,7 @@ class EngineSettings:
     checkpoint_bytes: int = 4 * MIB
     landing_period_s: float = 5.0
     landing_bytes: int = 16 * MIB
-    file_bytes: int = 64 * MIB
+    file_bytes: int = 16 * MIB
     keys_kept_s: float = 25 * 3600.0
     ballast_bytes: int = 32 * MIB
     stop: float = 0.85
@@ -65,9 +65,10 @@ class EngineSettings:
 def fitted(settings: EngineSettings, space_bytes: int) -> EngineSettings:
     """The sizes that a disk of so much room for the log allows.
 
-    A segment is landed before it is removed, so it must be small against what the marks keep
-    free; and SQLite's log comes on top.
+    Room is made by landing a file and removing its segment. What the ballast gives must be
+    enough for that: for the file, and for moving SQLite's log into the segment.
     """
+    ballast = min(settings.ballast_bytes, space_bytes // 8)
     segment = max(MIB // 4, min(settings.segment_bytes, space_bytes // 16))
     return replace(
         settings,
@@ -75,5 +76,6 @@ def fitted(settings: EngineSettings, space_bytes: int) -> EngineSettings:
         landing_bytes=min(settings.landing_bytes, segment),
         group_bytes=min(settings.group_bytes, segment),
         checkpoint_bytes=min(settings.checkpoint_bytes, segment),
-        ballast_bytes=min(settings.ballast_bytes, space_bytes // 16),
+        file_bytes=min(settings.file_bytes, max(ballast // 2, MIB // 4)),
+        ballast_bytes=ballast,
     )

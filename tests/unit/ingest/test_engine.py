@@ -319,7 +319,7 @@ def test_landed_files_are_parquet_with_the_feeds_schema(gateway, tmp_path):
 
 def test_a_small_disk_gets_small_segments():
     sizes = fitted(EngineSettings(), 8 << 20)
-    assert (sizes.segment_bytes, sizes.ballast_bytes) == (512 << 10, 512 << 10)
+    assert (sizes.segment_bytes, sizes.ballast_bytes) == (512 << 10, 1 << 20)
 
 
 def test_the_engine_needs_no_spark():

@@ -1,0 +1,172 @@
+"""A disk of 8 MiB: refused soon, nothing lost, and on it goes without a restart."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.ingest.disk import DiskGate
+from freshline.ingest.landedfile import landed_names
+from freshline.ingest.receipts import Unavailable
+from tests.ingest.pushing import batch, engine
+
+_RECORD_BYTES = 20_000
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 8 MiB, which only root may mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "freshline-test", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+class Client:
+    """Pushes what cannot be compressed, each request until it is acknowledged."""
+
+    def __init__(self, gateway) -> None:
+        self.gateway = gateway
+        self.acknowledged = 0
+
+    def push(self) -> None:
+        """One request, once.
+
+        Raises:
+            Unavailable: It was refused; the next call is the same request again.
+        """
+        padding = os.urandom(_RECORD_BYTES // 2).hex()
+        pushed = batch("clicks", "a", self.acknowledged, 1, padding)
+        receipt = self.gateway.submit(pushed, None).result(timeout=60)
+        self.acknowledged += 1
+        assert receipt.first == self.acknowledged
+
+    def push_until_refused(self, most: int = 2000) -> Unavailable:
+        for _ in range(most):
+            try:
+                self.push()
+            except Unavailable as refused:
+                return refused
+        raise AssertionError("a disk of 8 MiB has no end")
+
+    def push_until_taken(self, timeout_s: float = 60.0) -> None:
+        until_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                return self.push()
+            except Unavailable:
+                assert time.monotonic() < until_s, "it never went on"
+                time.sleep(0.01)
+
+
+def load(gateway, home: Path) -> list[int]:
+    """The requests in the landed files, which go, as the warehouse does it."""
+    requests = []
+    names = [file.name for file in landed_names("clicks", home)]
+    for name in names:
+        requests += pq.read_table(home / name)["request"].to_pylist()
+    gateway.forget_landed("clicks", names)
+    return requests
+
+
+def test_a_small_disk_refuses_soon_and_goes_on_when_files_are_loaded(small_disk):
+    gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
+    gateway.start()
+    client = Client(gateway)
+    home = small_disk / "landed" / "clicks"
+    loaded = []
+    for _ in range(3):
+        refused = client.push_until_refused()
+        assert refused.code == "disk"
+        assert 1 <= refused.retry_after_s <= 300
+        assert gateway.metrics().state in {"disk", "open"}
+        before = client.acknowledged
+        until_s = time.monotonic() + 60.0
+        while client.acknowledged == before:
+            assert time.monotonic() < until_s, "it never went on"
+            loaded += load(gateway, home)
+            with contextlib.suppress(Unavailable):
+                client.push()
+            time.sleep(0.01)
+    assert drained(gateway, home, loaded)
+    gateway.close()
+    assert loaded == list(range(client.acknowledged))
+
+
+def drained(gateway, home: Path, loaded: list[int]) -> bool:
+    """Land and load the rest."""
+    for _ in range(600):
+        done = gateway.drain(0.1)
+        loaded += load(gateway, home)
+        if done:
+            return True
+    return False
+
+
+def test_a_disk_that_others_fill_loses_nothing_and_goes_on_when_they_leave(small_disk):
+    gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
+    gateway.start()
+    client = Client(gateway)
+    home = small_disk / "landed" / "clicks"
+    for _ in range(20):
+        client.push()
+    fill(small_disk / "others")
+    assert client.push_until_refused().code == "disk"
+    (small_disk / "others").unlink()
+    client.push_until_taken()
+    loaded: list[int] = []
+    assert drained(gateway, home, loaded)
+    gateway.close()
+    assert loaded == list(range(client.acknowledged))
+    restarted = engine(small_disk)
+    assert restarted.start(threads=False).messages == ()
+    restarted.close()
+
+
+def test_a_commit_that_hits_the_end_of_the_disk_loses_nothing(small_disk, monkeypatch):
+    """Nothing warns that the disk is filling, until SQLite finds it full."""
+    with monkeypatch.context() as unwarned:
+        unwarned.setattr(DiskGate, "look", lambda self, log_bytes: None)
+        unwarned.setattr(DiskGate, "admits", lambda self, waiting_bytes: True)
+        gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
+        gateway.start()
+        client = Client(gateway)
+        assert client.push_until_refused().code == "disk"
+    assert any("a commit failed" in message for message in gateway.metrics().messages)
+    home = small_disk / "landed" / "clicks"
+    loaded: list[int] = []
+    before = client.acknowledged
+    until_s = time.monotonic() + 60.0
+    while client.acknowledged == before:
+        assert time.monotonic() < until_s, "it never went on"
+        loaded += load(gateway, home)
+        with contextlib.suppress(Unavailable):
+            client.push()
+        time.sleep(0.01)
+    assert drained(gateway, home, loaded)
+    gateway.close()
+    assert loaded == list(range(client.acknowledged))
+
+
+def fill(path: Path) -> None:
+    """Take all that is left."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
