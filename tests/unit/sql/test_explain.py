@@ -1,0 +1,90 @@
+"""A view's plan in words and as data."""
+
+from __future__ import annotations
+
+import json
+
+from freshline.sql.explain import duration, explanation, explanation_text, touched
+from freshline.sql.maintenance import Buckets, Decomposition, Partial, Reads, Reason
+from freshline.sql.plan import view_plan
+from tests.unit.sql.view_cases import SOURCES, D, H, M
+
+MERGE = Decomposition(
+    (Partial("p0", ("k0",), "SELECT 1 AS k0", "SELECT k0 FROM p0"),),
+    "SELECT k0 FROM p0",
+    group_columns={"h": "k0"},
+)
+NO_MERGE = Reason("HOLISTIC", "median has no merge rule", "MEDIAN(amount)")
+
+
+def test_an_hourly_view_in_words():
+    query = "SELECT date_trunc('hour', ts) AS h, any_value(id) AS i FROM orders GROUP BY 1"
+    plan = view_plan(query, SOURCES, decompose=lambda *_: MERGE)
+    assert explanation_text("hourly", plan, SOURCES[:1]) == (
+        "hourly: bucket-merge, bucket-recompute, full\n"
+        "reads orders (time ts)\n"
+        "append: no, AGGREGATE: new rows change the groups that are there\n"
+        "buckets: by h\n"
+        "  a row of orders with ts = t touches rows with h in [t - 59 min 59.999999 s, t]\n"
+        "merge: 1 state(s), joint\n"
+        "  p0, keys k0\n"
+        "    partial: SELECT 1 AS k0\n"
+        "    combine: SELECT k0 FROM p0\n"
+        "  final: SELECT k0 FROM p0\n"
+        "note: any_value may choose another row's value when its rows are computed again\n"
+    )
+
+
+def test_a_view_that_is_computed_again_says_why():
+    plan = view_plan(
+        "SELECT median(amount) AS m FROM orders", SOURCES, decompose=lambda *_: NO_MERGE
+    )
+    data = explanation("m", plan)
+    assert json.loads(json.dumps(data)) == data
+    assert data["ways"] == ["full"]
+    assert data["merge"] == {
+        "code": "HOLISTIC",
+        "message": "median has no merge rule",
+        "sql": "MEDIAN(amount)",
+    }
+    assert "merge: no, HOLISTIC: median has no merge rule [MEDIAN(amount)]" in explanation_text(
+        "m", plan
+    )
+
+
+def test_a_query_that_cannot_be_read_has_one_reason_for_all():
+    plan = view_plan("SELECT (", SOURCES, decompose=lambda *_: MERGE)
+    assert isinstance(plan.merge, Reason)
+    assert plan.merge == plan.buckets == plan.appends
+    assert plan.merge.code == "PARSE"
+
+
+def test_the_data_holds_bounds_and_words():
+    query = "SELECT ts + INTERVAL 1 HOUR AS due, id FROM orders"
+    data = explanation("v", view_plan(query, SOURCES, decompose=lambda *_: NO_MERGE), SOURCES[:1])
+    assert data["append"] is True
+    assert data["ways"] == ["append", "bucket-recompute", "full"]
+    assert data["buckets"] == {
+        "column": "due",
+        "reads": {
+            "orders": {
+                "column": "ts",
+                "lo_us": -H,
+                "hi_us": -H,
+                "touches": "a row of orders with ts = t touches rows with due = t + 1 h",
+            }
+        },
+    }
+
+
+def test_both_ends_are_said_with_their_signs():
+    buckets = Buckets("b", {"s": Reads("ts", -2 * D - 3 * H, 5 * M)})
+    assert touched(buckets, "s") == (
+        "a row of s with ts = t touches rows with b in [t - 5 min, t + 2 d 3 h]"
+    )
+
+
+def test_durations():
+    assert [duration(n) for n in (0, 1, 1_500_000, H + 1, 25 * H)] == [
+        "0 s", "0.000001 s", "1.5 s", "1 h 0.000001 s", "1 d 1 h",
+    ]  # fmt: skip

@@ -1,0 +1,72 @@
+"""Clock, chance, order and functions of which nothing is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.sql.nondeterministic import cautions, nondeterminism
+from freshline.sql.normal import parsed
+
+
+def finding(expression):
+    tree = parsed(
+        f"SELECT {expression} AS v FROM t WINDOW w AS (ORDER BY x), p AS (PARTITION BY x)"
+    )
+    reason = nondeterminism(tree)
+    return reason and reason.code
+
+
+@pytest.mark.parametrize(
+    ("code", "expressions"),
+    [
+        (
+            "CLOCK",
+            ["now()", "current_timestamp", "current_date()", "curdate()", "localtimestamp()",
+             "unix_timestamp()", "timestamp 'now'", "ts > ' Today UTC '", "date 'yesterday'"],
+        ),
+        (
+            "VOLATILE",
+            ["rand()", "randn(1)", "uuid()", "shuffle(a)", "monotonically_increasing_id()",
+             "input_file_name()", "spark_partition_id()", "current_user()", "reflect('a', 'b')"],
+        ),
+        (
+            "ORDER_DEPENDENT",
+            ["first(x)", "last(x, true)", "collect_list(x)", "array_agg(DISTINCT x)", "listagg(x)",
+             "lag(x) OVER (PARTITION BY y)", "first_value(x) OVER p",
+             "array_sort(collect_list(x), (a, b) -> 0)"],
+        ),
+        ("UNKNOWN_FUNCTION", ["my_score(x)"]),
+        (
+            None,
+            ["unix_timestamp(ts)", "'today sales'", "every(x)", "some(x)", "try_sum(x)",
+             "hll_sketch_agg(x)", "sort_array(collect_list(x))", "size(collect_list(x))",
+             "first_value(x) OVER w", "row_number() OVER (ORDER BY x)",
+             "listagg(x) WITHIN GROUP (ORDER BY x)", "window(ts, '1 hour').start", "t.now",
+             "max(x)"],
+        ),
+    ],
+)  # fmt: skip
+def test_each_expression_has_this_code(code, expressions):
+    assert {text: finding(text) for text in expressions} == dict.fromkeys(expressions, code)
+
+
+def test_a_limit_without_order_keeps_whichever_rows():
+    reason = nondeterminism(parsed("SELECT * FROM (SELECT * FROM t LIMIT 3)"))
+    assert reason is not None
+    assert reason.code == "LIMIT_UNORDERED"
+    assert nondeterminism(parsed("SELECT * FROM t ORDER BY x LIMIT 3")) is None
+    inner = "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u LIMIT 1)"
+    assert nondeterminism(parsed(inner)) is None
+
+
+def test_a_declared_function_is_known():
+    tree = parsed("SELECT My_Score(x) FROM t")
+    assert nondeterminism(tree, functions={"my_score"}) is None
+
+
+def test_free_choices_are_told():
+    assert cautions(parsed("SELECT max_by(a, b), any_value(c) FROM t")) == (
+        "any_value may choose another row's value when its rows are computed again",
+        "max_by chooses freely among rows that tie",
+    )
+    assert cautions(parsed("SELECT max(a) FROM t")) == ()

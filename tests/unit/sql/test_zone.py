@@ -1,0 +1,47 @@
+"""Lengths of days and hours in zones, against the zones themselves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from freshline.sql.calendar import Span, span_of_text, truncation_us
+from freshline.sql.zone import DAY_US, HOUR_US, zone
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_fixed_offsets_have_no_shifts():
+    names = ("UTC", "Z", "GMT", "+05:30", "UTC-3", "GMT+01:00")
+    assert [zone(name).offset_lo_us / HOUR_US for name in names] == [0, 0, 0, 5.5, -3, 1]
+    assert all(not zone(name).shifts for name in names)
+
+
+@pytest.mark.parametrize(
+    "name", ["America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Africa/Casablanca"]
+)
+def test_truncation_stays_within_its_bounds_around_every_shift(name):
+    info, known = ZoneInfo(name), zone(name)
+    assert known.shifts
+    for shift in (*known.shifts[:8], *known.shifts[-4:]):
+        middle = _EPOCH + timedelta(microseconds=shift.after_us - known.offset_hi_us)
+        for minutes in range(-360, 1_500, 20):
+            at = (middle + timedelta(minutes=minutes)).astimezone(info)
+            for unit, cut in (("hour", {}), ("day", {"hour": 0})):
+                start = at.replace(minute=0, second=0, microsecond=0, **cut)
+                change = (start.astimezone(UTC) - at.astimezone(UTC)) // timedelta(microseconds=1)
+                lo, hi = truncation_us(unit, known)
+                assert lo <= change <= hi, (unit, at)
+
+
+def test_units_and_intervals():
+    utc = zone("UTC")
+    assert truncation_us("mm", utc) == (1 - 31 * DAY_US, 0)
+    assert truncation_us("QUARTER", utc) == (1 - 92 * DAY_US, 0)
+    assert truncation_us("century", utc) is None
+    assert span_of_text("interval 1 hour 30 minutes") == Span(micros=HOUR_US * 3 // 2)
+    assert span_of_text("an hour") is None
+    assert Span(months=1).bounds_us(utc) == (28 * DAY_US, 31 * DAY_US)
+    assert Span(months=-12).bounds_us(utc) == (-366 * DAY_US, -365 * DAY_US)
