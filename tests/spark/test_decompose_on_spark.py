@@ -125,7 +125,8 @@ AGGREGATES = {
     "percentile(l_tax, array(0.1, 0.5)) FROM lineitem GROUP BY l_shipmode",
     "median_beside_sum": "SELECT median(o_totalprice), sum(o_totalprice), count(*) FROM orders",
     "variances": "SELECT l_shipmode, variance(l_quantity), stddev(l_extendedprice), "
-    "var_pop(l_tax), stddev_pop(l_linenumber), std(l_linenumber) FROM lineitem GROUP BY ROLLUP(l_shipmode)",
+    "var_pop(l_tax), stddev_pop(l_linenumber), std(l_linenumber) FROM lineitem "
+    "GROUP BY ROLLUP(l_shipmode)",
     "variance_of_nothing": "SELECT var_samp(o_totalprice) FROM orders WHERE o_orderkey < 0",
     "collect_set": "SELECT l_returnflag, collect_set(l_shipmode), count(DISTINCT l_linenumber) "
     "FROM lineitem GROUP BY l_returnflag",
@@ -142,6 +143,12 @@ AGGREGATES = {
     "'10 days')",
     "window_start": "SELECT window.start, count(*) FROM orders "
     "GROUP BY window(CAST(o_orderdate AS TIMESTAMP), '90 days')",
+    "named_window": "SELECT o_orderstatus, rank() OVER w AS r FROM orders GROUP BY o_orderstatus "
+    "WINDOW w AS (ORDER BY sum(o_totalprice))",
+    "correlated_count": "SELECT c_custkey, (SELECT count(*) FROM orders WHERE o_custkey = c_custkey) "
+    "AS n FROM customer",
+    "several_levels": "SELECT max(n), min(s) FROM (SELECT o_custkey, count(*) AS n, "
+    "sum(o_totalprice) AS s FROM orders GROUP BY o_custkey HAVING count(*) > 1)",
     "names": "SELECT count(*), sum(o_totalprice) + 1, max(O_OrderKey) FROM orders",
     "order_by_place": "SELECT o_orderpriority, count(*) FROM orders GROUP BY 1 ORDER BY 2 DESC, 1",
     "empty_groups": "SELECT o_orderpriority, avg(o_totalprice) FROM orders WHERE o_orderkey < 0 "

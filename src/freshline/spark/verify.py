@@ -40,7 +40,7 @@ def verify(session: SparkSession, query: str, decomposition: Decomposition) -> R
 
     Args:
         session: One in which every source is a table or a view, of any content: nothing is
-            read. Views of the partials' names are made in a session of their own beside it.
+            read. For a moment it has temporary views of the partials' names.
         query: The user's text.
         decomposition: What :func:`freshline.sql.decompose.decompose` made of it.
     """
@@ -90,10 +90,9 @@ def _optimised(session: SparkSession, query: str) -> Any:
 
 
 def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[tuple[str, str]]:
-    """Columns of the final query, and that every combining keeps its state's columns.
+    """Columns of the final query, over views that have the shape of the states.
 
-    Partials are views of the shape of their states. They are temporary and of names that are
-    this module's own, dropped again: a session beside would not see the sources' views.
+    Where combining would change a state's columns, those it would have instead.
     """
     made: list[str] = []
     try:

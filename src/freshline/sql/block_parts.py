@@ -125,9 +125,10 @@ def _shape(query: str) -> str:
 
 
 def clauses(select: exp.Select) -> list[exp.Expr]:
-    """Where an aggregate can stand: output, HAVING, QUALIFY, ORDER BY."""
+    """Where an aggregate can stand: output, HAVING, QUALIFY, ORDER BY, named windows."""
     others = [select.args.get(key) for key in ("having", "qualify", "order")]
-    return [*select.expressions, *(each for each in others if each is not None)]
+    windows = select.args.get("windows") or []
+    return [*select.expressions, *(each for each in others if each is not None), *windows]
 
 
 def key_texts(rule: Rule) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ ideas 2 to 4).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
@@ -34,23 +35,32 @@ from freshline.sql.states import Typer
 class Cutter:
     """Cuts one query.
 
+    Args:
+        analysis: Of what is linear.
+        typer: Columns and types of a query over the sources.
+        taken: Names that no partial may have.
+
     Attributes:
         partials: Those found so far.
         groups: State key by output column, by identity of the SELECT whose rows are each a
             function of one group of a partial.
     """
 
-    def __init__(self, analysis: LinearAnalysis, typer: Typer) -> None:
+    def __init__(self, analysis: LinearAnalysis, typer: Typer, taken: AbstractSet[str]) -> None:
         self.analysis = analysis
         self.typer = typer
         self.partials: list[Partial] = []
         self.groups: dict[int, Mapping[str, str]] = {}
         self._names = 0
+        self._taken = taken
 
     def next_name(self) -> str:
         """A name for a partial that no other one has."""
-        self._names += 1
-        return f"partial_{self._names}"
+        while True:
+            self._names += 1
+            name = f"partial_{self._names}"
+            if name not in self._taken:
+                return name
 
     def query(self, query: exp.Query, *, distinct: bool = False) -> exp.Query:
         """``query`` over the partials; ``distinct``: how often a row comes does not matter.
@@ -64,7 +74,8 @@ class Cutter:
             query.set("this", self.query(query.this, distinct=distinct))
             return query
         if isinstance(query, exp.SetOperation):
-            same = bool(query.args.get("distinct")) or (distinct and isinstance(query, exp.Union))
+            unbounded = isinstance(query, exp.Union) and not query.args.get("limit")
+            same = bool(query.args.get("distinct")) or (distinct and unbounded)
             query.set("this", self.query(query.left, distinct=same))
             query.set("expression", self.query(query.right, distinct=same))
             return query
@@ -90,8 +101,8 @@ class Cutter:
     def _select(self, select: exp.Select, *, distinct: bool) -> exp.Select:
         if _is_aggregate(select):
             return self._aggregate(select, distinct=False)
-        unique = distinct or bool(select.args.get("distinct"))
-        if unique and not windows_in(select) and not select.args.get("limit"):
+        unique = bool(select.args.get("distinct")) or (distinct and not select.args.get("limit"))
+        if unique and not windows_in(select):
             return self._aggregate(select, distinct=True)
         return self._plain(select)
 

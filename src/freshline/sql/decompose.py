@@ -20,7 +20,7 @@ from freshline.sql.maintenance import Decomposition, Reason, Source
 from freshline.sql.nondeterministic import require_deterministic
 from freshline.sql.normal import normalise, own_nodes
 from freshline.sql.refusal import Refused
-from freshline.sql.scopes import items_of, windows_in
+from freshline.sql.scopes import aliases_inside, items_of, windows_in
 from freshline.sql.states import Typer
 
 _OTHER_WAY = frozenset({"JOIN_ACROSS_BATCHES"})
@@ -77,7 +77,8 @@ def _cut(
     typer: Typer,
     linearity: Linearity,
 ) -> Decomposition:
-    cutter = Cutter(LinearAnalysis(sources, linearity), typer)
+    taken = {source.name for source in sources} | aliases_inside(tree)
+    cutter = Cutter(LinearAnalysis(sources, linearity), typer, taken)
     final = cutter.query(tree.copy())
     groups = _groups_of(final, cutter.groups) if len(cutter.partials) == 1 else None
     outputs = dict(zip([name.lower() for name in final.named_selects], names, strict=True))

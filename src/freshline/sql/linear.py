@@ -131,7 +131,9 @@ class LinearAnalysis:
         if isinstance(query, exp.Subquery):
             return self.query(query.this)
         if query.args.get("limit") or query.args.get("offset"):
-            raise refused("LIMIT_UNORDERED", "LIMIT below an aggregate picks rows anew per batch")
+            raise refused(
+                "KEEPS_ROWS", "LIMIT below an aggregate needs the rows of all batches", query
+            )
         if isinstance(query, exp.SetOperation):
             return self._set_operation(query)
         if isinstance(query, exp.Select):

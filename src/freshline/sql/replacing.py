@@ -86,7 +86,9 @@ class Replacement:
 
     def aggregate(self, clause: exp.Expr) -> None:
         """Replaces in place in a clause of an aggregate."""
-        if isinstance(clause, exp.Alias | exp.Having | exp.Qualify | exp.Order | exp.Aliases):
+        if isinstance(clause, exp.Window):  # a named one
+            self._window(clause)
+        elif isinstance(clause, exp.Alias | exp.Having | exp.Qualify | exp.Order | exp.Aliases):
             for child in list(clause.iter_expressions()):
                 self._swap(child, self._value(child))
         else:

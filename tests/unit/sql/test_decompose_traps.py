@@ -117,6 +117,7 @@ MERGES = {
     # DISTINCT
     "distinct": "SELECT DISTINCT shop, day FROM sale",
     "distinct_expression": "SELECT DISTINCT pieces % 3 AS m FROM sale WHERE flag",
+    "distinct_limited": "SELECT DISTINCT shop FROM sale ORDER BY shop DESC LIMIT 2",
     "distinct_ordered": "SELECT DISTINCT shop FROM sale ORDER BY shop",
     "count_distinct": "SELECT shop, count(DISTINCT day) FROM sale GROUP BY shop",
     "two_distincts": "SELECT shop, count(DISTINCT day), sum(DISTINCT pieces), count(*), "
@@ -158,6 +159,8 @@ MERGES = {
     "FROM sale GROUP BY shop",
     "sum_of_sum": "SELECT shop, day, sum(sum(pieces)) OVER (PARTITION BY shop) FROM sale "
     "GROUP BY shop, day",
+    "named_window": "SELECT shop, rank() OVER w FROM sale GROUP BY shop "
+    "WINDOW w AS (ORDER BY sum(id), shop)",
     # nested
     "nested": "SELECT max(n) FROM (SELECT shop, count(*) AS n FROM sale GROUP BY shop)",
     "nested_filter": "SELECT shop, n * 2 AS m FROM (SELECT shop, sum(pieces) AS n FROM sale "
@@ -235,6 +238,8 @@ MERGES = {
     "column_called_as_the_state": "SELECT shop AS s0, sum(pieces) AS k0 FROM sale GROUP BY shop",
     "table_called_as_the_column": "SELECT shop.shop, count(*) FROM shop JOIN sale "
     "ON sale.shop = shop.shop GROUP BY shop.shop",
+    "table_called_as_a_partial": "SELECT partial_1.shop, count(*) FROM sale AS partial_1 "
+    "WHERE pieces < (SELECT max(pieces) FROM sale) GROUP BY partial_1.shop",
     "odd_names": "SELECT shop AS `a b`, count(*) AS `count(1)` FROM sale GROUP BY shop",
     "star_below": "SELECT count(*) FROM (SELECT * FROM sale) AS q",
 }
