@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from freshline.runtime.guarantees import project_guarantees
 from freshline.runtime.status import brief_s
 from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.utilisation import utilisation
+from freshline.sql.maintenance import ViewPlan
 from freshline.sql.strategy import strategy
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def validate(
     found, errors = collect(Path.cwd(), project)
     notes: list[str] = []
     promised: Promised | None = None
+    plans: Mapping[str, ViewPlan] = {}
     if found is not None:
         notes += found.warnings
         promised = promises_of(found)
@@ -61,11 +64,12 @@ def validate(
             analysis = _analysed(found)
             errors = [*errors, *analysis.errors]
             notes += analysis.notes
+            plans = analysis.plans
     if as_json:
-        tables = [] if found is None else [_record(table) for table in found.tables]
+        tables = [] if found is None else [_record(each, plans) for each in found.tables]
         print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
     elif found is not None:
-        _print(found, notes, promised, checked_by_spark=spark and not errors)
+        _print(found, notes, promised, plans, checked_by_spark=spark and not errors)
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
     return 0
@@ -125,14 +129,19 @@ def promise_lines(promised: Promised) -> list[str]:
 
 
 def _print(
-    project: Project, notes: list[str], promised: Promised | None, *, checked_by_spark: bool
+    project: Project,
+    notes: list[str],
+    promised: Promised | None,
+    plans: Mapping[str, ViewPlan],
+    *,
+    checked_by_spark: bool,
 ) -> None:
     by = ", every query analysed by Spark" if checked_by_spark else ""
     feeds = counted(len(project.feeds), "feed")
     print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
     width = max((len(table.name) for table in project.tables), default=0)
     for number, table in enumerate(project.tables, 1):
-        chosen = strategy(table)
+        chosen = strategy(table, plans.get(table.name))
         print(
             f"{number:4} {table.name:{width}}  {table.kind:7}  priority {table.priority:g},"
             f" reads {', '.join(_sources(table)) or 'nothing'}"
@@ -161,8 +170,8 @@ def _sources(table: TableDef) -> list[str]:
     return [*table.sources, *(static.name for static in table.statics)]
 
 
-def _record(table: TableDef) -> dict[str, Any]:
-    chosen = strategy(table)
+def _record(table: TableDef, plans: Mapping[str, ViewPlan]) -> dict[str, Any]:
+    chosen = strategy(table, plans.get(table.name))
     return {
         "name": table.name,
         "kind": table.kind,
