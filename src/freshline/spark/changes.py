@@ -77,21 +77,19 @@ class Changes:
         return self._logged.size_bytes
 
     def inserted(self, schema: StructType) -> DataFrame:
-        """The rows inserted, where none were deleted or updated.
+        """The rows inserted, where some were and none were deleted or updated.
 
         Args:
             schema: Of the parent at ``new``.
         """
-        if not self.some:
-            return self._session.createDataFrame([], schema)
         files = self._readable(schema)
         if files is not None:
             return reduce(DataFrame.unionAll, files)
         return self._feed().select(*(quoted(field.name) for field in schema))
 
     def all(self, schema: StructType) -> DataFrame:
-        """The rows inserted and deleted, updated ones before and after."""
-        return self.inserted(schema) if not self.rewrote or not self.some else self._feed()
+        """The rows inserted and deleted, updated ones before and after, where there are some."""
+        return self._feed() if self.rewrote else self.inserted(schema)
 
     def _readable(self, schema: StructType) -> list[DataFrame] | None:
         """The added files as frames, one for each partition; None: take the change feed."""

@@ -150,10 +150,10 @@ class DerivedUpdates:
                 read.name not in now and not read.time_travel for read in table.statics
             ),
             "static-changed": any(
-                before[name] != version for name, version in update.pinned.versions.items()
+                before.get(name) != version for name, version in update.pinned.versions.items()
             ),
             "parent-went-back": any(
-                version < before[name] for name, version in request.parents.items()
+                version < before.get(name, 0) for name, version in request.parents.items()
             ),
         }
         for code, there in hindrances.items():

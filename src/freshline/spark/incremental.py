@@ -50,6 +50,8 @@ class Parent:
 
     def inserted(self) -> DataFrame:
         """The rows it gained, where it lost none."""
+        if not self.changes.some:
+            return self.frame.limit(0)
         return self.changes.inserted(self.schema)
 
     def kind(self, column: str) -> str:
