@@ -6,8 +6,6 @@ the simulator's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -19,28 +17,27 @@ from tests.laws.test_aus_laws import HEALTHY, SMALL, bounded
 from tests.unit.core.aus_playing import scenario_of
 
 
-def overseen(given_scenario) -> BoundsKept:
-    """The bounds kept over a run of a scenario under aus."""
-    scenario = scenario_of(given_scenario)
-    instants: list[Callable[..., None]] = []
-    driver = Driver(scenario, on_instant=lambda *instant: instants[-1](*instant))
-    core = driver.scheduler
-    kept = BoundsKept(core.tables)
-    kept.promise(limits_of(core))
-    feeds = {
-        name: FeedHealth(feed.period_s, 0.0, core.table(name).spec.jitter_s)
-        for name, feed in scenario.feeds.items()
-    }
+class Overseer:
+    """Tells the bounds and the feeds what each instant of a run brings."""
 
-    def look(now_s, events, commands) -> None:
-        for name, health in feeds.items():
+    def attach(self, core, feeds) -> None:
+        self.kept = BoundsKept(core.tables)
+        self.kept.promise(limits_of(core))
+        self.feeds = {
+            name: FeedHealth(feed.period_s, 0.0, core.table(name).spec.jitter_s)
+            for name, feed in feeds.items()
+        }
+
+    def __call__(self, now_s, events, commands) -> None:
+        kept = self.kept
+        for name, health in self.feeds.items():
             if health.look(now_s):
                 kept.feed_out(name, now_s)
         for event in events:
             if isinstance(event, UpdateFinished):
                 kept.finished(event.table, now_s)
             elif isinstance(event, FileArrived):
-                ended, excess = feeds[event.table].arrived(now_s, event.timestamp_s)
+                ended, excess = self.feeds[event.table].arrived(now_s, event.timestamp_s)
                 if ended:
                     kept.feed_back(event.table)
                 if excess:
@@ -49,9 +46,15 @@ def overseen(given_scenario) -> BoundsKept:
             kept.started(command, now_s)
         kept.look(now_s)
 
-    instants.append(look)
+
+def overseen(given_scenario) -> BoundsKept:
+    """The bounds kept over a run of a scenario under aus."""
+    scenario = scenario_of(given_scenario)
+    overseer = Overseer()
+    driver = Driver(scenario, on_instant=overseer)
+    overseer.attach(driver.scheduler, scenario.feeds)
     driver.run()
-    return kept
+    return overseer.kept
 
 
 def limits_of(core):
@@ -97,3 +100,15 @@ def test_updates_ten_times_as_long_are_counted_with_that_reason():
     reasons = [reason for each in found for reason in each]
     assert sum(bool(each) for each in found) > 50
     assert set(reasons) == {Reason.EXECUTION}
+
+
+def test_a_feed_that_brings_more_than_its_period_promises_is_the_reason():
+    # Files of 40 s of data each, where a period of 10 s is declared: b waits 41 s for a.
+    busy = {"name": "a", "alpha": 1.0, "beta": 1.0, "period": 10.0, "wcet": 2.0}
+    busy |= {"arrivals": [[10.0, 10.0], [50.0, 50.0], [90.0, 90.0]]}
+    healthy = {"name": "b", "alpha": 0.1, "period": 4.0}
+    kept = overseen({"horizon": 150.0, "tables": [busy, healthy]})
+    assert {violation.table for violation in kept.violations} >= {"b"}
+    assert {violation.reason for violation in kept.violations} <= {Reason.DATA, Reason.EXECUTION}
+    assert kept.counts("b").get(Reason.DATA.value, 0) > 0
+    assert kept.worst_s("b")["response"] > 30.0
