@@ -88,9 +88,9 @@ def costs_in_words(quantile: float | None, updates: Mapping[str, int]) -> list[s
             "With --quantile 0.99 the bounds count with what all but one in a hundred kept.",
         ]
     fewest, name = min((count, name) for name, count in updates.items())
+    kept = f"{100 * quantile:g} % of the recorded updates kept"
     lines = [
-        f"'update' is what {100 * quantile:g} % of the recorded updates kept; an update that takes"
-        " longer may break",
+        f"'update' is what {kept}; an update that takes longer may break",
         f"the bounds. Table {name} has the fewest recorded: {counted(fewest, 'update')}.",
     ]
     if fewest * (1.0 - quantile) < 1.0:
@@ -194,7 +194,5 @@ def _stretch(assessment: Assessment) -> list[str]:
     bound = assessment.stretch.bound
     if bound is None:
         return []
-    return [
-        f"No file takes {bound:g} times as long from the first of its data to its table as it"
-        " covers (Bateni et al.)."
-    ]
+    way = "from the first of its data to its table"
+    return [f"No file takes {bound:g} times as long {way} as it covers (Bateni et al.)."]

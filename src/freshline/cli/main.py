@@ -19,7 +19,7 @@ from freshline.cli.errors import reported
 
 COMMANDS = (
     "init", "validate", "run", "ingest", "status", "refresh", "pause", "resume", "retry",
-    "prioritise", "story", "simulate", "guarantees", "plan",
+    "prioritise", "backfill", "story", "simulate", "guarantees", "plan",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
-from freshline.cli.watched import feed_record, watched_record, watched_remarks
+from freshline.cli.watched import backfill_record, feed_record, watched_record, watched_remarks
 from freshline.runtime.status import (
     FileTrouble,
     RunStatus,
@@ -116,6 +116,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "storage": found.storage,
         "note": found.note,
         "run": _run_record(found.run),
+        "backfills": [backfill_record(each) for each in found.backfills],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [
             table_record(item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from freshline.cli.output import clock, counted, moment
+from freshline.runtime.backfills import BackfillStatus
 from freshline.runtime.status import WarehouseStatus, brief_s
 from freshline.runtime.watched import FeedStatus, Recovery, WatchedTable
 
@@ -21,6 +22,18 @@ def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:
     }
 
 
+def backfill_record(item: BackfillStatus) -> dict[str, Any]:
+    """One backfill as JSON."""
+    return {
+        "table": item.table,
+        "from": moment(item.from_s),
+        "to": moment(item.to_s),
+        "asked": moment(item.asked_s),
+        "state": item.state,
+        "ended": moment(item.ended_s),
+    }
+
+
 def watched_record(item: WatchedTable, *, running: bool) -> dict[str, Any]:
     """What is added to a table's JSON."""
     violations = item.violations
@@ -29,6 +42,7 @@ def watched_record(item: WatchedTable, *, running: bool) -> dict[str, Any]:
         "catching_up": None
         if item.recovery is None or not running
         else _recovery_record(item.recovery),
+        "newest": moment(item.newest_s),
         "bounds_s": dict(item.bounds_s),
         "worst_s": dict(item.worst_s),
         "violations": None
@@ -59,10 +73,20 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
                 lines.append(
                     f"feed {feed.name}: out, nothing since {clock(feed.out_since_s, now_s)}{due}"
                 )
+    lines += [
+        f"{each.table}: a backfill of {clock(each.from_s)} to {clock(each.to_s)} is {each.state}"
+        for each in found.backfills
+        if each.ended_s is None
+    ]
     for table in found.tables:
         item = found.watched_table(table.name)
         if item.recovery is not None and found.run.running:
             lines.append(f"{table.name}: {_catching_up(item, item.recovery, now_s)}")
+        if item.newest_s is not None:
+            lines.append(
+                f"{table.name}: holds data up to {clock(item.newest_s, now_s)}, complete up to"
+                " where it is fresh to; older files follow as there is capacity"
+            )
         if item.violations:
             times = counted(sum(item.violations.values()), "time")
             why = ", ".join(f"{reason}: {count}" for reason, count in item.violations.items())

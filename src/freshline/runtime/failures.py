@@ -91,7 +91,8 @@ class FailureHandling:
         """
         table = outcome.command.table
         error = outcome.error
-        if isinstance(error, UnreadableFilesError):
+        is_backfill = outcome.command.backfill is not None
+        if isinstance(error, UnreadableFilesError) and not is_backfill:
             names = tuple(name for name, _ in error.files)
             for name, reason in error.files:
                 self._file_failed(table, name, reason, now_s, gone=has_vanished(table, name))
@@ -101,7 +102,11 @@ class FailureHandling:
         self._failures[table] = failures
         retry_s = now_s + self._backoff.delay_s(failures)
         self._journal_failure(outcome, one_line(error), now_s, retry_s)
-        return [UpdateFailed(table, retry_s)], retry_s
+        gives_up = is_backfill and failures >= self._backoff.attempts
+        if gives_up:
+            self._failures.pop(table)
+            self._hears.notice(f"{table}: the backfill is given up after {failures} attempts")
+        return [UpdateFailed(table, retry_s, gives_up)], retry_s
 
     def retry(self, scheduler: Scheduler, table: str, now_s: float) -> tuple[list[Event], int]:
         """Take a table's files out of quarantine, and its next attempt out of its delay.

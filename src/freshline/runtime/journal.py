@@ -58,9 +58,13 @@ CREATE TABLE IF NOT EXISTS requests (
 CREATE TABLE IF NOT EXISTS feeds (
   name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, out_since_s REAL,
   came_back_s REAL);
+CREATE TABLE IF NOT EXISTS backfills (
+  id INTEGER PRIMARY KEY, table_name TEXT, from_s REAL, to_s REAL, asked_s REAL, state TEXT,
+  ended_s REAL);
 CREATE TABLE IF NOT EXISTS watched (
   name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
-  waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT);
+  waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,
+  newest_s REAL);
 """
 
 Row = sqlite3.Row

@@ -217,7 +217,7 @@ class Ledger:
             " beta=?, cost_samples=?, cost_error=?, period_s=?, paused=?, priority=?, since_s=?,"
             " max_staleness_s=?, staleness_area_s2=?, measured_s=? WHERE name=?",
             (
-                table.freshness_s if table.known else None,
+                table.complete_s if table.known else None,
                 table.trailing_edge_s if table.known else None,
                 table.version,
                 table.number,

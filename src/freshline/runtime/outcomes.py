@@ -19,7 +19,9 @@ def request_for(
 ) -> UpdateRequest:
     """What the executor must do for a command."""
     table = project.table(command.table)
-    if table.kind == "base" and command.full:
+    if table.kind == "base" and command.backfill is not None:
+        files = pending.loaded_files(command.table)
+    elif table.kind == "base" and command.full:
         files = pending.all_files(command.table)
     else:
         files = pending.get(command.table, command.files)
@@ -33,6 +35,7 @@ def request_for(
         full=command.full,
         attempt=failures.attempt(command.table),
         definition=definition_of(table),
+        range_s=command.backfill,
     )
 
 
@@ -45,7 +48,8 @@ def finished_event(
     stands in its metadata and may be less than what this attempt was given.
     """
     request = outcome.request
-    names = tuple(file.name for file in request.files)
+    # A backfill's files are in the table by the commits that name them.
+    names = () if request.range_s else tuple(file.name for file in request.files)
     if result.repeated:
         commit = commit_of(project.table_path(request.table), request.number)
         if commit is not None:

@@ -218,6 +218,7 @@ class Oversight:
                 "fresh_s": None if item is None or item.fresh_s is None else round(item.fresh_s, 1),
                 "waits": None if item is None else int(item.waits),
                 "bound_s": None if item is None else item.bound_s,
+                "newest_s": None if table.floor_s is None else table.freshness_s,
             }
             # The worst staleness grows with the clock; it is written with what else changed.
             if self._changed(name, tuple(v for k, v in fields.items() if k != "worst")):

@@ -72,8 +72,15 @@ class PendingFiles:
 
     def all_files(self, table: str) -> tuple[FeedFile, ...]:
         """Every file that is loaded or pending: what a full reload reads."""
+        return self._in_states(table, "'loaded','pending','retrying'")
+
+    def loaded_files(self, table: str) -> tuple[FeedFile, ...]:
+        """Every file that is in the table: what a backfill reads."""
+        return self._in_states(table, "'loaded'")
+
+    def _in_states(self, table: str, states: str) -> tuple[FeedFile, ...]:
         rows = self._journal.rows(
-            "SELECT * FROM files WHERE table_name=? AND state IN ('loaded','pending','retrying')"
+            f"SELECT * FROM files WHERE table_name=? AND state IN ({states})"
             " ORDER BY timestamp_s, name",
             (table,),
         )

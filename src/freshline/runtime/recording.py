@@ -44,6 +44,8 @@ def decoded_command(values: dict[str, Any]) -> StartUpdate:
     given = {name: value for name, value in values.items() if name != "kind"}
     given["files"] = tuple(given.get("files", ()))
     given["parents"] = tuple((name, version) for name, version in given.get("parents", ()))
+    if given.get("backfill") is not None:
+        given["backfill"] = tuple(given["backfill"])
     given["over"] = tuple(Candidate(**item) for item in given.get("over", ()))
     return StartUpdate(**given)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from freshline.core.errors import FreshlineError
 from freshline.core.events import (
+    BackfillRequested,
     Event,
     RefreshRequested,
     TablePaused,
@@ -20,6 +21,7 @@ from freshline.core.events import (
 )
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
+from freshline.runtime.backfills import check_backfill, note_backfill, range_of
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
@@ -76,10 +78,9 @@ class Requests:
                 "message": f"the running warehouse has no table '{name}'; it started before"
                 " the table was written: start it again",
             }
-        if kind == "pause":
-            return [TablePaused(name)], {"ok": True, "message": f"{name} is paused"}
-        if kind == "resume":
-            return [TableResumed(name)], {"ok": True, "message": f"{name} is resumed"}
+        if kind in ("pause", "resume"):
+            wanted = TablePaused(name) if kind == "pause" else TableResumed(name)
+            return [wanted], {"ok": True, "message": f"{name} is {kind}d"}
         if kind == "prioritise":
             priority = float(argument)
             return [TablePrioritised(name, priority)], {
@@ -98,10 +99,22 @@ class Requests:
             else:
                 message = f"{name} is next" + (", made anew" if full else "")
             return [RefreshRequested(name, full)], {"ok": True, "message": message}
+        if kind == "backfill":
+            return self._backfill(name, argument, now_s)
         if kind == "retry":
             events, files = self._failures.retry(self._scheduler, name, now_s)
             return events, {"ok": True, "message": f"{name} is tried again; files: {files}"}
         return [], {"ok": False, "message": f"this version knows no request '{kind}'"}
+
+    def _backfill(self, name: str, argument: str, now_s: float) -> tuple[list[Event], Answer]:
+        from_s, to_s = range_of(argument)
+        try:
+            check_backfill(self._project, self._journal, name, from_s, to_s)
+        except FreshlineError as error:
+            return [], refusal(error)
+        note_backfill(self._journal, name, from_s, to_s, now_s)
+        message = f"{name}: the range is done again, behind everything else"
+        return [BackfillRequested(name, from_s, to_s)], {"ok": True, "message": message}
 
 
 def refusal(error: FreshlineError) -> Answer:

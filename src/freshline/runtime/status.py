@@ -14,6 +14,7 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project, TableDef
+from freshline.runtime.backfills import BackfillStatus, read_backfills
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
@@ -141,6 +142,7 @@ class WarehouseStatus:
     note: str | None
     feeds: tuple[FeedStatus, ...] = ()
     watched: Mapping[str, WatchedTable] = field(default_factory=dict)
+    backfills: tuple[BackfillStatus, ...] = ()
 
     def watched_table(self, name: str) -> WatchedTable:
         """What the last run's oversight saw of a table."""
@@ -215,6 +217,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         note,
         read_feeds(journal),
         read_watched(journal),
+        read_backfills(journal),
     )
 
 

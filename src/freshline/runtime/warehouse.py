@@ -23,11 +23,18 @@ from typing import Any, Protocol
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import FreshlineError, PlatformError
-from freshline.core.events import Event, FileArrived, PeriodLearned, RefreshRequested
+from freshline.core.events import (
+    Event,
+    FileArrived,
+    PeriodLearned,
+    RefreshRequested,
+    UpdateFailed,
+)
 from freshline.core.scheduler import Scheduler
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.runtime.assembly import scheduler_for, specs_for
+from freshline.runtime.backfills import backfills_to_do, note_ended
 from freshline.runtime.backoff import Backoff
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds import FeedListing, PeriodEstimate
@@ -180,11 +187,14 @@ class Warehouse:
             self.project, journal, self._ledger, self._scheduler, self._failures
         )
         self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
-        first: list[Event] = [*recovered.events]
-        first += self._requests.standing_orders()
         self._failures.restored()
-        first += self._pending.restored(self.project)
-        first += [RefreshRequested(name, self.options.full) for name in self.options.refresh]
+        first: list[Event] = [
+            *recovered.events,
+            *self._requests.standing_orders(),
+            *self._pending.restored(self.project),
+            *backfills_to_do(self.project, journal),
+            *(RefreshRequested(name, self.options.full) for name in self.options.refresh),
+        ]
         watcher = self._watch_feeds(journal)
         tracks: Tracks | None = None
         try:
@@ -428,10 +438,16 @@ class Warehouse:
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
+            if outcome.command.backfill is not None:
+                note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
             self._observer.ended(outcome, None)
             return [event]
         events, retry_s = self._failures.failed(outcome, self._now_s, self._has_vanished)
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
+        if outcome.command.backfill is not None and any(
+            isinstance(event, UpdateFailed) and event.gives_up for event in events
+        ):
+            note_ended(self._journal, table, outcome.command.backfill, "given up", self._now_s)
         if self._executor is not None and not self._executor.healthy():
             raise PlatformError(
                 "spark-gone",
@@ -454,6 +470,9 @@ class Warehouse:
         if self._running or self._unlisted or not self._inbox.empty():
             return False
         if self._failures.waits_for_files():
+            return False
+        background = self._scheduler.background
+        if background is not None and any(not table.paused for table in background.pending):
             return False
         return not any(
             table.known

@@ -65,6 +65,8 @@ class WatchedTable:
         violations: How often a bound was exceeded in this run, by reason; None where nothing
             is promised.
         last_violation: The newest of them in words.
+        newest_s: Where the newest was loaded first: up to where its newest data reaches, while
+            older data is still to come; else None.
     """
 
     mode: str | None = None
@@ -73,6 +75,7 @@ class WatchedTable:
     worst_s: Mapping[str, float] = field(default_factory=dict)
     violations: Mapping[str, int] | None = None
     last_violation: str | None = None
+    newest_s: float | None = None
 
 
 NOTHING_WATCHED = WatchedTable()
@@ -116,6 +119,7 @@ def _table(row: Row) -> WatchedTable:
         _loaded(row["worst"]) or {},
         _loaded(row["violations"]),
         row["last_violation"],
+        row["newest_s"],
     )
 
 

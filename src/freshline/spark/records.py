@@ -47,6 +47,8 @@ class UpdateRequest:
             rows of ``files`` alone.
         attempt: 1 for the first try, counted on for every retry.
         definition: A short name for the table's query, kept in the commit when not empty.
+        range_s: Event times [from, to), seconds since the epoch: do the data of the range
+            again, from ``files`` (all that are in the table) or ``parents``, and no more.
     """
 
     number: int
@@ -58,6 +60,7 @@ class UpdateRequest:
     full: bool = False
     attempt: int = 1
     definition: str = ""
+    range_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

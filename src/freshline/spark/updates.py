@@ -12,6 +12,7 @@ from freshline.core.errors import UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.analysis import Analysis, analyse
+from freshline.spark.backfill import Backfills
 from freshline.spark.base import BaseUpdates
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError
@@ -75,12 +76,17 @@ class SparkExecutor:
             if feed.kind != "kafka"
         }
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
+        self._backfills: dict[str, Backfills] = {}
         for table in project.tables:
             if table.kind == "derived":
                 plan = (plans or {}).get(table.name)
-                self._updates[table.name] = DerivedUpdates(project, table, plan)
+                derived = DerivedUpdates(project, table, plan)
+                self._updates[table.name] = derived
+                self._backfills[table.name] = Backfills(project, table, derived=derived)
             elif table.feed in readers:
-                self._updates[table.name] = BaseUpdates(project, table, readers[table.feed])
+                reader = readers[table.feed]
+                self._updates[table.name] = BaseUpdates(project, table, reader)
+                self._backfills[table.name] = Backfills(project, table, reader)
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         """Carry out one update as one commit, or raise and leave the table as it was.
@@ -89,7 +95,8 @@ class SparkExecutor:
             UnreadableFilesError: Some of the files cannot be read; nothing was committed.
             FreshlineError: The update failed.
         """
-        updates = self._updates.get(request.table)
+        updates: BaseUpdates | DerivedUpdates | Backfills | None
+        updates = (self._backfills if request.range_s else self._updates).get(request.table)
         if updates is None:
             raise UserError(
                 "cannot-load",

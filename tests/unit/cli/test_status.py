@@ -86,6 +86,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
         "next": "at the next `freshline run`",
         "mode": None,
         "catching_up": None,
+        "newest": None,
         "bounds_s": {},
         "worst_s": {},
         "violations": None,

@@ -120,12 +120,14 @@ class DeltaExecutor:
         else:
             numbers = [n for parent, version in request.parents.items()
                        for n in self.numbers(parent, version)]  # fmt: skip
-        replace = table.kind == "derived" or request.full
+        replace = table.kind == "derived" or request.full or request.range_s is not None
         strategy = "full" if replace else "append"
         metadata = encode(
             request,
             table=table.name,
-            files=[file.name for file in request.files] if table.kind == "base" else None,
+            files=None
+            if table.kind == "derived"
+            else ([] if request.range_s else [file.name for file in request.files]),
             parents=request.parents,
             strategy=strategy,
             rows=len(numbers),

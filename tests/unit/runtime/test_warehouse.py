@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,8 +12,10 @@ import time
 import pytest
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
+from freshline.runtime.replay import replay
 from freshline.runtime.requests import carry_out_offline
 from freshline.runtime.warehouse import RunOptions
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
@@ -308,3 +311,121 @@ def test_what_was_passed_over_stands_in_the_journal(tmp_path):
     assert rows[0]["score"].startswith("benefit ")
     told = {name for row in rows for name, _ in json.loads(row["passed_over"])}
     assert told <= {"a", "b", "c"}
+
+
+# ---- backfills, and the newest first ----
+
+
+def dated(shop, name="orders"):
+    """The shop with an event time declared for one table."""
+    tables = tuple(
+        dataclasses.replace(table, time_column="n") if table.name == name else table
+        for table in shop.project.tables
+    )
+    shop.project = shop.executor.project = dataclasses.replace(shop.project, tables=tables)
+    return shop
+
+
+def test_a_backfill_reads_all_files_of_the_table_and_moves_nothing_else(shop):
+    dated(shop)
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    shop.file("parts", 1, [10])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done total")
+        eventually(lambda: shop.executor.numbers("total") == [1, 2, 10])
+        before = len(shop.executor.requests)
+        answer = shop.ask("backfill", "orders", argument_of(5.0, 9.0))
+        assert answer["message"] == "orders: the range is done again, behind everything else"
+        eventually(
+            lambda: [each.table for each in shop.executor.requests[before:]].count("total") == 1
+        )
+    request = shop.executor.requests[before]
+    assert (request.table, request.range_s, len(request.files)) == ("orders", (5.0, 9.0), 2)
+    assert request.from_s == request.to_s
+    assert shop.executor.numbers("total") == [1, 2, 10]
+    shop.check_views()
+    states = shop.journal_rows("SELECT state, number FROM files WHERE table_name='orders'")
+    assert {row["state"] for row in states} == {"loaded"}
+    assert max(row["number"] for row in states) < request.number
+    (row,) = shop.journal_rows("SELECT state FROM backfills")
+    assert row == {"state": "done"}
+    assert replayed_as_recorded(shop)
+
+
+def test_a_backfill_that_nobody_finished_is_done_by_the_next_run(shop):
+    dated(shop)
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    note_backfill(journal, "orders", 5.0, 9.0, time.time())
+    journal.close()
+    before = len(shop.executor.requests)
+    assert shop.run_until_idle() == 0
+    assert [each.range_s for each in shop.executor.requests[before:]] == [(5.0, 9.0)]
+    before = len(shop.executor.requests)
+    shop.run_until_idle()
+    assert shop.executor.requests[before:] == []
+    assert shop.executor.numbers("orders") == [1]
+
+
+def test_a_backfill_that_always_fails_is_given_up(shop):
+    dated(shop)
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    note_backfill(journal, "orders", 5.0, 9.0, time.time())
+    journal.close()
+    shop.executor.failing["orders"] = "no room"
+    shop.run_until_idle()
+    assert "notice orders: the backfill is given up after 3 attempts" in shop.recorder.lines
+    assert shop.journal_rows("SELECT state FROM backfills") == [{"state": "given up"}]
+
+
+@pytest.mark.parametrize(
+    ("table", "range_s", "code"),
+    [
+        ("orders", (9.0, 5.0), "empty-range"),
+        ("parts", (5.0, 9.0), "nothing-loaded"),
+        ("plain", (5.0, 9.0), "no-event-time"),
+        ("orders", (5.0, 9.0), "files-gone"),
+    ],
+)
+def test_a_backfill_that_could_not_be_right_is_refused(tmp_path, table, range_s, code):
+    shop = dated(made_shop(tmp_path, {"orders": (), "parts": (), "plain": ()}))
+    gone = shop.file("orders", 1, [1])
+    shop.file("plain", 1, [1])
+    shop.run_until_idle()
+    (shop.root / "feed" / "orders" / gone).unlink()
+    journal = Journal(journal_path(shop.project), create=False)
+    with pytest.raises(UserError) as error:
+        check_backfill(shop.project, journal, table, *range_s)
+    journal.close()
+    assert error.value.code == code
+
+
+def test_of_a_backlog_the_newest_file_is_loaded_first_and_the_rest_follows(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    tables = tuple(dataclasses.replace(table, catch_up="newest") for table in shop.project.tables)
+    shop.project = shop.executor.project = dataclasses.replace(shop.project, tables=tables)
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    before = len(shop.executor.requests)
+    names = [shop.file("orders", minute, [minute]) for minute in range(5, 10)]
+    shop.run_until_idle()
+    loaded = [[file.name for file in each.files] for each in shop.executor.requests[before:]]
+    assert loaded == [names[-1:], names[:-1]]
+    first, second = shop.executor.requests[before:]
+    assert first.from_s == first.to_s == second.from_s
+    assert second.to_s == first.to_s + 8 * 60.0
+    assert shop.executor.numbers("orders") == [1, 5, 6, 7, 8, 9]
+    (row,) = shop.journal_rows("SELECT freshness_s FROM tables")
+    assert row["freshness_s"] == second.to_s
+
+
+def replayed_as_recorded(shop) -> bool:
+    journal = Journal(journal_path(shop.project), create=False)
+    try:
+        return replay(journal).mismatches == ()
+    finally:
+        journal.close()

@@ -1,0 +1,133 @@
+"""Backfills: whether a range may be loaded or computed again, and which ones are still to do.
+
+They stand in the journal until they are done, so a run that dies does not forget them; one
+that was committed and not yet noted is done again, to the same result.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.core.errors import UserError
+from freshline.core.events import BackfillRequested, Event
+from freshline.project.model import Project
+from freshline.runtime.journal import Journal
+from freshline.runtime.reloading import check_reload
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillStatus:
+    """One backfill that is still to do, or ended last.
+
+    Attributes:
+        table: Whose.
+        from_s, to_s: The range [from, to), seconds since the epoch.
+        asked_s: When somebody asked for it.
+        state: waiting (or running), done or given up.
+        ended_s: When it ended; None: not yet.
+    """
+
+    table: str
+    from_s: float
+    to_s: float
+    asked_s: float
+    state: str
+    ended_s: float | None
+
+
+def check_backfill(
+    project: Project, journal: Journal, name: str, from_s: float, to_s: float
+) -> None:
+    """Refuse a backfill that could not be right.
+
+    Raises:
+        UserError: The range is empty; nothing was loaded yet; a base table has no event time,
+            or files that are in it are gone from its feed.
+        PlatformError: The feed cannot be listed.
+    """
+    table = project.table(name)
+    if not from_s < to_s:
+        raise UserError(
+            "empty-range",
+            "the range of the backfill is empty",
+            rule="--from is before --to; data of [from, to) is done again",
+        )
+    row = journal.row("SELECT version FROM tables WHERE name=?", (table.name,))
+    if row is None or row["version"] is None:
+        raise UserError(
+            "nothing-loaded",
+            f"table {table.name} has no data yet, so nothing of it can be done again",
+            next_step="Run the project first.",
+        )
+    if table.kind == "base" and table.time_column is None:
+        raise UserError(
+            "no-event-time",
+            f"table {table.name} has no event time, so the rows of a range cannot be told apart",
+            where=table.place,
+            rule="a base table needs the property 'freshline.time' to load a range again",
+            next_step="Name its event-time column, or load all of it again: `freshline refresh"
+            f" {table.name} --full`.",
+        )
+    check_reload(project, journal, table.name)
+
+
+def note_backfill(journal: Journal, name: str, from_s: float, to_s: float, now_s: float) -> None:
+    """Write down that it is to do; the caller flushes."""
+    journal.write(
+        "INSERT INTO backfills (table_name, from_s, to_s, asked_s, state)"
+        " VALUES (?,?,?,?,'waiting')",
+        (name, from_s, to_s, now_s),
+    )
+
+
+def note_ended(
+    journal: Journal, name: str, range_s: tuple[float, float], state: str, now_s: float
+) -> None:
+    """Write down that it is done, or given up; the caller flushes."""
+    journal.write(
+        "UPDATE backfills SET state=?, ended_s=?"
+        " WHERE table_name=? AND from_s=? AND to_s=? AND state='waiting'",
+        (state, now_s, name, *range_s),
+    )
+
+
+def read_backfills(journal: Journal) -> tuple[BackfillStatus, ...]:
+    """Those that are still to do, and of the others the newest of each table."""
+    try:
+        rows = journal.rows(
+            "SELECT * FROM backfills WHERE state='waiting' OR id IN"
+            " (SELECT max(id) FROM backfills WHERE state<>'waiting' GROUP BY table_name)"
+            " ORDER BY id"
+        )
+    except sqlite3.OperationalError:  # a journal of an earlier version
+        return ()
+    return tuple(
+        BackfillStatus(
+            row["table_name"], row["from_s"], row["to_s"], row["asked_s"], row["state"],
+            row["ended_s"],
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def backfills_to_do(project: Project, journal: Journal) -> list[Event]:
+    """What former runs, or a process beside them, have left to do, oldest first."""
+    return [
+        BackfillRequested(row["table_name"], row["from_s"], row["to_s"])
+        for row in journal.rows("SELECT * FROM backfills WHERE state='waiting' ORDER BY id")
+        if project.has_table(row["table_name"])
+    ]
+
+
+def range_of(argument: str) -> tuple[float, float]:
+    """The range in a request's argument."""
+    fields: dict[str, Any] = json.loads(argument)
+    return float(fields["from_s"]), float(fields["to_s"])
+
+
+def argument_of(from_s: float, to_s: float) -> str:
+    """The same, to ask with."""
+    return json.dumps({"from_s": from_s, "to_s": to_s})

@@ -1,0 +1,193 @@
+"""A range of a table loaded or computed again: its rows replaced in one atomic commit.
+
+Both kinds of table are functions of what their last commit says: a base table of the files
+loaded so far, a view of its parents' versions. So the rows whose event time lies in the range
+are computed again from all of it, and replace the rows of the table in that range (Delta's
+replaceWhere). That holds wherever an event's row came from: a late file's rows too are in
+exactly once. Rows without an event time are outside every range and stay as they are.
+
+The commit brings no freshness, names no files (they are in the table already, by the commits
+that name them), and carries a view's pins and its state's versions on unchanged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.core.errors import UserError
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.spark.columns import same_columns
+from freshline.spark.commit import Transaction
+from freshline.spark.deltalog import last_commit
+from freshline.spark.derived import DerivedUpdates
+from freshline.spark.failures import SparkError, update_failed
+from freshline.spark.feeds import FeedReader
+from freshline.spark.metadata import encode, rfc3339
+from freshline.spark.pins import location, pin_statics, register_parents
+from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.spark.repeated import repeated_result
+from freshline.spark.sizing import sized
+from freshline.sql.reads import quoted
+
+STRATEGY = "backfill"
+_CARRIED_ON = ("settings", "state", "emitted", "corrected")
+"""Keys of a view's commit that its next incremental update counts on."""
+
+
+class Backfills:
+    """Backfills of one table.
+
+    Args:
+        project: Of the table.
+        table: The table.
+        reader: Of a base table's feed.
+        derived: Of a view: what computes all of it, where a range cannot be replaced.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        table: TableDef,
+        reader: FeedReader | None = None,
+        derived: DerivedUpdates | None = None,
+    ) -> None:
+        self._project = project
+        self._table = table
+        self._reader = reader
+        self._derived = derived
+        self._path = location(project.table_path(table.name))
+
+    def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
+        """Load or compute the request's range again.
+
+        Raises:
+            UserError: A base table's rows in the range cannot be told apart, or its columns
+                have changed.
+            FreshlineError: It failed; nothing was committed.
+        """
+        started_s = time.monotonic()
+        try:
+            transaction = Transaction(session, self._path, self._table.name, request.number)
+            if transaction.committed:
+                return repeated_result(self._project, self._table, request, started_s)
+            output, parents = self._output(session, request)
+            facts = self._facts(transaction, request, output, parents)
+            if facts is None:
+                assert self._derived is not None
+                return self._derived.run(session, dataclasses.replace(request, full=True))
+            return self._replace(transaction, request, output, parents, facts, started_s)
+        except SparkError as error:
+            raise update_failed(self._table, error) from error
+
+    def _output(
+        self, session: SparkSession, request: UpdateRequest
+    ) -> tuple[DataFrame, Mapping[str, int]]:
+        """The whole query over what the table is made of, and the versions that it reads."""
+        if self._reader is not None:
+            names = [file.name for file in request.files]
+            schema = self._reader.schema(session, names)
+            records = self._reader.read(session, names, schema)
+            misfit = self._reader.misfit(schema)
+            if misfit is not None:
+                records = records.filter(f"NOT ({misfit})")
+            assert self._table.feed is not None
+            fitting = records.select(*(quoted(field.name) for field in schema.fields))
+            fitting.createOrReplaceTempView(quoted(self._table.feed))
+        else:
+            register_parents(session, self._project, request.parents)
+        pinned = pin_statics(session, self._table)
+        return session.sql(pinned.query), {**request.parents, **pinned.versions}
+
+    def _facts(
+        self,
+        transaction: Transaction,
+        request: UpdateRequest,
+        output: DataFrame,
+        parents: Mapping[str, int],
+    ) -> Mapping[str, Any] | None:
+        """What the last commit says that stays true; None: all of a view must be computed."""
+        schema, column = transaction.schema, self._table.time_column
+        same = schema is not None and same_columns(schema, output.schema)
+        has_time = column is not None and any(
+            field.name.lower() == column.lower() for field in output.schema
+        )
+        if self._reader is not None:
+            if not same or not has_time:
+                raise UserError(
+                    "backfill-refused",
+                    f"a range of table {self._table.name} cannot be loaded again: "
+                    + ("its columns have changed" if has_time else "it has no event time"),
+                    where=self._table.place,
+                    rule="a range is replaced by event time, with the columns that are there",
+                    next_step=f"`freshline refresh {self._table.name} --full` loads all again.",
+                )
+            return {}
+        last = last_commit(self._project.table_path(self._table.name))
+        unchanged = (
+            last is not None
+            and dict(last.metadata.get("parents", {})) == dict(parents)
+            and last.metadata.get("definition", "") == request.definition
+            and self._table.emit != "final"
+        )
+        if last is None or not (same and has_time and unchanged):
+            return None
+        return {key: last.metadata[key] for key in _CARRIED_ON if key in last.metadata}
+
+    def _replace(
+        self,
+        transaction: Transaction,
+        request: UpdateRequest,
+        output: DataFrame,
+        parents: Mapping[str, int],
+        facts: Mapping[str, Any],
+        started_s: float,
+    ) -> UpdateResult:
+        table = self._table
+        assert request.range_s is not None
+        from_s, to_s = request.range_s
+        within = _within(str(table.time_column), from_s, to_s)
+        configuration = self._project.configuration
+        rows = output.filter(within)
+        failpoint("backfill.before_data")
+        staged = transaction.stage(
+            sized(rows.sparkSession, rows, configuration),
+            "overwrite",
+            partitioned_by=table.partitioned_by,
+            options={"replaceWhere": within},
+        )
+        failpoint("backfill.after_data")
+        metadata = encode(
+            request,
+            table=table.name,
+            files=() if self._reader is not None else None,
+            parents=parents,
+            strategy=STRATEGY,
+            rows=staged.rows,
+            more={**facts, "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)}},
+        )
+        failpoint("backfill.before_commit")
+        version = staged.commit(metadata)
+        failpoint("backfill.after_commit")
+        return UpdateResult(
+            version=version,
+            rows=staged.rows,
+            rejected_rows=0,
+            seconds=time.monotonic() - started_s,
+            strategy=STRATEGY,
+            reason="asked for; the rows of its range were replaced",
+            repeated=False,
+            parents=parents,
+            schema_changed=False,
+        )
+
+
+def _within(column: str, from_s: float, to_s: float) -> str:
+    """The condition that a row's event time lies in [from_s, to_s); the zone is in the text."""
+    name = quoted(column)
+    return f"{name} >= TIMESTAMP '{rfc3339(from_s)}' AND {name} < TIMESTAMP '{rfc3339(to_s)}'"

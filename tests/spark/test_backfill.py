@@ -1,0 +1,98 @@
+"""Backfills on Spark and Delta: a range's rows are replaced, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+
+import pytest
+
+from freshline.core.errors import UserError
+from freshline.spark.deltalog import last_commit
+
+pytestmark = pytest.mark.spark
+
+
+def utc_s(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+RANGE = (utc_s("2026-01-02"), utc_s("2026-01-03"))
+
+
+@pytest.fixture
+def orders(shop):
+    """Orders of three days; an order of the second came with the third day's file."""
+    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price BIGINT")
+    shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
+    (folder / "a.csv").write_text("1,2026-01-01T12:00:00Z,10\n2,2026-01-02T08:00:00Z,20\n9,,9\n")
+    (folder / "b.csv").write_text("3,2026-01-03T12:00:00Z,30\n4,2026-01-02T09:00:00Z,40\n")
+    shop.load("orders", "a.csv")
+    shop.load("orders", "b.csv")
+    return folder
+
+
+def prices(shop, table="orders"):
+    return {row["id"]: row["price"] for row in shop.rows(table)}
+
+
+def test_the_rows_of_a_range_are_replaced_whichever_file_they_came_with(shop, orders):
+    # Somebody has corrected the feed's files where they stand.
+    (orders / "a.csv").write_text("1,2026-01-01T12:00:00Z,11\n2,2026-01-02T08:00:00Z,21\n9,,8\n")
+    (orders / "b.csv").write_text("3,2026-01-03T12:00:00Z,31\n4,2026-01-02T09:00:00Z,41\n")
+    loaded = shop.request("orders", "a.csv", "b.csv")
+    request = dataclasses.replace(loaded, from_s=loaded.to_s, range_s=RANGE)
+    done = shop.executor.run(request)
+    assert (done.rows, done.strategy) == (2, "backfill")
+    assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
+    commit = last_commit(shop.path("orders"))
+    assert commit is not None
+    assert (commit.metadata["files"], commit.metadata["from"]) == ([], commit.metadata["to"])
+    assert commit.metadata["range"] == {
+        "from": "2026-01-02T00:00:00.000000Z",
+        "to": "2026-01-03T00:00:00.000000Z",
+    }
+    shop.restart()
+    assert shop.executor.run(request).repeated
+    assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
+
+
+def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):
+    (orders / "a.csv").write_text("1,2026-01-01T12:00:00Z,10\n9,,9\n")
+    (orders / "b.csv").write_text("3,2026-01-03T12:00:00Z,30\n")
+    loaded = shop.request("orders", "a.csv", "b.csv")
+    assert shop.executor.run(dataclasses.replace(loaded, range_s=RANGE)).rows == 0
+    assert prices(shop) == {1: 10, 3: 30, 9: 9}
+
+
+def test_without_an_event_time_it_is_refused(shop):
+    folder = shop.feed("f", "csv", "id BIGINT")
+    shop.table("plain", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text("1\n")
+    shop.load("plain", "a.csv")
+    request = dataclasses.replace(shop.request("plain", "a.csv"), range_s=RANGE)
+    with pytest.raises(UserError, match="cannot be loaded again: it has no event time"):
+        shop.executor.run(request)
+
+
+def test_a_view_is_computed_again_in_its_range_from_the_versions_it_was_made_of(shop, orders):
+    shop.table("big", "SELECT id, at, price FROM orders WHERE price >= 20", time_column="at")
+    shop.derive("big", orders=1)
+    before = last_commit(shop.path("big"))
+    assert before is not None
+    request = dataclasses.replace(shop.request("big", parents={"orders": 1}), range_s=RANGE)
+    done = shop.executor.run(request)
+    assert (done.rows, done.strategy, done.parents) == (2, "backfill", {"orders": 1})
+    assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}
+    after = last_commit(shop.path("big"))
+    assert after is not None
+    assert after.metadata.get("settings") == before.metadata.get("settings")
+
+
+def test_a_view_without_an_event_time_is_computed_whole(shop, orders):
+    shop.table("total", "SELECT count(*) AS n FROM orders")
+    shop.derive("total", orders=1)
+    request = dataclasses.replace(shop.request("total", parents={"orders": 1}), range_s=RANGE)
+    done = shop.executor.run(request)
+    assert (done.strategy, done.code) == ("full", "requested")
+    assert shop.rows("total") == [{"n": 5}]
