@@ -189,6 +189,31 @@ def findings(rows: Sequence[Row]) -> list[Finding]:
     ]
 
 
+def numbers(rows: Sequence[Row]) -> list[str]:
+    """By environment against the best other policy, and against max benefit where it is dear."""
+    lines = ["| environment | cells | within 3 % | worst | mean |", "|---|---|---|---|---|"]
+    for environment in ENVIRONMENTS:
+        part = _ratios([row for row in rows if row["environment"] == environment], MORE[0])
+        within = sum(ratio <= AIM for ratio in part)
+        lines.append(
+            f"| {environment} | {len(part)} | {within} | {max(part):.3f} | {fmean(part):.3f} |"
+        )
+    lines += [
+        "",
+        "Means of ratios, start-up >= 0.9, load >= 1.5:",
+        "",
+        "| spread | to max benefit | to max benefit, inherit max | to best other | to lower bound |",
+        "|---|---|---|---|---|",
+    ]
+    dear = [row for row in rows if float(row["share"]) >= DEAR and float(row["load"]) >= BUSY]
+    for spread in ("wide", "equal"):
+        part = [row for row in dear if row["spread"] == spread]
+        names = (MORE[1], MORE[2], MORE[0], HEAD[-1])
+        means = " | ".join(f"{fmean(_ratios(part, name)):.3f}" for name in names)
+        lines.append(f"| {spread} | {means} |")
+    return lines
+
+
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Left: index over the best other policy, right: over the bound; each point a cell."""
     with axes_of(path, columns=2) as axes:
@@ -203,4 +228,4 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             axis.legend()
 
 
-EXPERIMENT = Experiment(HERE, play_grid, findings, draw)
+EXPERIMENT = Experiment(HERE, play_grid, findings, draw, numbers)

@@ -60,8 +60,8 @@ def test_the_score_says_what_the_key_is_made_of():
     )
     started = scheduler(*specs, explains=True).handle(10.0, [FileArrived("orders", 10.0)])
     assert started[0].score == (
-        "index 200: priority 10 with 1 derived from it, 10.000 s of new data, 5.000 s of work, "
-        "patience unlimited"
+        "index 130.4: priority 10 with 1 derived from it, 10.000 s of new data, 5.000 s of work, "
+        "patience 18.8 s"
     )
 
 

@@ -6,7 +6,7 @@ minimum d / (1 + d / patience). With unlimited patience that is p * d^2 / E, Whi
 the least weighted age where start-up is amortised by waiting (Hsu 2018, arXiv 1801.03422;
 Tripathi and Modiano 2019); with none it is p * d / E, max benefit (Golab et al. 2011, 3.1),
 which is right where the machine cannot keep up however long anybody waits. Patience follows
-from the load (``_Regime``). Derivation, and where it is not the best: docs/index-policy.md.
+from the load (``_patience``). Derivation, and where it is not the best: docs/index-policy.md.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ _RECENT = 1.0 / 8.0
 
 _ROUNDS_REMEMBERED = 30
 """Rounds (updates of as many tables as there are) in which a slow stretch is forgotten."""
+
+_ROUNDS_LACKED = 0.7
+_ROUNDS_WAITED = 5.0
+"""Patience above and below full load, in rounds of everybody's turn; both were found by playing
+the grid (docs/index-policy.md, 3)."""
 
 _REKEY_FACTOR = 1.5
 """Patience has to change by this before every waiting table gets a new key."""
@@ -118,11 +123,18 @@ class Index(Policy):
             self._rekey(view)
 
     def _patience(self) -> float:
-        """How long waiting still saves more start-up than what the machine lacks anyway."""
-        if self._load <= 1.0:
+        """How long a wait is still one for start-up seconds to be saved.
+
+        Above full load: while waiting saves more of them than the machine lacks anyway. Below:
+        a few rounds in which everybody has a turn; what waits longer waits because of an
+        outage or a slow stretch, and its seconds per second of data are all that counts.
+        """
+        missing = self._load - 1.0
+        if missing == 0.0 or self._slope <= 0.0:
             return inf
-        slowness = self._load / self._slope
-        return max(1e-9, self._start_up_s * slowness / (self._load - 1.0))
+        slowness = max(1.0, self._load / self._slope)
+        rounds = _ROUNDS_LACKED if missing > 0.0 else _ROUNDS_WAITED
+        return max(1e-9, rounds * self._start_up_s * slowness / abs(missing))
 
     def _sum_up(self, view: View) -> bool:
         """Costs, priorities and what belongs together, anew; whether anything changed."""
