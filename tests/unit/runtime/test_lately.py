@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from freshline.project.model import SchedulerSettings
 from freshline.runtime.journal import Journal
 from freshline.runtime.lately import WINDOW_S, lately
-from freshline.runtime.warehouse import RunOptions, Warehouse
-from tests.unit.runtime.shop import made_shop
+from freshline.runtime.places import journal_path
+from freshline.runtime.recorded_run import recorded_run
+from freshline.runtime.replay import replay
+from freshline.runtime.warehouse import Warehouse
+from freshline.sim.history import history_of
+from freshline.sim.recorded import conforming
+from tests.unit.runtime.shop import LiveRun, Shop, made_project
+
+NOW_S = 1_767_312_180.0
+"""Three minutes after midnight of the files' day."""
 
 
 @pytest.fixture
@@ -69,17 +79,46 @@ def test_of_very_many_updates_the_newest_are_looked_at(journal):
     assert (found.window_s, found.executor_s, found.within) == (499.0, 998.0, 1.0)
 
 
+class Shifted(Shop):
+    """A shop whose clock stands at the files' day, so that they are not months old."""
+
+    def warehouse(self, options=None):
+        shift_s = time.time() - NOW_S
+        return Warehouse(
+            self.project, lambda: self.executor, self.recorder, options,
+            clock=lambda: time.time() - shift_s, backoff=self.backoff,
+        )  # fmt: skip
+
+
+def test_a_live_run_waits_for_its_targets_and_can_be_told_again(tmp_path):
+    settings = SchedulerSettings(objective="cost")
+    lag_s = 4.0
+    project = made_project(tmp_path, {"orders": (), "view": ("orders",)}, settings,
+                           lags={"view": lag_s})  # fmt: skip
+    shop = Shifted(project)
+    shop.file("orders", 3, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done view")
+        shop.file("orders", 600, [2])  # stamped later than it comes: as fresh as now
+        shop.recorder.wait_for("done view", 2)
+    first, second = shop.journal_rows("SELECT * FROM updates WHERE table_name='view' ORDER BY id")
+    alone = shop.journal_rows("SELECT * FROM updates WHERE table_name='orders' ORDER BY id")
+    assert [row["number"] for row in alone] == [1, 2]
+    # The first at once; the second not before a good part of its lag is over.
+    assert second["start_s"] - first["to_s"] > lag_s / 4.0
+    assert second["score"].startswith("due since ")
+    journal = Journal(journal_path(project), create=False)
+    try:
+        assert replay(journal).mismatches == ()
+        assert conforming(history_of(recorded_run(journal), {})) is None
+    finally:
+        journal.close()
+
+
 def test_a_run_until_idle_waits_for_no_latest_start(tmp_path):
-    shop = made_shop(
-        tmp_path, {"orders": (), "view": ("orders",)}, SchedulerSettings(objective="cost"),
-        lags={"view": 3600.0},
-    )  # fmt: skip
-    # Three minutes after the first file: hours before anything is due.
-    at_s = 1_767_312_180.0
+    tables, hours = {"orders": (), "view": ("orders",)}, {"view": 7200.0}
+    shop = Shifted(made_project(tmp_path, tables, SchedulerSettings(objective="cost"), lags=hours))
     for minute in (1, 2):
         shop.file("orders", minute, [minute])
-        Warehouse(
-            shop.project, lambda: shop.executor, shop.recorder, RunOptions(until_idle=True),
-            clock=lambda: at_s, backoff=shop.backoff,
-        ).run()  # fmt: skip
+        shop.run_until_idle()
     assert shop.executor.numbers("view") == [1, 2]
