@@ -67,7 +67,7 @@ class Walk:
         where = select.args.get("where")
         apply(times, where.this if where else None)
         for part in (*select.expressions, *group_keys(select), *_window_parts(select)):
-            times.fields(part)  # made known before what looks at them
+            times.fields(part.unalias())  # made known before what looks at them
         self._subqueries(select, relation)
         if makes_groups(select):
             relation = self._grouped(select, relation)

@@ -29,10 +29,12 @@ def test_truncation_stays_within_its_bounds_around_every_shift(name):
         middle = _EPOCH + timedelta(microseconds=shift.after_us - known.offset_hi_us)
         for minutes in range(-360, 1_500, 20):
             at = (middle + timedelta(minutes=minutes)).astimezone(info)
-            for unit, cut in (("hour", {}), ("day", {"hour": 0})):
-                start = at.replace(minute=0, second=0, microsecond=0, **cut)
+            hour = at.replace(minute=0, second=0, microsecond=0)
+            for unit, start in (("hour", hour), ("day", hour.replace(hour=0))):
                 change = (start.astimezone(UTC) - at.astimezone(UTC)) // timedelta(microseconds=1)
-                lo, hi = truncation_us(unit, known)
+                bounds = truncation_us(unit, known)
+                assert bounds is not None
+                lo, hi = bounds
                 assert lo <= change <= hi, (unit, at)
 
 

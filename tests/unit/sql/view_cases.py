@@ -159,6 +159,41 @@ CASES = (
         {"orders": (0, 0), "clicks": (-D, 0)},
     ),
     Case(
+        "scalar subquery of the same hour",
+        "SELECT date_trunc('hour', o.ts) AS h, o.id, (SELECT count(*) FROM clicks c WHERE "
+        "date_trunc('hour', c.ts) = date_trunc('hour', o.ts)) AS n FROM orders o",
+        "h",
+        {"orders": (0, H - 1), "clicks": (0, H - 1)},
+    ),
+    Case(
+        "band left join of another band",
+        "SELECT o.ts, o.id, d.id AS d FROM orders o LEFT JOIN clicks c ON c.ts BETWEEN o.ts AND "
+        "o.ts + INTERVAL 1 HOUR LEFT JOIN orders d ON d.ts = o.ts - INTERVAL 1 HOUR",
+        "ts",
+        {"orders": (-H, 0), "clicks": (0, H)},
+    ),
+    Case(
+        "first click of the hour, joined in a band",
+        "SELECT o.ts, o.id, x.id AS c FROM orders o LEFT JOIN (SELECT ts, id, row_number() OVER "
+        "(PARTITION BY date_trunc('hour', ts) ORDER BY id) AS r FROM clicks) x ON x.ts BETWEEN "
+        "o.ts - INTERVAL 5 MINUTES AND o.ts AND x.r = 1",
+        "ts",
+        {"orders": (0, 0), "clicks": (1 - H - 5 * M, H - 1)},
+    ),
+    Case(
+        "full join of rows, coalesced",
+        "SELECT coalesce(o.ts, c.ts) AS t, o.id, c.id AS c FROM orders o FULL JOIN clicks c ON "
+        "o.ts = c.ts",
+        "t",
+        {"orders": (0, 0), "clicks": (0, 0)},
+    ),
+    Case(
+        "null-safe join",
+        "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON o.ts <=> c.ts",
+        "ts",
+        {"orders": (0, 0), "clicks": (0, 0)},
+    ),
+    Case(
         "union all",
         "SELECT ts, id FROM orders UNION ALL SELECT ts + INTERVAL 1 HOUR, id FROM clicks",
         "ts",
