@@ -26,7 +26,7 @@ SWEEP = Sweep(
     POLICIES,
     loads=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1),
     quick_loads=(0.5, 0.8, 1.1),
-    lengthened=4,
+    lengthened=3,
 )
 
 

@@ -193,16 +193,16 @@ def numbers(rows: Sequence[Row]) -> list[str]:
     """By environment against the best other policy, and against max benefit where it is dear."""
     lines = ["| environment | cells | within 3 % | worst | mean |", "|---|---|---|---|---|"]
     for environment in ENVIRONMENTS:
-        part = _ratios([row for row in rows if row["environment"] == environment], MORE[0])
-        within = sum(ratio <= AIM for ratio in part)
-        lines.append(
-            f"| {environment} | {len(part)} | {within} | {max(part):.3f} | {fmean(part):.3f} |"
-        )
+        chosen = [row for row in rows if row["environment"] == environment]
+        ratios = _ratios(chosen, MORE[0])
+        within = sum(ratio <= AIM for ratio in ratios)
+        figures = f"{len(ratios)} | {within} | {max(ratios):.3f} | {fmean(ratios):.3f}"
+        lines.append(f"| {environment} | {figures} |")
     lines += [
         "",
         "Means of ratios, start-up >= 0.9, load >= 1.5:",
         "",
-        "| spread | to max benefit | to max benefit, inherit max | to best other | to lower bound |",
+        "| spread | to max benefit | the same, inherit max | to best other | to lower bound |",
         "|---|---|---|---|---|",
     ]
     dear = [row for row in rows if float(row["share"]) >= DEAR and float(row["load"]) >= BUSY]
