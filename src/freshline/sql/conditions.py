@@ -92,6 +92,8 @@ def _rejecting(part: exp.Expr) -> Iterator[exp.Expr]:
     """Operands of ``part`` that are not NULL where it is true."""
     if isinstance(part, exp.Not):
         inner = part.this.unnest()
+        if isinstance(inner, exp.In) and inner.args.get("query"):
+            return  # NULL is not in an empty list
         is_null = isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null)
         if is_null or isinstance(inner, exp.Between | exp.Like | exp.In | exp.EQ):
             yield inner.this

@@ -39,6 +39,8 @@ class Walk:
             self._check_limit(node, node.this)
             return self.query(node.this, alias)
         if isinstance(node, exp.SetOperation):
+            if node.args.get("by_name"):
+                raise refused("SYNTAX", "set operations BY NAME are not analysed")
             left, right = self.query(node.left, alias), self.query(node.right, alias)
             self._check_limit(node, node)
             return united(left, right, node, alias)
@@ -211,11 +213,16 @@ class Walk:
             inner = self.query(body, "")
             matched = relation.differences.copy()
             matched.include(inner.differences)
-        if isinstance(holder, exp.In) and id(holder) in kept and _is_plain(body):
+        if (
+            isinstance(holder, exp.In)
+            and id(holder) in kept
+            and _is_plain(body)
+            and _needs_rows(body)
+        ):
             both = side_by_side(relation, inner, matched)
             column = body.expressions[0].unalias()
             apply(Times(both, self.zone), exp.EQ(this=holder.this.copy(), expression=column.copy()))
-        if isinstance(holder, exp.Exists | exp.In) and id(holder) in kept:
+        if isinstance(holder, exp.Exists | exp.In) and id(holder) in kept and _needs_rows(body):
             # True for every row kept: so there is a row of the subquery that meets it all.
             own = relation.own_times()
             watching(relation, inner, matched)
@@ -235,6 +242,13 @@ class Walk:
             if self._moves(query):
                 raise refused("SUBQUERY", "a subquery within a subquery", query)
         return inner, matched
+
+
+def _needs_rows(body: exp.Expr) -> bool:
+    """Whether this subquery is empty where it finds no rows; ``SELECT count(*)`` is not."""
+    if not isinstance(body, exp.Select):
+        return False
+    return not makes_groups(body) or bool(group_keys(body) and not has_subtotals(body))
 
 
 def _is_plain(body: exp.Expr) -> bool:

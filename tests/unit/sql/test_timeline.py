@@ -217,3 +217,28 @@ def test_a_declared_function_of_a_row_is_accepted():
 def test_a_source_without_times():
     reason = buckets("SELECT x FROM e", (Source("e", {"x": "int"}),))
     assert reason == Reason("TIME_COLUMN", "e has no column of a time")
+
+
+def test_a_condition_that_holds_without_rows_bounds_nothing():
+    always = (
+        "SELECT o.shipped AS t FROM orders o WHERE EXISTS (SELECT count(*) FROM clicks c WHERE "
+        "c.ts = o.ts AND o.shipped BETWEEN o.ts AND o.ts + INTERVAL 1 HOUR)"
+    )
+    empty = (
+        "SELECT c.ts AS t FROM orders o LEFT JOIN clicks c ON c.ts = o.ts WHERE c.ts NOT IN "
+        "(SELECT d.ts FROM clicks d WHERE d.ts = o.ts)"
+    )
+    sources = (SOURCES[0], SOURCES[1])
+    declared = (Source("orders", {"ts": "timestamp", "shipped": "timestamp"}), sources[1])
+    assert isinstance(buckets(empty, sources), Reason)
+    found = buckets(always, declared)
+    assert not isinstance(found, Buckets) or found.reads["orders"].column == "shipped"
+    exists = always.replace("count(*)", "1")
+    assert isinstance(buckets(exists, declared), Buckets)
+
+
+def test_set_operations_by_name_are_left_alone():
+    reason = buckets(
+        "SELECT ts, id FROM orders UNION ALL BY NAME SELECT id, ts FROM clicks", SOURCES
+    )
+    assert isinstance(reason, Reason)
