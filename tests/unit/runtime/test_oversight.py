@@ -1,0 +1,165 @@
+"""A run's oversight, in virtual time: what its journal and ``status`` come to say."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from freshline.cli.watched import feed_record, watched_record, watched_remarks
+from freshline.core.events import FileArrived, UpdateFinished
+from freshline.project.model import SchedulerSettings
+from freshline.runtime.assembly import scheduler_for, specs_for
+from freshline.runtime.journal import Journal
+from freshline.runtime.oversight import Oversight
+from freshline.runtime.places import journal_path
+from freshline.runtime.status import RunStatus, WarehouseStatus
+from freshline.runtime.watched import read_feeds, read_watched
+from tests.unit.runtime.shop import made_project
+
+
+class Run:
+    """A project without a clock: a test says what time it is and what takes how long."""
+
+    def __init__(self, root, policy: str, *, tracks: int = 1) -> None:
+        settings = SchedulerSettings(tracks=tracks, policy=policy)
+        project = made_project(root, {"a": (), "b": (), "v": ("a",)}, settings)
+        feeds = {
+            name: dataclasses.replace(feed, period_s=10.0) for name, feed in project.feeds.items()
+        }
+        self.project = dataclasses.replace(project, feeds=feeds)
+        self.journal = Journal(journal_path(self.project), create=True)
+        specs = specs_for(self.project, self.journal)
+        self.core = scheduler_for(self.project, specs, 0.0)
+        self.oversight = Oversight(self.project, self.journal, self.core, 0.0)
+        self.oversight.listen(0.0)
+        self.ends: list[tuple[float, str]] = []
+        self.notices: list[str] = []
+        self.now = 0.0
+        self.versions: dict[str, int] = {}
+
+    def play(self, files: dict[str, list[tuple[float, float]]], until: float, seconds=1.0) -> None:
+        """Play arrivals (at, timestamp) by table until a moment."""
+        due = sorted((at, name, stamp) for name, pairs in files.items() for at, stamp in pairs)
+        while True:
+            times = [item[0] for item in self.ends] + [item[0] for item in due[:1]]
+            now = min([*times, self.core.next_wakeup_s(), self.now + 1.0])
+            if now > until:
+                return
+            self.now = now
+            events = []
+            for end in sorted(end for end in self.ends if end[0] <= now):
+                self.ends.remove(end)
+                version = self.versions[end[1]] = self.versions.get(end[1], -1) + 1
+                events.append(UpdateFinished(end[1], version))
+            while due and due[0][0] <= now:
+                _, name, stamp = due.pop(0)
+                self.notices += self.oversight.files(f"{name}_feed", now, [stamp])
+                events.append(FileArrived(name, stamp, f"{name}{stamp}"))
+            commands = self.core.handle(now, events)
+            took = seconds if isinstance(seconds, dict) else {}
+            for command in commands:
+                self.ends.append((now + took.get(command.table, 1.0), command.table))
+            self.notices += self.oversight.instant(now, events, commands)
+
+    def watched(self):
+        self.journal.flush()
+        return read_watched(self.journal)
+
+    def remarks(self) -> list[str]:
+        self.journal.flush()
+        run = RunStatus(True, 1, 0.0, 0.0, None, 1, self.project.scheduler.policy)
+        tables = tuple(_Named(table.name) for table in self.project.tables)
+        status = WarehouseStatus(
+            self.now, "shop", "", run, tables, None, read_feeds(self.journal), self.watched()
+        )
+        return watched_remarks(status)
+
+
+@dataclasses.dataclass
+class _Named:
+    name: str
+
+
+def regular(until: int, name_from: int = 10):
+    return [(float(at), float(at)) for at in range(name_from, until, 10)]
+
+
+@pytest.mark.parametrize("policy", ["max-benefit", "aus"])
+def test_a_feed_in_an_outage_is_shown_with_since_when_whatever_the_policy(tmp_path, policy):
+    run = Run(tmp_path, policy)
+    run.play({"a": regular(101), "b": regular(300)}, 150.0)
+    assert run.notices == ["feed a_feed is out: nothing came when it was due"]
+    assert run.remarks() == [
+        "feed a_feed: out, nothing since 1970-01-01 00:01:40, due every 10 s"
+    ] or (run.remarks()[0] == "feed a_feed: out, nothing since 00:01:40, due every 10 s")
+    a, b = read_feeds(run.journal)
+    assert (a.out_since_s, b.out_since_s) == (100.0, None)
+    assert feed_record(a, running=True)["out_since"] == "1970-01-01T00:01:40.000000Z"
+    assert feed_record(a, running=False)["out_since"] is None
+
+
+def test_back_with_a_backlog_the_date_of_the_end_is_shown_and_it_comes(tmp_path):
+    run = Run(tmp_path, "max-benefit")
+    backlog = [(400.0, float(stamp)) for stamp in range(110, 401, 10)]
+    files = {"a": [*regular(101), *backlog, *regular(600, 410)], "b": regular(600)}
+    run.play(files, 400.0)
+    assert run.notices[-1] == "feed a_feed brings files again"
+    item = run.watched()["a"]
+    assert item.mode is None
+    assert item.violations is None  # no bound is proven of this policy
+    assert (item.recovery.since_s, item.recovery.backlog_s) == (400.0, 300.0)
+    assert 400.0 < item.recovery.fresh_s < 410.0
+    assert run.watched()["v"].recovery.fresh_s > item.recovery.fresh_s
+    run.play({}, 405.0)
+    assert run.watched()["a"].recovery is None
+    assert run.watched()["v"].recovery is None
+
+
+def test_under_aus_recovery_is_shown_with_mode_backlog_and_dates_and_nobody_breaks_a_bound(
+    tmp_path,
+):
+    run = Run(tmp_path, "aus", tracks=2)
+    backlog = [(400.0, float(stamp)) for stamp in range(110, 401, 10)]
+    files = {"a": [*regular(101), *backlog, *regular(900, 410)], "b": regular(900)}
+    run.play(files, 420.0)
+    a = run.watched()["a"]
+    assert a.mode == "recovery"
+    assert a.recovery.since_s == 400.0
+    assert 100.0 < a.recovery.backlog_s < 300.0
+    assert 420.0 < a.recovery.fresh_s <= a.recovery.bound_s
+    record = watched_record(a, running=True)
+    assert record["mode"] == "recovery"
+    assert record["catching_up"]["waits_for_capacity"] is False
+    assert record["violations"] == {"count": 0, "reasons": {}}
+    assert any("recovery, catching up" in line for line in run.remarks())
+    first_s = a.recovery.first_s
+    rest = {"a": regular(900, 430), "b": regular(900, 430)}
+    run.play(rest, 800.0)
+    found = run.watched()
+    assert found["a"].recovery is None
+    assert {name: dict(item.violations or {}) for name, item in found.items()} == {
+        "a": {}, "b": {}, "v": {},
+    }  # fmt: skip
+    assert first_s is not None
+
+
+def test_an_update_that_takes_far_too_long_is_counted_with_that_reason(tmp_path):
+    run = Run(tmp_path, "aus")
+    run.play({"a": regular(101), "b": regular(101)}, 100.0)
+    run.play({"a": regular(201, 110), "b": regular(201, 110)}, 200.0, {"b": 60.0})
+    counts = run.watched()["a"].violations
+    assert counts is not None
+    assert set(counts) == {"execution took longer than assumed"}
+    assert any(line.startswith("a: past its bounds") for line in run.remarks())
+
+
+def test_an_outage_goes_on_over_a_restart(tmp_path):
+    run = Run(tmp_path, "max-benefit")
+    run.play({"a": regular(101), "b": regular(150)}, 150.0)
+    run.journal.close()
+    again = Run(tmp_path, "max-benefit")
+    again.oversight.listen(1000.0)
+    again.oversight.instant(1000.0, [], [])
+    again.journal.flush()
+    assert [feed.out_since_s for feed in read_feeds(again.journal)] == [100.0, None]
