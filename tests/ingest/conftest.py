@@ -1,4 +1,4 @@
-"""Folders for logs whose every commit is flushed: in memory, where the flush itself is no matter."""
+"""Folders in memory, for tests of which a disk would only take the time."""
 
 from __future__ import annotations
 

@@ -13,34 +13,46 @@ import contextlib
 import json
 import os
 import random
+import select
 import signal
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from freshline.failpoints import armed
-from freshline.ingest.receipts import Unavailable
+from freshline.ingest.engine import Engine
+from freshline.ingest.receipts import Batch, Receipt, Unavailable
 from tests.ingest.pushing import batch, engine, landed
 
 FEEDS = ("clicks", "visits")
 PRODUCERS = 4
-_LONGEST_LIFE_S = 0.2
+_LONGEST_LIFE_S = 0.15
+_LONGEST_WAIT_S = 30.0
 
 
-def in_child(life: Callable[[], None], killed_after_s: float | None = None) -> int:
-    """Live it in a process of its own; returns its exit status, negative for a signal."""
+def in_child(
+    life: Callable[[], None], killed_after_s: float | None = None, begun: int | None = None
+) -> int:
+    """Live it in a process of its own; returns its exit status, negative for a signal.
+
+    With ``begun`` the time until it is killed counts from the first byte in that pipe.
+    """
     child = os.fork()
     if child == 0:
         try:
             life()
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - nothing may return into the parent
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
     if killed_after_s is not None:
+        if begun is not None:
+            select.select([begun], [], [], _LONGEST_WAIT_S)
         time.sleep(killed_after_s)
         os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -54,7 +66,9 @@ def records_of(request: int) -> int:
     return 1 + request % 5
 
 
-def produce(gateway, folder: Path, who: str, requests: int | None = None) -> None:
+def produce(
+    gateway: Engine | Committing, folder: Path, who: str, requests: int | None = None
+) -> None:
     """Push one request after the other, note each answer; go on where the last life stopped.
 
     The one that was under way is sent again with its key, as a client does.
@@ -76,7 +90,7 @@ def produce(gateway, folder: Path, who: str, requests: int | None = None) -> Non
     os.close(file)
 
 
-def busy_life(folder: Path) -> None:
+def busy_life(folder: Path, begun: int) -> None:
     """Four producers, a small memory, landing all the time; ends only by a signal."""
     gateway = engine(
         folder, *FEEDS, memory_bytes=64_000, segment_bytes=16_000, landing_period_s=0.02
@@ -86,6 +100,7 @@ def busy_life(folder: Path) -> None:
         threading.Thread(target=produce, args=(gateway, folder, f"p{number}"))
         for number in range(PRODUCERS)
     ]
+    os.write(begun, b"!")
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -97,10 +112,10 @@ def short_life(folder: Path, point: str) -> None:
     with armed(f"{point}=kill") if point else contextlib.nullcontext():
         gateway = engine(folder, *FEEDS)
         gateway.start(threads=False)
-        gateway.submit = committing(gateway)
+        pushing = Committing(gateway)
         for requests in (3, 6):
             for who in ("p0", "p1"):
-                produce(gateway, folder, who, requests)
+                produce(pushing, folder, who, requests)
             gateway.roll()
             gateway.commit_waiting()
             while gateway.land_once():
@@ -108,16 +123,16 @@ def short_life(folder: Path, point: str) -> None:
         gateway.close()
 
 
-def committing(gateway):
-    """``submit`` that commits at once."""
-    submit = gateway.submit
+class Committing:
+    """An engine without threads that commits what is submitted at once."""
 
-    def now(pushed, key):
-        future = submit(pushed, key)
-        gateway.commit_waiting()
+    def __init__(self, gateway: Engine) -> None:
+        self.gateway = gateway
+
+    def submit(self, pushed: Batch, key: str | None) -> Future[Receipt]:
+        future = self.gateway.submit(pushed, key)
+        self.gateway.commit_waiting()
         return future
-
-    return now
 
 
 def check(folder: Path) -> None:
@@ -136,7 +151,7 @@ def check(folder: Path) -> None:
     found = {feed: landed(folder, feed) for feed in FEEDS}
     seen: dict[tuple[str, int], int] = {}
     for feed, records in found.items():
-        assert list(sorted(records)) == list(range(1, len(records) + 1)), feed
+        assert sorted(records) == list(range(1, len(records) + 1)), feed
         number = 1
         while number <= len(records):
             padded, request, _ = records[number]
@@ -167,9 +182,15 @@ def half_files(folder: Path) -> list[str]:
 
 def at_random(folder: Path, loops: int, seed: int) -> dict[str, object]:
     chance = random.Random(seed)
-    for _ in range(loops):
-        ended = in_child(lambda: busy_life(folder), chance.uniform(0.0, _LONGEST_LIFE_S))
+    for loop in range(loops):
+        ours, theirs = os.pipe()
+        # One in four dies while it starts.
+        begun = ours if loop % 4 else None
+        after_s = chance.uniform(0.0, _LONGEST_LIFE_S if loop % 4 else _LONGEST_LIFE_S / 4)
+        ended = in_child(partial(busy_life, folder, theirs), after_s, begun)
         assert ended == -signal.SIGKILL, ended
+        os.close(ours)
+        os.close(theirs)
     assert not half_files(folder)
     assert in_child(lambda: check(folder)) == 0, "see the traceback above"
     notes = [path.read_text().splitlines() for path in folder.glob("acknowledged-*")]
@@ -182,18 +203,19 @@ def at_failpoints(folder: Path, names: list[str]) -> dict[str, object]:
     for name in names:
         home = folder / name
         home.mkdir()
-        if in_child(lambda: short_life(home, name)) != -signal.SIGKILL:
+        if in_child(partial(short_life, home, name)) != -signal.SIGKILL:
             survived.append(name)
         assert not half_files(home), name
-        assert in_child(lambda: check(home)) == 0, f"after a death at {name}"
-        assert in_child(lambda: short_life(home, "")) == 0, name
-        assert in_child(lambda: check(home)) == 0, f"after the life after {name}"
+        assert in_child(partial(check, home)) == 0, f"after a death at {name}"
+        assert in_child(partial(short_life, home, "")) == 0, name
+        assert in_child(partial(check, home)) == 0, f"after the life after {name}"
     return {"survived": survived}
 
 
 if __name__ == "__main__":
     mode, where, *rest = sys.argv[1:]
     if mode == "random":
-        print(json.dumps(at_random(Path(where), int(rest[0]), int(rest[1]))))
+        report = at_random(Path(where), int(rest[0]), int(rest[1]))
     else:
-        print(json.dumps(at_failpoints(Path(where), rest)))
+        report = at_failpoints(Path(where), rest)
+    sys.stdout.write(json.dumps(report))

@@ -13,9 +13,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from tests.ingest.pushing import batch, engine, landed
+from tests.ingest.pushing import batch, engine
 
 _FLIPS = int(os.environ.get("FRESHLINE_FLIPS", "1000"))
 _EACH = int(os.environ.get("FRESHLINE_CUTS", "19"))
@@ -66,12 +67,12 @@ def sample(tmp_path_factory):
     return Sample(home / "left", stored)
 
 
-def outcome(sample: Sample, folder: Path, *, corrupt: bool = True) -> bool:
+def outcome(sample: Sample, folder: Path) -> bool:
     """Start on a damaged log and land all of it; whether anything was lost.
 
     Asserts what the module says.
     """
-    gateway, recovery = start(folder)
+    gateway, _ = start(folder)
     again = gateway.submit(batch("clicks", "b", 1000), None)
     step(gateway)
     assert again.result(timeout=0).first > len(sample.stored["clicks"]), "a number given twice"
@@ -82,7 +83,7 @@ def outcome(sample: Sample, folder: Path, *, corrupt: bool = True) -> bool:
     gateway.close()
     lost = False
     for feed, stored in sample.stored.items():
-        found = {}
+        found: dict[int, tuple[str, int, int]] = {}
         for path in sorted((folder / "landed" / feed).glob("*.parquet")):
             found |= rows_of(path)
         for number, record in found.items():
@@ -104,8 +105,6 @@ def outcome(sample: Sample, folder: Path, *, corrupt: bool = True) -> bool:
 
 def rows_of(path: Path) -> dict[int, tuple[str, int, int]]:
     """A file's records by number; requests that are lost leave gaps, so count from each."""
-    import pyarrow.parquet as pq
-
     rows = pq.read_table(path, use_threads=False).to_pylist()
     first, last = (int(part) for part in path.stem.rsplit("-", 2)[1:])
     if len(rows) == last - first + 1:
@@ -147,9 +146,9 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(sample, shm_path):
     files = [
         path
         for path in sorted(sample.folder.iterdir())
-        if path.name.startswith(("segment", "catalogue", "witness")) and path.suffix != ".db-shm"
+        if path.name.startswith(("segment", "catalogue", "witness"))
+        and not path.name.endswith("-shm")
     ]
-    files = [path for path in files if not path.name.endswith("-shm") and path.stat().st_size]
     weights = [path.stat().st_size for path in files]
     lost = 0
     for flip in range(_FLIPS):

@@ -18,8 +18,8 @@ import pytest
 import freshline.ingest
 from freshline.failpoints import armed
 from freshline.ingest.receipts import Unavailable
-from tests.ingest.lives import FEEDS, check, committing, produce
-from tests.ingest.pushing import engine
+from tests.ingest.lives import FEEDS, Committing, check, produce
+from tests.ingest.pushing import batch, engine
 
 _KILLS = int(os.environ.get("FRESHLINE_KILLS", "200"))
 _SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
@@ -39,8 +39,8 @@ def live(*arguments: str):
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 2 * _KILLS)
-def test_after_kills_at_random_everything_acknowledged_is_landed_once(tmp_path):
-    report = live("random", str(tmp_path), str(_KILLS), str(_SEED))
+def test_after_kills_at_random_everything_acknowledged_is_landed_once(shm_path):
+    report = live("random", str(shm_path), str(_KILLS), str(_SEED))
     assert report["loops"] == _KILLS
     assert report["acknowledged"] > _KILLS
     assert report["files"] > _KILLS / 10
@@ -57,11 +57,11 @@ def test_after_a_death_at_each_failpoint_everything_acknowledged_is_landed_once(
 def test_after_an_error_at_each_failpoint_it_goes_on_without_restart(shm_path, name, error):
     gateway = engine(shm_path, *FEEDS)
     gateway.start(threads=False)
-    gateway.submit = committing(gateway)
+    pushing = Committing(gateway)
     with armed(f"{name}={error}"):
         for requests in (3, 6):
             for who in ("p0", "p1"):
-                produce(gateway, shm_path, who, requests)
+                produce(pushing, shm_path, who, requests)
             for _ in range(3):
                 gateway.roll()
                 gateway.commit_waiting()
@@ -78,19 +78,13 @@ def test_after_an_error_at_each_failpoint_it_goes_on_without_restart(shm_path, n
 def test_a_failed_commit_is_refused_and_its_rows_never_come_back(shm_path, error):
     gateway = engine(shm_path, *FEEDS)
     gateway.start(threads=False)
-    gateway.submit = committing(gateway)
+    pushing = Committing(gateway)
     with armed(f"ingest.commit.after-sync={error}"), pytest.raises(Unavailable) as refused:
-        gateway.submit(batch_of_three(), "k").result()
+        pushing.submit(batch("clicks", "p0", 2, 3), "k").result()
     assert refused.value.code == {"eio": "commit-failed", "enospc": "disk"}[error]
-    again = gateway.submit(batch_of_three(), "k").result()
+    again = pushing.submit(batch("clicks", "p0", 2, 3), "k").result()
     assert (again.first, again.last, again.duplicate) == (1, 3, False)
     gateway.close()
     restarted = engine(shm_path, *FEEDS)
     assert restarted.start(threads=False).records == 3
     restarted.close()
-
-
-def batch_of_three():
-    from tests.ingest.pushing import batch
-
-    return batch("clicks", "p0", 2, 3)

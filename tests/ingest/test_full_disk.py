@@ -140,8 +140,8 @@ def test_a_disk_that_others_fill_loses_nothing_and_goes_on_when_they_leave(small
 def test_a_commit_that_hits_the_end_of_the_disk_loses_nothing(small_disk, monkeypatch):
     """Nothing warns that the disk is filling, until SQLite finds it full."""
     with monkeypatch.context() as unwarned:
-        unwarned.setattr(DiskGate, "look", lambda self, log_bytes: None)
-        unwarned.setattr(DiskGate, "admits", lambda self, waiting_bytes: True)
+        unwarned.setattr(DiskGate, "look", lambda *_: None)
+        unwarned.setattr(DiskGate, "admits", lambda *_: True)
         gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
         gateway.start()
         client = Client(gateway)

@@ -78,4 +78,4 @@ def test_memory_is_bounded_while_landing_is_stopped_and_while_it_catches_up(tmp_
 
 
 if __name__ == "__main__":
-    print(json.dumps(life(Path(sys.argv[1]))))
+    sys.stdout.write(json.dumps(life(Path(sys.argv[1]))))

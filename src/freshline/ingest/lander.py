@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ _LOOK_S = 0.1
 _SHORTEST_BACKOFF_S = 0.5
 _LONGEST_BACKOFF_S = 30.0
 _PRUNE_S = 600.0
+_OPEN_SEGMENTS = 4
 _FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
 
 
@@ -53,6 +55,7 @@ class Lander:
         self._backoff_s: dict[str, float] = {}
         self._not_before_s: dict[str, float] = {}
         self._housekept_s = self._pruned_s = float("-inf")
+        self._in_use: deque[Segment] = deque()
         self._wake = threading.Event()
         self._stopping = False
         self.draining = False
@@ -70,7 +73,12 @@ class Lander:
     def run(self) -> None:
         """Land until ``stop``."""
         while not self._stopping:
-            if not self.step():
+            try:
+                done = self.step()
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end landing
+                self._quarantine.tell(f"landing met a fault of its own: {error!r}")
+                done = False
+            if not done:
                 self._wake.wait(_LOOK_S)
             self._wake.clear()
 
@@ -174,6 +182,8 @@ class Lander:
             rebuild(segment, contents, contents.lasts or {}, self._quarantine)
 
     def _remove(self, segment: Segment) -> bool:
+        if segment in self._in_use:
+            self._in_use.remove(segment)
         self._log.remove(segment)
         return True
 
@@ -201,7 +211,7 @@ class Lander:
         items = self._backlog.waiting(feed, segment.next_id, self._settings.file_bytes)
         landed, records = self._write(feed, items)
         try:
-            segment.note_landed(landed)
+            self._use(segment).note_landed(landed)
         except sqlite3.Error as error:
             if not is_damage(error):
                 raise
@@ -210,8 +220,6 @@ class Lander:
         self.unsettled.discard(landed.name)
         self._backlog.landed(feed, len(items))
         segment.remaining -= len(items)
-        if self._log.active is not segment and not segment.remaining:
-            segment.close()
         with self._counters.lock:
             counts = self._counters.feeds[feed]
             counts.landed_files += bool(landed.name)
@@ -265,8 +273,20 @@ class Lander:
                 return taken
         return self._read(row_id)
 
+    def _use(self, segment: Segment) -> Segment:
+        """Keep few databases open: each has a page cache of its own."""
+        if segment in self._in_use:
+            self._in_use.remove(segment)
+        self._in_use.append(segment)
+        if len(self._in_use) > _OPEN_SEGMENTS:
+            unused = self._in_use.popleft()
+            if unused is not self._log.active:
+                unused.close()
+        return segment
+
     def _read(self, row_id: int) -> Row:
-        row = self._log.segment_of(row_id).read(row_id)
+        segment = self._log.segment_of(row_id)
+        row = self._use(segment).read(row_id)
         if row is None:
             raise DamagedError("it is not in its segment any more")
         return row

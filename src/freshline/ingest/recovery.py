@@ -11,6 +11,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from freshline.ingest.backlog import Waiting
 from freshline.ingest.landedfile import LandedName, landed_names, remove_drafts
@@ -140,7 +141,7 @@ class Recoverer:
             entry.name for entry in self._folder.iterdir() if Segment.is_segment(entry.name)
         )
         segments = [Segment(self._folder / name, self._checkpoint_bytes) for name in names]
-        for segment, after in zip(segments, segments[1:], strict=False):
+        for segment, after in pairwise(segments):
             segment.next_id = after.first_id
         return segments
 
@@ -152,7 +153,7 @@ class Recoverer:
         for number, (first_id, next_id, done) in known.items():
             if not done and number not in there and first_id < next_id:
                 self._lose(list(range(first_id, next_id)), f"segment {number} is gone")
-        for before, after in zip(segments, segments[1:], strict=False):
+        for before, after in pairwise(segments):
             between = set(range(before.number + 1, after.number))
             ends = [known[number][0] for number in sorted(between) if number in known]
             # Requests up to the next segment that was ever there belong to ``before``.

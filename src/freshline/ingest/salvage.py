@@ -16,6 +16,9 @@ from freshline.ingest.rows import DamagedError, check
 from freshline.ingest.segment import ROW_OVERHEAD_BYTES, Landed, Segment, is_damage
 from freshline.ingest.walrepair import mended
 
+_FEW = 3
+"""So many damaged rows are told one by one."""
+
 
 @dataclass(slots=True)
 class Contents:
@@ -117,7 +120,7 @@ def _take(contents: Contents, columns: tuple[object, ...], segment: Segment) -> 
     try:
         row = check(columns)
     except DamagedError as error:
-        if len(contents.damage) < 3:
+        if len(contents.damage) < _FEW:
             contents.damage.append(f"request {columns[0]}: {error}")
         return
     outside = row.id < segment.first_id

@@ -197,8 +197,7 @@ def test_a_feed_over_its_quota_is_refused_until_it_is_landed(tmp_path):
     gateway = engine(tmp_path, "clicks", quota_bytes=3000)
     gateway.start(threads=False)
     with pytest.raises(OverQuota, match="its quota is 3000") as refused:
-        for n in range(10):
-            push(gateway, "clicks", "a", n)
+        [push(gateway, "clicks", "a", n) for n in range(10)]
     assert 1 <= refused.value.retry_after_s <= 300
     land(gateway)
     assert push(gateway, "clicks", "a", 99)
@@ -209,8 +208,7 @@ def test_memory_full_of_requests_that_wait_for_their_commit_refuses_more(tmp_pat
     gateway = engine(tmp_path, memory_bytes=20_000)
     gateway.start(threads=False)
     with pytest.raises(Unavailable) as refused:
-        for n in range(100):
-            gateway.submit(batch("clicks", "a", n), None)
+        [gateway.submit(batch("clicks", "a", n), None) for n in range(100)]
     assert (refused.value.code, refused.value.retry_after_s) == ("memory", 5)
     assert gateway.metrics().state == "memory"
     gateway.commit_waiting()
