@@ -18,7 +18,7 @@ from freshline.core.extent import Extent
 from freshline.core.instant import INSTANT_S
 from freshline.core.model import Table
 from freshline.core.policy import Key, Policy, View
-from freshline.core.targets import AT_ONCE, Need, blocking_s, needs
+from freshline.core.targets import AT_ONCE, Need, blocking_s, need_of, needs
 
 OBJECTIVES = ("staleness", "cost")
 
@@ -26,6 +26,10 @@ _FLAGS = ("name", "chooses", "inherits", "partitioned", "own_partition")
 
 _DRIFT = 0.05
 """Needs are worked out anew when a table's expected seconds moved by this share."""
+
+_ROUND_SHARE = 16
+"""All needs are worked out together at most once in a sixteenth of a round, so that an update
+costs the same however many tables there are; what a table's own costs ask of it, at once."""
 
 _ROUNDS_REMEMBERED = 30
 """Rounds (updates of as many tables as there are) in which a queue is forgotten."""
@@ -65,6 +69,8 @@ class JustInTime(Policy):
         self._most_queue_s = 0.0
         self._counted_queue_s = 0.0
         self._is_new = True
+        self._is_stale = False
+        self._ended = 0
 
     # ---- what the scheduler asks ----
 
@@ -73,8 +79,8 @@ class JustInTime(Policy):
         self._date_s = [inf] * len(view.tables)
         self._due_since_s = [inf] * len(view.tables)
         self._waits = []
-        self._is_new = True
         self._work_out(view)
+        self._is_new = True  # what former runs learned comes with the first instant
         self.inner.prepare(view)
 
     def extent(self, given: Extent) -> Extent:
@@ -135,11 +141,7 @@ class JustInTime(Policy):
         ended = list(finished)
         if self.inner.reacts:
             self.inner.react(view, ended, arrived)
-        if self._is_new or self._queue_moved() or any(map(self._drifted, ended)):
-            self._is_new = False
-            self._work_out(view)
-            for table in view.tables:
-                view.rekey(table)
+        self._adapt(view, ended)
         waits, dates = self._waits, self._date_s
         until_s = view.now_s + INSTANT_S
         while waits and waits[0][0] <= until_s:
@@ -155,6 +157,33 @@ class JustInTime(Policy):
         mine_s = waits[0][0] if waits else inf
         return min(mine_s, self.inner.next_wakeup_s()) if self.inner.reacts else mine_s
 
+    # ---- needs ----
+
+    def _adapt(self, view: View, ended: list[Table]) -> None:
+        """Follow costs that were learned and queues that were seen."""
+        self._ended += len(ended)
+        for table in ended:
+            if self._drifted(table):
+                self._is_stale = True
+                self._need_anew(table)
+                view.rekey(table)
+        if self._is_new or (
+            self._ended * _ROUND_SHARE >= len(view.tables)
+            and (self._is_stale or self._queue_moved())
+        ):
+            self._work_out(view)
+            for table in view.tables:
+                view.rekey(table)
+
+    def _need_anew(self, table: Table) -> None:
+        """What the table's own costs ask of it now; its sources learn later."""
+        lag_s = self.needs[table.order].lag_s
+        self._basis[table.order] = _load_s(table)
+        if lag_s != inf:
+            self.needs[table.order] = need_of(
+                table, lag_s, worst_factor=self._worst_factor, queueing_s=self._counted_queue_s
+            )
+
     # ---- dates ----
 
     def _await(self, start_s: float, order: int) -> None:
@@ -167,6 +196,8 @@ class JustInTime(Policy):
     def _work_out(self, view: View) -> None:
         """The needs with the costs known now and the queue seen lately."""
         tables = view.tables
+        self._is_new = self._is_stale = False
+        self._ended = 0
         self._basis = [_load_s(table) for table in tables]
         self._least_queue_s = blocking_s(tables, view.track_count, self._worst_factor)
         # Whoever waited longer was paused meanwhile: it had no track to wait for.

@@ -97,10 +97,15 @@ def needs(
             wanted = not table.spec.target_downstream or AT_ONCE in children
             found[table.order] = Need(NEVER, AT_ONCE if wanted else NEVER)
             continue
-        alpha_s, beta = _at_worst(table, worst_factor)
-        left_s = lag_s - min(queueing_s, _MOST_QUEUEING * lag_s) - alpha_s
-        found[table.order] = Need(lag_s, max(0.0, left_s / (1.0 + beta)))
+        found[table.order] = need_of(table, lag_s, worst_factor=worst_factor, queueing_s=queueing_s)
     return [found[table.order] for table in tables]
+
+
+def need_of(table: Table, lag_s: float, *, worst_factor: float, queueing_s: float) -> Need:
+    """What keeping ``lag_s`` asks of ``table`` with the costs known now; arguments as ``needs``."""
+    alpha_s, beta = _at_worst(table, worst_factor)
+    left_s = lag_s - min(queueing_s, _MOST_QUEUEING * lag_s) - alpha_s
+    return Need(lag_s, max(0.0, left_s / (1.0 + beta)))
 
 
 def blocking_s(tables: Sequence[Table], tracks: int, worst_factor: float = 1.0) -> float:

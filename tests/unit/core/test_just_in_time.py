@@ -15,6 +15,7 @@ from freshline.core.events import (
     UpdateFailed,
     UpdateFinished,
 )
+from freshline.core.just_in_time import JustInTime
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies
 from freshline.core.targets import AT_ONCE, NEVER, blocking_s, needs
@@ -218,3 +219,25 @@ def test_every_policy_but_aus_orders_what_is_due():
         assert started(core.handle(70.0, [])) == [("orders", 10.0, 30.0)]
     with pytest.raises(UserError, match="there is no objective 'speed'"):
         make_scheduler([ORDERS], tracks=1, settings=PolicySettings(objective="speed"))
+
+
+def test_what_a_table_learned_counts_for_it_at_once_and_for_its_sources_within_a_round():
+    chain = [TableSpec("orders", period_s=10.0, alpha_s=1.0)]
+    chain.append(TableSpec("view", sources=("orders",), alpha_s=1.0, target_lag_s=100.0))
+    idle = [TableSpec(f"t{n}", period_s=10.0, target_lag_s=9.0) for n in range(40)]
+    core = scheduler(*chain, *idle, tracks=50, learns=True)
+    policy = core.policy
+    assert isinstance(policy, JustInTime)
+    core.handle(10.0, [FileArrived("orders", 10.0)])
+    core.handle(11.0, [UpdateFinished("orders")])
+    before = policy.needs[0]
+    core.handle(31.0, [UpdateFinished("view")])
+    cost = core.table("view").cost
+    assert cost.alpha_s + cost.beta * 10.0 > 5.0
+    assert policy.needs[1].start_lag_s == (100.0 - cost.alpha_s) / (1.0 + cost.beta)
+    assert policy.needs[0] == before
+    core.handle(40.0, [FileArrived(table.name, 40.0) for table in idle])
+    core.handle(40.0, [UpdateFinished(table.name) for table in idle[:1]])
+    view = policy.needs[1]
+    expected_s = cost.alpha_s + cost.beta * view.start_lag_s
+    assert policy.needs[0].lag_s == pytest.approx(view.start_lag_s - expected_s)
