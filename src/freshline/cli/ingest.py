@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -75,10 +77,13 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
     from freshline.ingest.gateway import Gateway
 
     stopped = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: stopped.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+
+    def heard(number: int, _: FrameType | None) -> None:
+        if stopped.is_set():
+            os._exit(128 + number)  # what was acknowledged is on disk; the next start lands it
+        stopped.set()
+
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
     gateway = Gateway(project, lambda text: print(text, file=sys.stderr, flush=True))
     try:
         gateway.start()

@@ -173,7 +173,8 @@ class GatewayApp:
         try:
             loop = asyncio.get_running_loop()
             stored = await loop.run_in_executor(self._threads, take)
-            receipt = await asyncio.wrap_future(stored)
+            # Shielded: a server that stops may give up this answer, never the engine's future.
+            receipt = await asyncio.shield(asyncio.wrap_future(stored))
         except RefusedError as error:
             raise _refusal(error) from error
         return json_answer(

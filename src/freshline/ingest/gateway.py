@@ -63,8 +63,8 @@ def land_what_was_pushed(project: Project, timeout_s: float) -> bool:
     """
     assert project.ingest is not None
     engine = make_engine(project, project.ingest, checked_columns(project))
+    engine.start()
     try:
-        engine.start()
         return engine.drain(timeout_s)
     finally:
         engine.close()
@@ -132,6 +132,10 @@ class Gateway:
         bound = bound_socket(settings.host, settings.port, settings.place)
         try:
             recovery = self._engine.start()
+        except BaseException:
+            bound.close()
+            raise
+        try:
             for message in recovery.messages:
                 self._notice(f"ingest: {message}")
             limits = Limits(settings.max_body_bytes, settings.max_record_bytes)

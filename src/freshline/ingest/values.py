@@ -49,6 +49,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,6})?", re.ASCII)
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOST_NUMBER_CHARACTERS = 400
+_MANY = 64
+"""For fewer times Arrow's preparation takes longer than reading them one by one."""
+
 _FLOAT_MAX = 3.4028235677973366e38
 """From here on a number rounds to an infinite 32-bit one."""
 
@@ -100,7 +103,7 @@ def _whole(type_: Type, values: Sequence[Any], kinds: set[type]) -> pa.Array | N
             array = pa.array(values, type_.arrow)
             infinite = type_.kind == "real" and pc.any(pc.is_inf(array)).as_py()
             return None if infinite else array
-        if type_.kind in _TIME_FORMS and kinds <= _PLAIN["string"]:
+        if type_.kind in _TIME_FORMS and kinds <= _PLAIN["string"] and len(values) >= _MANY:
             return _times(type_, pa.array(values, pa.string()))
     except _ARROW_FAULTS:
         pass  # one of them does not fit, or needs care: the slow way finds out which

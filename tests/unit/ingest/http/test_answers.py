@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
@@ -12,9 +13,12 @@ import pytest
 import zstandard
 from prometheus_client.parser import text_string_to_metric_families
 
+from freshline.ingest.app import GatewayApp
+from freshline.ingest.auth import Guard
+from freshline.ingest.ddl import columns
 from freshline.ingest.receipts import BatchTooLarge, OverQuota, Unavailable
-from freshline.ingest.records import ARROW, JSON, NDJSON, Limits
-from tests.unit.ingest.http.serving import WAIT_S, served, until_closed
+from freshline.ingest.records import ARROW, JSON, NDJSON, Limits, RecordChecker
+from tests.unit.ingest.http.serving import DDL, WAIT_S, MemoryEngine, served, until_closed
 
 ONE = b'{"id": 1}'
 
@@ -386,3 +390,37 @@ def test_what_is_under_way_is_answered_while_the_gateway_stops():
         answer.set_result(receipt)
         thread.join()
         assert replies[0].status == 200
+
+
+def test_an_answer_that_is_given_up_leaves_the_engine_its_future():
+    """A cancelled future would throw in the engine's committer, and take all others with it."""
+    limits = Limits()
+    engine = MemoryEngine(["clicks"])
+    engine.held = []
+    checkers = {"clicks": RecordChecker(columns(DDL), limits)}
+    app = GatewayApp(engine, checkers, Guard({}, public=False), limits)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/feeds/clicks",
+        "headers": [(b"content-type", NDJSON.encode()), (b"content-length", b"%d" % len(ONE))],
+    }
+
+    async def receive():
+        return {"type": "http.request", "body": ONE, "more_body": False}
+
+    async def send(message):
+        raise AssertionError(message)
+
+    async def give_up():
+        answering = asyncio.create_task(app(scope, receive, send))
+        assert await asyncio.to_thread(engine.is_holding.wait, WAIT_S)
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answering
+
+    asyncio.run(give_up())
+    app.close()
+    ((future, receipt),) = engine.held
+    future.set_result(receipt)
+    assert future.result() == receipt

@@ -236,6 +236,34 @@ def test_every_value_comes_back_from_lines_array_and_arrow(records):
     assert stored(ddl, sink.getvalue().to_pybytes(), ARROW) == records
 
 
+@settings(max_examples=50)
+@given(st.data())
+def test_many_times_are_read_as_each_of_them_alone(data):
+    """Both ways of reading times agree, on what is right and on what is not."""
+    type_ = data.draw(st.sampled_from(["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"]))
+    edges = ["0001-01-01", "0000-01-01", "2024-02-30", "2024-02-29T24:00:00Z", "x",
+             "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59.9999999Z", "2016-12-31T23:59:60Z",
+             "2024-02-29T12:00:00", "2024-02-29 12:00:00.5-23:59"]  # fmt: skip
+    moments = st.datetimes(timezones=st.none() | st.just(dt.UTC)).map(dt.datetime.isoformat)
+    texts = data.draw(st.lists(st.sampled_from(edges) | st.dates().map(str) | moments, max_size=4))
+    good = {"DATE": "2024-02-29", "TIMESTAMP": "2024-02-29T12:00:00Z"}.get(
+        type_, "2024-02-29T12:00:00"
+    )
+
+    def outcome(each):
+        body = "\n".join(json.dumps({"x": text}) for text in each).encode()
+        try:
+            return [row["x"] for row in stored(f"x {type_}", body)]
+        except Refusal as refused:
+            return refused.record, refused.message
+
+    many = [*texts, *[good] * 100]
+    alone = [outcome([text]) for text in texts]
+    wrong = [(index, each[1]) for index, each in enumerate(alone) if isinstance(each, tuple)]
+    whole = [each[0] for each in alone] + outcome([good]) * 100
+    assert outcome(many) == (wrong[0] if wrong else whole)
+
+
 @settings(max_examples=100)
 @given(
     st.binary(max_size=300) | st.text(max_size=100).map(str.encode),
