@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,9 @@ from freshline.core.registry import found_policies
 from freshline.sim.bounds import bounds_of
 from freshline.sim.driver import play
 from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+
+pytestmark = pytest.mark.timeout(3600)
+"""Ten thousand examples take minutes."""
 
 EAGER = tuple(name for name, kind in found_policies().items() if kind.eager and name != "aus")
 MILLIS = 1000
