@@ -145,8 +145,8 @@ AGGREGATES = {
     "GROUP BY window(CAST(o_orderdate AS TIMESTAMP), '90 days')",
     "named_window": "SELECT o_orderstatus, rank() OVER w AS r FROM orders GROUP BY o_orderstatus "
     "WINDOW w AS (ORDER BY sum(o_totalprice))",
-    "correlated_count": "SELECT c_custkey, (SELECT count(*) FROM orders WHERE o_custkey = c_custkey) "
-    "AS n FROM customer",
+    "correlated_count": "SELECT c_custkey, (SELECT count(*) FROM orders "
+    "WHERE o_custkey = c_custkey) AS n FROM customer",
     "several_levels": "SELECT max(n), min(s) FROM (SELECT o_custkey, count(*) AS n, "
     "sum(o_totalprice) AS s FROM orders GROUP BY o_custkey HAVING count(*) > 1)",
     "names": "SELECT count(*), sum(o_totalprice) + 1, max(O_OrderKey) FROM orders",

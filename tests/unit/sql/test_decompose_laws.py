@@ -6,6 +6,7 @@ And a rule that is broken on purpose is noticed, so the comparison can fail.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.sql import aggregates
-from freshline.sql.maintenance import Source
+from freshline.sql.maintenance import Reason, Source
 from tests.unit.sql.merging import Merging
 
 _COLUMNS = {
@@ -26,6 +27,7 @@ SOURCES = [
     Source("t", {"tid": "bigint", "k": "string", "y": "int"}, batch_key=("tid",)),
     Source("r", {"g": "string", "w": "int"}, static=True),
 ]
+WITHOUT_KEYS = [replace(source, batch_key=()) for source in SOURCES]
 BATCHES = 3
 
 _MEASURES = [
@@ -101,8 +103,10 @@ def database():
     rows=st.lists(_rows, max_size=14),
     others=st.lists(st.tuples(st.integers(0, 13), _group, _maybe), max_size=8),
     seed=st.integers(0, 99),
+    keyed=st.booleans(),
 )
-def test_merged_equals_at_once(database, query, rows, others, seed):
+def test_merged_equals_at_once(database, query, rows, others, seed, keyed):
+    database.sources = SOURCES if keyed else WITHOUT_KEYS
     batch_of = {at: row[-1] for at, row in enumerate(rows)}
     database.load(
         {
@@ -111,6 +115,11 @@ def test_merged_equals_at_once(database, query, rows, others, seed):
             "r": [("a", 1), ("a", 2), ("b", None), ("c", 3), (None, 4)],
         }
     )
+    if not keyed:
+        cut = database.cut(query)
+        if isinstance(cut, Reason):
+            assert cut.code == "JOIN_ACROSS_BATCHES"
+            return
     database.check(query, random.Random(seed))
 
 
