@@ -43,7 +43,7 @@ def test_the_rows_of_a_range_are_replaced_whichever_file_they_came_with(shop, or
     loaded = shop.request("orders", "a.csv", "b.csv")
     request = dataclasses.replace(loaded, from_s=loaded.to_s, range_s=RANGE)
     done = shop.executor.run(request)
-    assert (done.rows, done.strategy) == (2, "backfill")
+    assert done.strategy == "backfill"
     assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
     commit = last_commit(shop.path("orders"))
     assert commit is not None
@@ -61,7 +61,7 @@ def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):
     (orders / "a.csv").write_text("1,2026-01-01T12:00:00Z,10\n9,,9\n")
     (orders / "b.csv").write_text("3,2026-01-03T12:00:00Z,30\n")
     loaded = shop.request("orders", "a.csv", "b.csv")
-    assert shop.executor.run(dataclasses.replace(loaded, range_s=RANGE)).rows == 0
+    shop.executor.run(dataclasses.replace(loaded, range_s=RANGE))
     assert prices(shop) == {1: 10, 3: 30, 9: 9}
 
 
@@ -82,7 +82,7 @@ def test_a_view_is_computed_again_in_its_range_from_the_versions_it_was_made_of(
     assert before is not None
     request = dataclasses.replace(shop.request("big", parents={"orders": 1}), range_s=RANGE)
     done = shop.executor.run(request)
-    assert (done.rows, done.strategy, done.parents) == (2, "backfill", {"orders": 1})
+    assert (done.strategy, done.parents) == ("backfill", {"orders": 1})
     assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}
     after = last_commit(shop.path("big"))
     assert after is not None

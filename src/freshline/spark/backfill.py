@@ -6,7 +6,8 @@ are computed again from all of it, and replace the rows of the table in that ran
 replaceWhere). That holds wherever an event's row came from: a late file's rows too are in
 exactly once. Rows without an event time are outside every range and stay as they are.
 
-The commit brings no freshness, names no files (they are in the table already, by the commits
+Delta rewrites the files that hold such rows, so the commit's ``rows`` count their other rows
+too. The commit brings no freshness, names no files (they are in the table already, by the commits
 that name them), and carries a view's pins and its state's versions on unchanged.
 """
 

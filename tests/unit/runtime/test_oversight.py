@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from freshline.cli.watched import feed_record, watched_record, watched_remarks
-from freshline.core.events import FileArrived, UpdateFinished
+from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.project.model import SchedulerSettings
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal import Journal
@@ -47,7 +49,7 @@ class Run:
             if now > until:
                 return
             self.now = now
-            events = []
+            events: list[Event] = []
             for end in sorted(end for end in self.ends if end[0] <= now):
                 self.ends.remove(end)
                 version = self.versions[end[1]] = self.versions.get(end[1], -1) + 1
@@ -66,23 +68,19 @@ class Run:
         self.journal.flush()
         return read_watched(self.journal)
 
-    def remarks(self) -> list[str]:
+    def remarks(self):
         self.journal.flush()
         run = RunStatus(True, 1, 0.0, 0.0, None, 1, self.project.scheduler.policy)
-        tables = tuple(_Named(table.name) for table in self.project.tables)
+        tables: Any = tuple(SimpleNamespace(name=table.name) for table in self.project.tables)
         status = WarehouseStatus(
             self.now, "shop", "", run, tables, None, read_feeds(self.journal), self.watched()
         )
         return watched_remarks(status)
 
 
-@dataclasses.dataclass
-class _Named:
-    name: str
-
-
-def regular(until: int, name_from: int = 10):
-    return [(float(at), float(at)) for at in range(name_from, until, 10)]
+def regular(until: int, begin: int = 10):
+    """A file every 10 s, stamped when it comes."""
+    return [(float(at), float(at)) for at in range(begin, until, 10)]
 
 
 @pytest.mark.parametrize("policy", ["max-benefit", "aus"])
@@ -90,9 +88,7 @@ def test_a_feed_in_an_outage_is_shown_with_since_when_whatever_the_policy(tmp_pa
     run = Run(tmp_path, policy)
     run.play({"a": regular(101), "b": regular(300)}, 150.0)
     assert run.notices == ["feed a_feed is out: nothing came when it was due"]
-    assert run.remarks() == [
-        "feed a_feed: out, nothing since 1970-01-01 00:01:40, due every 10 s"
-    ] or (run.remarks()[0] == "feed a_feed: out, nothing since 00:01:40, due every 10 s")
+    assert run.remarks()[0] == "feed a_feed: out, nothing since 00:01:40, due every 10 s"
     a, b = read_feeds(run.journal)
     assert (a.out_since_s, b.out_since_s) == (100.0, None)
     assert feed_record(a, running=True)["out_since"] == "1970-01-01T00:01:40.000000Z"
