@@ -168,3 +168,26 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(sample, shm_path):
             raise
         shutil.rmtree(folder)
     assert 0 < lost < _FLIPS / 2
+
+
+@pytest.mark.parametrize(("place", "lost"), [("first", 0), ("last", 1)])
+def test_a_damaged_frame_of_sqlites_log_does_not_cost_those_behind_it(
+    sample, shm_path, place, lost
+):
+    """SQLite itself drops every commit behind it; later frames hold most of its page anew."""
+    folder = shm_path / "log"
+    shutil.copytree(sample.folder, folder)
+    wal = max(folder.glob("segment-*.db-wal"))
+    log = bytearray(wal.read_bytes())
+    body = b"\x28\xb5\x2f\xfd"  # begins a zstd frame
+    at = log.index(body, 40) if place == "first" else log.rindex(body)
+    log[at + 20] ^= 1
+    wal.write_bytes(log)
+    gateway, recovery = start(folder)
+    gateway.close()
+    assert recovery.corrupt_rows == lost
+    assert recovery.requests == _REQUESTS - 5 - lost  # five were landed
+    assert any("SQLite's log of it was damaged" in message for message in recovery.messages)
+    told = [message for message in recovery.messages if message.startswith("request ")]
+    assert len(told) == lost
+    assert all(" of feed " in message for message in told)

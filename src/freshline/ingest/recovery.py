@@ -183,10 +183,11 @@ class Recoverer:
             self._lasts[feed] = max(last, self._lasts.get(feed, 0))
         if missing:
             self._explain(segment, contents, missing, after, testimony)
-        if contents.damage and not all(self._quarantine.knows(i) for i in missing):
+        damaged = bool(contents.damage) and self._is_new_damage(contents, missing)
+        if damaged:
             self._quarantine.tell(f"{segment.path.name}: {'; '.join(contents.damage)}")
         self._adopt(segment, contents)
-        if contents.damage and self._is_new_damage(contents, missing):
+        if damaged:
             rebuild(segment, contents, lasts, self._quarantine)
         self._restore(segment, contents)
         return stop
