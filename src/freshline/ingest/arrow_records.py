@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.ingest.ddl import Column, Type
+from freshline.ingest.arrow_types import arrow_type
 from freshline.ingest.refusals import Refusal, shown
+from freshline.project.ddl import Column, Type
 from freshline.project.names import nearest
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _column(column: Column, batch: pa.RecordBatch, start: int, limits: Limits) -
     """One column of a batch, as the feed has it."""
     index = batch.schema.get_field_index(column.name)
     if index < 0:
-        array = pa.nulls(batch.num_rows, column.type.arrow)
+        array = pa.nulls(batch.num_rows, arrow_type(column.type))
     else:
         array = batch.column(index)
         _check_sizes(array, start, limits)
@@ -184,17 +185,18 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     A timestamp's nanoseconds are the exception: they are cut off, as they are in JSON.
     """
     type_ = column.type
-    if array.type == type_.arrow:
+    wanted = arrow_type(type_)
+    if array.type == wanted:
         return array
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         wide = array.cast(pa.timestamp("us", array.type.tz), safe=False)
-        return wide.cast(type_.arrow)
+        return wide.cast(wanted)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if type_.kind == "decimal" and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))  # Arrow wants room for any integer
     try:
-        return array.cast(type_.arrow)
+        return array.cast(wanted)
     except _FAULTS:
         pass
     # Halve until one record is left: log n casts instead of n.
@@ -202,7 +204,7 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            array.slice(low, middle - low).cast(type_.arrow)
+            array.slice(low, middle - low).cast(wanted)
             low = middle
         except _FAULTS:
             high = middle

@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from freshline.core.errors import UserError, UserErrors
 from freshline.ingest.app import GatewayApp
+from freshline.ingest.arrow_types import arrow_schema
 from freshline.ingest.auth import Guard
-from freshline.ingest.ddl import Column, arrow_schema, feed_columns
 from freshline.ingest.engine import Engine
 from freshline.ingest.exposition import metrics_record
 from freshline.ingest.records import Limits, RecordChecker
 from freshline.ingest.server import GatewayServer, bound_socket, tls_context
 from freshline.ingest.settings import EngineSettings, FeedSpec
 from freshline.ingest.state import write_state
+from freshline.project.ddl import Column, columns
 from freshline.project.ingest import is_loopback
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
 
@@ -34,7 +34,7 @@ def push_feeds(project: Project) -> list[Feed]:
 
 
 def make_engine(
-    project: Project, settings: IngestSettings, columns: dict[str, tuple[Column, ...]]
+    project: Project, settings: IngestSettings, by_feed: dict[str, tuple[Column, ...]]
 ) -> Engine:
     """The engine of a project's push feeds, not started."""
     specs = {}
@@ -43,7 +43,7 @@ def make_engine(
         assert isinstance(source, PushSource)
         specs[feed.name] = FeedSpec(
             name=feed.name,
-            schema=arrow_schema(columns[feed.name]),
+            schema=arrow_schema(by_feed[feed.name]),
             landing=settings.landed(feed.name),
             quota_bytes=source.quota_bytes,
             time_column=source.time,
@@ -62,7 +62,7 @@ def land_what_was_pushed(project: Project, timeout_s: float) -> bool:
         PlatformError: The folder cannot be used.
     """
     assert project.ingest is not None
-    engine = make_engine(project, project.ingest, checked_columns(project))
+    engine = make_engine(project, project.ingest, feed_columns(project))
     engine.start()
     try:
         return engine.drain(timeout_s)
@@ -70,22 +70,9 @@ def land_what_was_pushed(project: Project, timeout_s: float) -> bool:
         engine.close()
 
 
-def checked_columns(project: Project) -> dict[str, tuple[Column, ...]]:
-    """The columns of every push feed.
-
-    Raises:
-        UserErrors: Some have types that cannot be pushed.
-    """
-    found: dict[str, tuple[Column, ...]] = {}
-    errors: list[UserError] = []
-    for feed in push_feeds(project):
-        try:
-            found[feed.name] = feed_columns(feed)
-        except UserError as error:
-            errors.append(error)
-    if errors:
-        raise UserErrors(errors)
-    return found
+def feed_columns(project: Project) -> dict[str, tuple[Column, ...]]:
+    """The columns of every push feed."""
+    return {feed.name: columns(feed.schema or "") for feed in push_feeds(project)}
 
 
 class Gateway:
@@ -111,7 +98,7 @@ class Gateway:
         self._settings = project.ingest
         self._notice = notice
         self._clock = clock
-        self._columns = checked_columns(project)
+        self._columns = feed_columns(project)
         self._engine = make_engine(project, self._settings, self._columns)
         self._stopped = threading.Event()
         self._watching = threading.Thread(target=self._watch, name="ingest-state", daemon=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from freshline.ingest.ddl import Column, Type
 from freshline.ingest.encodings import CODINGS
 from freshline.ingest.records import ARROW, JSON, NDJSON, Limits
 from freshline.ingest.refusals import STATUS_OF_CODE
+from freshline.project.ddl import Column, Type
 
 _WHY = {
     400: "The body or a header is no JSON, Arrow, gzip, zstd or HTTP",
@@ -209,20 +209,20 @@ def _type(type_: Type) -> dict[str, Any]:
 
 
 def _integer(type_: Type) -> dict[str, Any]:
-    limit = 1 << (type_.arrow.bit_width - 1)
+    limit = 1 << (type_.bits - 1)
     return {"type": "integer", "minimum": -limit, "maximum": limit - 1}
 
 
 def _real(type_: Type) -> dict[str, Any]:
-    most = _FLOAT_MOST if type_.arrow.bit_width == 32 else _DOUBLE_MOST  # noqa: PLR2004
+    most = _FLOAT_MOST if type_.bits == 32 else _DOUBLE_MOST  # noqa: PLR2004
     number = {"type": "number", "minimum": -most, "maximum": most}
     return {"anyOf": [number, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
 
 
 def _decimal(type_: Type) -> dict[str, Any]:
     """How many digits a number may have JSON Schema cannot say without rounding it."""
-    scale = type_.arrow.scale
-    whole = max(type_.arrow.precision - scale, 1)
+    scale = type_.scale
+    whole = max(type_.precision - scale, 1)
     point = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
     text = {"type": "string", "pattern": rf"^-?[0-9]{{1,{whole}}}{point}$"}
     return {"anyOf": [text, {"type": "number"}]}

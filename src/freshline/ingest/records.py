@@ -17,9 +17,10 @@ from typing import Any
 import pyarrow as pa
 
 from freshline.ingest.arrow_records import arrow_batches
-from freshline.ingest.ddl import Column, Type, arrow_schema
+from freshline.ingest.arrow_types import arrow_schema
 from freshline.ingest.refusals import Refusal, shown
 from freshline.ingest.values import MisfitError, column_array
+from freshline.project.ddl import Column, Type
 from freshline.project.names import nearest
 
 NDJSON = "application/x-ndjson"

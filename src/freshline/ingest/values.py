@@ -23,8 +23,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.ingest.ddl import Column, Type
+from freshline.ingest.arrow_types import arrow_type
 from freshline.ingest.refusals import shown
+from freshline.project.ddl import Column, Type
 
 _NULL = type(None)
 _PLAIN: dict[str, frozenset[type]] = {
@@ -90,17 +91,17 @@ def column_array(column: Column, values: Sequence[Any]) -> pa.Array:
             found.append(None if value is None else read(type_, value))
         except ValueError as error:
             raise MisfitError(index, _placed(f"column {column.name}", error)) from error
-    return pa.array(found, type_.arrow)
+    return pa.array(found, arrow_type(type_))
 
 
 def _whole(type_: Type, values: Sequence[Any], kinds: set[type]) -> pa.Array | None:
     """The column in one go; None where every value has to be looked at."""
     if kinds <= _ONLY_NULLS:
-        return pa.nulls(len(values), type_.arrow)
+        return pa.nulls(len(values), arrow_type(type_))
     plain = _PLAIN.get(type_.kind)
     try:
         if plain is not None and kinds <= plain:
-            array = pa.array(values, type_.arrow)
+            array = pa.array(values, arrow_type(type_))
             infinite = type_.kind == "real" and pc.any(pc.is_inf(array)).as_py()
             return None if infinite else array
         if type_.kind in _TIME_FORMS and kinds <= _PLAIN["string"] and len(values) >= _MANY:
@@ -118,7 +119,7 @@ def _times(type_: Type, texts: pa.Array) -> pa.Array | None:
     form = _TIME_FORMS[type_.kind]
     if not pc.all(pc.match_substring_regex(texts, form)).as_py():
         return None
-    array = texts.cast(type_.arrow)
+    array = texts.cast(arrow_type(type_))
     least = pc.min(array).as_py()
     day = least.date() if isinstance(least, dt.datetime) else least
     return array if day is None or day > _FIRST_DAY else None
@@ -140,7 +141,7 @@ def _integer(type_: Type, value: Any) -> int:
         whole = value
     if whole is None:
         raise _no(type_, value)
-    limit = 1 << (type_.arrow.bit_width - 1)
+    limit = 1 << (type_.bits - 1)
     if not -limit <= whole < limit:
         raise ValueError(f"{shown(value)} is outside the range of {type_.name}")
     return whole
@@ -157,7 +158,7 @@ def _real(type_: Type, value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    most = _FLOAT_MAX if type_.arrow.bit_width == 32 else math.inf  # noqa: PLR2004
+    most = _FLOAT_MAX if type_.bits == 32 else math.inf  # noqa: PLR2004
     if not abs(number) < most:
         raise ValueError(f"{shown(value)} is outside the range of {type_.name}")
     return number
@@ -172,7 +173,7 @@ def _decimal(type_: Type, value: Any) -> Decimal:
         number = Decimal(value)
     else:
         raise _no(type_, value)
-    precision, scale = type_.arrow.precision, type_.arrow.scale
+    precision, scale = type_.precision, type_.scale
     exact = Context(prec=precision, traps=[Inexact, InvalidOperation])
     try:
         return number.quantize(Decimal(1).scaleb(-scale), context=exact)

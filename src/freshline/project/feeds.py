@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from freshline.project import ddl
 from freshline.project.model import Feed, FeedKind, KafkaSource, PushSource, TimestampPattern
 from freshline.project.names import name_fault
 from freshline.project.schema import RULE as SCHEMA_RULE
@@ -126,6 +127,8 @@ def _push(section: Section, name: str, _root: Path) -> Feed:
     section.only("kind", "schema", "time", "quota", "period")
     _require_schema(section, "each pushed record is checked against it")
     schema, columns = _schema(section)
+    if schema is not None:
+        _check_pushable(section, schema)
     return Feed(
         name,
         "push",
@@ -138,6 +141,20 @@ def _push(section: Section, name: str, _root: Path) -> Feed:
         section.place(),
         PushSource(_time(section, columns), section.size_bytes("quota")),
     )
+
+
+def _check_pushable(section: Section, schema: str) -> None:
+    """Each record is checked by us, so we have to know what its types mean."""
+    try:
+        ddl.columns(schema)
+    except ValueError as error:
+        section.fault(
+            "bad-schema",
+            f"schema of {section.what}: {error}",
+            key="schema",
+            rule=ddl.RULE,
+            next_step="Correct the schema.",
+        )
 
 
 def _require_schema(section: Section, why: str) -> None:

@@ -20,7 +20,6 @@ import pyarrow as pa
 from freshline.core.errors import Place
 from freshline.ingest.app import GatewayApp
 from freshline.ingest.auth import Guard
-from freshline.ingest.ddl import columns
 from freshline.ingest.metrics import (
     GROUP_BOUNDS,
     LATENCY_BOUNDS_S,
@@ -32,6 +31,7 @@ from freshline.ingest.pace import Patience
 from freshline.ingest.receipts import Batch, KeyConflict, Receipt, RefusedError
 from freshline.ingest.records import NDJSON, Limits, RecordChecker
 from freshline.ingest.server import GatewayServer, bound_socket
+from freshline.project.ddl import columns
 
 DDL = "id BIGINT NOT NULL, at TIMESTAMP, price DECIMAL(15,2), note STRING"
 HERE = Place("freshline.yml", 9)

@@ -1,14 +1,10 @@
-"""A feed's schema in DDL as a tree of types, and as Arrow's schema; no Spark needed."""
+"""The schema of a push feed, DDL as a tree of types: what records are checked against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-import pyarrow as pa
-
-from freshline.core.errors import UserError
-from freshline.project.model import Feed
 from freshline.sql.tokens import SqlTextError, Token, tokens
 
 Kind = Literal[
@@ -16,25 +12,25 @@ Kind = Literal[
     "timestamp_ntz", "array", "map", "struct",
 ]  # fmt: skip
 
-_SIMPLE: dict[str, tuple[Kind, pa.DataType]] = {
-    "TINYINT": ("integer", pa.int8()),
-    "BYTE": ("integer", pa.int8()),
-    "SMALLINT": ("integer", pa.int16()),
-    "SHORT": ("integer", pa.int16()),
-    "INT": ("integer", pa.int32()),
-    "INTEGER": ("integer", pa.int32()),
-    "BIGINT": ("integer", pa.int64()),
-    "LONG": ("integer", pa.int64()),
-    "FLOAT": ("real", pa.float32()),
-    "REAL": ("real", pa.float32()),
-    "DOUBLE": ("real", pa.float64()),
-    "BOOLEAN": ("boolean", pa.bool_()),
-    "STRING": ("string", pa.string()),
-    "BINARY": ("binary", pa.binary()),
-    "DATE": ("date", pa.date32()),
-    "TIMESTAMP": ("timestamp", pa.timestamp("us", "UTC")),
-    "TIMESTAMP_LTZ": ("timestamp", pa.timestamp("us", "UTC")),
-    "TIMESTAMP_NTZ": ("timestamp_ntz", pa.timestamp("us")),
+_SIMPLE: dict[str, tuple[Kind, int]] = {
+    "TINYINT": ("integer", 8),
+    "BYTE": ("integer", 8),
+    "SMALLINT": ("integer", 16),
+    "SHORT": ("integer", 16),
+    "INT": ("integer", 32),
+    "INTEGER": ("integer", 32),
+    "BIGINT": ("integer", 64),
+    "LONG": ("integer", 64),
+    "FLOAT": ("real", 32),
+    "REAL": ("real", 32),
+    "DOUBLE": ("real", 64),
+    "BOOLEAN": ("boolean", 0),
+    "STRING": ("string", 0),
+    "BINARY": ("binary", 0),
+    "DATE": ("date", 0),
+    "TIMESTAMP": ("timestamp", 0),
+    "TIMESTAMP_LTZ": ("timestamp", 0),
+    "TIMESTAMP_NTZ": ("timestamp_ntz", 0),
 }
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _MOST_DIGITS = 38
@@ -51,15 +47,19 @@ class Type:
 
     Attributes:
         kind: What kind of value.
-        arrow: The Arrow type.
         name: As Spark writes it, for messages.
+        bits: Of an integer or a real number.
+        precision: Of a decimal: its digits,
+        scale: and of them those behind the point.
         element: Of an array, or of a map's values.
         fields: Of a struct.
     """
 
     kind: Kind
-    arrow: pa.DataType
     name: str
+    bits: int = 0
+    precision: int = 0
+    scale: int = 0
     element: Type | None = None
     fields: tuple[Column, ...] = ()
 
@@ -71,34 +71,6 @@ class Column:
     name: str
     type: Type
     nullable: bool = True
-
-    @property
-    def arrow(self) -> pa.Field:
-        """As Arrow's field; null is allowed there and checked by us, with a better message."""
-        return pa.field(self.name, self.type.arrow)
-
-
-def feed_columns(feed: Feed) -> tuple[Column, ...]:
-    """The columns of a push feed.
-
-    Raises:
-        UserError: A type cannot be pushed, or the text is no schema.
-    """
-    try:
-        return columns(feed.schema or "")
-    except ValueError as error:
-        raise UserError(
-            "bad-schema",
-            f"the schema of feed {feed.name}: {error}",
-            where=feed.place,
-            rule=RULE,
-            next_step="Correct the schema.",
-        ) from error
-
-
-def arrow_schema(found: tuple[Column, ...]) -> pa.Schema:
-    """The same as Arrow's schema."""
-    return pa.schema([column.arrow for column in found])
 
 
 def columns(ddl: str) -> tuple[Column, ...]:
@@ -164,23 +136,22 @@ class _Parser:
             raise ValueError(f"{name} is nested more than {_MOST_DEPTH} deep")
         word = self._next(f"the type of {name}").text.upper()
         if word in _SIMPLE:
-            kind, arrow = _SIMPLE[word]
-            return Type(kind, arrow, word)
+            kind, bits = _SIMPLE[word]
+            return Type(kind, word, bits)
         if word in _DECIMALS:
             return self._decimal(name)
         if word == "ARRAY":
             self._expect("<")
             element = self._type(name, depth + 1)
             self._expect(">")
-            return Type("array", pa.list_(element.arrow), f"ARRAY<{element.name}>", element)
+            return Type("array", f"ARRAY<{element.name}>", element=element)
         if word == "MAP":
             return self._map(name, depth)
         if word == "STRUCT":
             self._expect("<")
             fields = _distinct(self.fields(">", depth + 1))
-            arrow = pa.struct([field.arrow for field in fields])
             inside = ", ".join(f"{field.name}: {field.type.name}" for field in fields)
-            return Type("struct", arrow, f"STRUCT<{inside}>", fields=fields)
+            return Type("struct", f"STRUCT<{inside}>", fields=fields)
         raise ValueError(f"{name} has the type {word}, which cannot be pushed")
 
     def _map(self, name: str, depth: int) -> Type:
@@ -190,8 +161,7 @@ class _Parser:
         self._expect(",")
         value = self._type(name, depth + 1)
         self._expect(">")
-        arrow = pa.map_(pa.string(), value.arrow)
-        return Type("map", arrow, f"MAP<STRING, {value.name}>", value)
+        return Type("map", f"MAP<STRING, {value.name}>", element=value)
 
     def _decimal(self, name: str) -> Type:
         precision, scale = 10, 0
@@ -208,8 +178,8 @@ class _Parser:
                 f"DECIMAL({precision},{scale}) of {name} does not exist:"
                 f" it has 1 to {_MOST_DIGITS} digits"
             )
-        arrow = pa.decimal128(precision, scale)
-        return Type("decimal", arrow, f"DECIMAL({precision},{scale})")
+        name = f"DECIMAL({precision},{scale})"
+        return Type("decimal", name, precision=precision, scale=scale)
 
     def _whole(self, name: str) -> int:
         text = self._next("a number").text
