@@ -14,6 +14,7 @@ from freshline.project.schema import schema_columns
 from freshline.project.section import Section
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_TIMES = ("timestamp", "timestamp_ntz", "date")
 _KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push")
 _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a format
 
@@ -127,8 +128,9 @@ def _push(section: Section, name: str, _root: Path) -> Feed:
     section.only("kind", "schema", "time", "quota", "period")
     _require_schema(section, "each pushed record is checked against it")
     schema, columns = _schema(section)
+    time = _time(section, columns)
     if schema is not None:
-        _check_pushable(section, schema)
+        _check_pushable(section, schema, time)
     return Feed(
         name,
         "push",
@@ -139,14 +141,14 @@ def _push(section: Section, name: str, _root: Path) -> Feed:
         None,
         section.duration_s("period"),
         section.place(),
-        PushSource(_time(section, columns), section.size_bytes("quota")),
+        PushSource(time, section.size_bytes("quota")),
     )
 
 
-def _check_pushable(section: Section, schema: str) -> None:
+def _check_pushable(section: Section, schema: str, time: str | None) -> None:
     """Each record is checked by us, so we have to know what its types mean."""
     try:
-        ddl.columns(schema)
+        columns = ddl.columns(schema)
     except ValueError as error:
         section.fault(
             "bad-schema",
@@ -155,6 +157,16 @@ def _check_pushable(section: Section, schema: str) -> None:
             rule=ddl.RULE,
             next_step="Correct the schema.",
         )
+        return
+    for column in columns:
+        if column.name == time and column.type.kind not in _TIMES:
+            section.fault(
+                "bad-time",
+                f"time of {section.what} names the column {time}, which is {column.type.name}",
+                key="time",
+                rule="it gives landed files their time, so it is a TIMESTAMP or a DATE",
+                next_step="Name such a column, or leave time out: then it is the time of arrival.",
+            )
 
 
 def _require_schema(section: Section, why: str) -> None:
