@@ -16,6 +16,13 @@ from pathlib import Path
 import deltalake
 import pytest
 
+from freshline.project.load import load_project
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+from freshline.runtime.recorded_run import recorded_run
+from freshline.sim.history import history_of
+from freshline.sim.recorded import conforming
+
 pytestmark = pytest.mark.spark
 
 PROGRAM = [sys.executable, "-m", "freshline"]
@@ -194,6 +201,33 @@ def test_a_refresh_without_a_run_brings_a_table_up_to_date_in_this_process(loade
     assert status == 0, err
     assert json.loads(out)["left_behind"] == []
     check_tables(project)
+
+
+def test_every_recorded_run_is_what_the_simulator_makes_of_its_events_and_durations(loaded):
+    project, _ = loaded
+    journal = Journal(journal_path(load_project(project, project)), create=False)
+    try:
+        numbers = [row["run"] for row in journal.rows(
+            "SELECT DISTINCT run FROM updates WHERE state='done' ORDER BY run"
+        )]  # fmt: skip
+        histories = [history_of(recorded_run(journal, number), {}) for number in numbers]
+    finally:
+        journal.close()
+    assert len(histories) >= 2
+    assert [conforming(history) for history in histories] == [None] * len(histories)
+    assert sum(len(history.ended) for history in histories) >= 2 * 4
+    status, out, err = freshline(
+        project,
+        "simulate",
+        "--from-run",
+        "--run",
+        str(numbers[0]),
+        "--policy",
+        "fifo,index",
+        "--json",
+    )
+    assert status == 0, err
+    assert [each["updates"] for each in json.loads(out)["played"]] == [4, 4]
 
 
 def test_validate_has_spark_judge_every_query(project):
