@@ -370,13 +370,11 @@ class Scheduler(TableWork):
         else:
             release_s, mode = table.pending[0].arrival_s if table.pending else _INFINITY, None
         score, over = self._explained(table) if self._explains else ("", ())
-        late_s = table.late_s
         files = self._extent.take(table, to_s)
         complete_s = to_s
         if table.floor_s is not None:
             # The newest alone: it brings children news, and no freshness.
             from_s = complete_s = table.floor_s
-            late_s = late_s or table.period_s or 1.0
             amount_s = min(amount_s, table.period_s or amount_s)
             expected_s = cost.expected_s(amount_s)
         number = table.number + 1
@@ -397,7 +395,7 @@ class Scheduler(TableWork):
             score,
             over,
         )
-        table.running = Running(command, self.now_s, amount_s, late_s, files)
+        table.running = Running(command, self.now_s, amount_s, table.late_s, files)
         table.running.to_s = to_s
         table.started_to_s = to_s
         table.late_s = 0.0

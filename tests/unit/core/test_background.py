@@ -217,3 +217,15 @@ def test_every_file_is_loaded_exactly_once(newest_first):
         core.handle(now, [UpdateFinished(table.name) for table in core.running()])
     assert len(loaded) == len(set(loaded)) == 56
     assert core.table("a").complete_s == core.table("a").freshness_s == 276.0
+
+
+def test_a_newest_file_that_cannot_be_read_leaves_nothing_but_the_rest_to_load():
+    core = scheduler(NEWEST)
+    core.handle(10.0, arrived(10))
+    core.handle(11.0, [UpdateFinished("a")])
+    core.handle(40.0, arrived(20, 30, 40))
+    rest = core.handle(41.0, [UpdateFailed("a", 41.0), FilesWithdrawn("a", ("f40",))])
+    assert started(rest) == [("a", 10.0, 30.0, ("f20", "f30"), None)]
+    assert core.handle(42.0, [UpdateFinished("a")]) == []
+    table = core.table("a")
+    assert (table.freshness_s, table.complete_s, table.has_news) == (30.0, 30.0, False)
