@@ -133,8 +133,8 @@ def test_the_live_table_shows_what_status_would(shop):
     lines = [line.rstrip() for line in text.splitlines()]
     assert lines[0].startswith("shop: not running since ")
     assert lines[1].split() == [
-        "table", "state", "fresh", "to", "(UTC)", "stale", "target", "pending", "last", "update",
-        "next",
+        "table", "state", "fresh", "to", "(UTC)", "stale", "target", "kept", "executor", "pending",
+        "last", "update", "next",
     ]  # fmt: skip
     assert lines[2].startswith("orders  fresh  2026-01-02 00:01:00")
     assert lines[-1] == "0 updates, 0 rows, 0 failed attempts"
