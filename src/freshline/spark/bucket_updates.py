@@ -38,8 +38,6 @@ from freshline.sql.maintenance import Buckets
 _BIN_US = 3_600_000_000
 """Change rows are summed up by the hour: their first and last time in it are enough."""
 
-_CORRECTED = "freshline.corrected"
-
 
 def recompute(increment: Increment) -> Prepared:
     """Write the buckets that the parents' changes touch anew."""
@@ -75,17 +73,16 @@ def recompute(increment: Increment) -> Prepared:
         raise NotIncrementalError("schema-changed")
     output = output.filter(predicate)
     if again:
-        late = F.count_if(F.expr(within(buckets.column, kind, again, zone)))
-        output = output.observe(_CORRECTED, late.alias("rows"))
-    output = _sized(increment, output)
+        # Late rows are few, and so a pass more over the rows around them is not much.
+        corrected = output.filter(within(buckets.column, kind, again, zone)).count()
+        more = {**more, "corrected": corrected}
     staged = increment.transaction.stage(
-        output,
+        _sized(increment, output),
         "overwrite",
         partitioned_by=increment.table.partitioned_by,
         options={"replaceWhere": predicate},
     )
-    counts = jvm.observed(output, _CORRECTED) if again else None
-    return Prepared(staged, {**more, "corrected": counts[0]} if counts else more)
+    return Prepared(staged, more)
 
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
