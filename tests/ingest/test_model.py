@@ -105,6 +105,8 @@ class GatewayMachine(RuleBasedStateMachine):
             future = self.gateway.submit(self.bodies[request] if same else other, key)
         except (OverQuota, Unavailable):
             return
+        while not future.done():
+            self.gateway.commit_waiting()
         self.commit()
         if same:
             assert future.result(timeout=0) == Receipt(
