@@ -19,7 +19,7 @@ import freshline.ingest
 from freshline.failpoints import armed
 from freshline.ingest.receipts import Unavailable
 from tests.ingest.lives import FEEDS, Committing, check, produce
-from tests.ingest.pushing import batch, engine
+from tests.ingest.pushing import batch, engine, landed
 
 _KILLS = int(os.environ.get("FRESHLINE_KILLS", "200"))
 _SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
@@ -88,3 +88,37 @@ def test_a_failed_commit_is_refused_and_its_rows_never_come_back(shm_path, error
     restarted = engine(shm_path, *FEEDS)
     assert restarted.start(threads=False).records == 3
     restarted.close()
+
+
+@pytest.mark.parametrize("error", ["eio", "enospc"])
+def test_a_refused_request_is_not_known_by_its_key(shm_path, error):
+    gateway = engine(shm_path, *FEEDS)
+    gateway.start(threads=False)
+    pushing = Committing(gateway)
+    pushed = batch("clicks", "p0", 2, 3)
+    with armed(f"ingest.commit.after-sync={error}"), pytest.raises(Unavailable):
+        pushing.submit(pushed, "k").result()
+    while gateway.land_once():  # the keys of the given-up segment are copied
+        pass
+    assert not pushing.submit(pushed, "k").result().duplicate
+    gateway.close()
+
+
+def test_a_file_that_a_death_kept_out_of_the_ledger_is_not_landed_again_in_other_pieces(shm_path):
+    gateway = engine(shm_path, "clicks")
+    gateway.start(threads=False)
+    pushing = Committing(gateway)
+    for request in range(10):
+        pushing.submit(batch("clicks", "p0", request), None).result()
+    gateway.roll()
+    gateway.commit_waiting()
+    with armed("ingest.land.after-rename=eio"):
+        gateway.land_once()
+    gateway.close()
+    assert len(landed(shm_path, "clicks")) == 10
+    restarted = engine(shm_path, "clicks", file_bytes=2000)
+    assert restarted.start(threads=False).requests == 0
+    while restarted.land_once():
+        pass
+    restarted.close()
+    assert len(landed(shm_path, "clicks")) == 10
