@@ -28,6 +28,7 @@ def test_a_row_with_any_bit_changed_in_any_column_is_refused(column, data):
     if isinstance(value, int):
         changed = value ^ 1 << data.draw(st.integers(0, 62))
     else:
+        assert value is not None
         raw = bytearray(value.encode() if isinstance(value, str) else value)
         raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 6))
         changed = raw.decode(errors="replace") if isinstance(value, str) else bytes(raw)
