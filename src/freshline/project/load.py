@@ -95,6 +95,7 @@ def collect(
     library = read_libraries(top, root)
     tables = read_tables(library, feed_names, root, errors)
     _check_circles(tables, errors)
+    _check_reports(tables, errors)
     if analyse:
         tables = _analysed(tables, library, errors)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
@@ -122,7 +123,8 @@ def collect(
         name=name,
         root=root,
         storage=storage,
-        tables=tuple(by_name[each] for each in order),
+        tables=tuple(by_name[each] for each in order if by_name[each].report is None),
+        reports=tuple(by_name[each] for each in order if by_name[each].report is not None),
         feeds=feeds,
         configuration=configuration,
         spark_master=master,
@@ -171,6 +173,23 @@ def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:
                 next_step="Take one of these names out of the query that reads it.",
             )
         )
+
+
+def _check_reports(tables: list[TableDef], errors: list[UserError]) -> None:
+    reports = {table.name: table for table in tables if table.report is not None}
+    errors += [
+        UserError(
+            "reads-report",
+            f"view {table.name} reads the report {name} ({reports[name].place})",
+            where=table.place,
+            rule="a report's table changes when its deadline wants it, so nothing is kept fresh "
+            "from it",
+            next_step=f"Read what {name} reads, or make {name} a view without window.",
+        )
+        for table in tables
+        for name in table.parents
+        if name in reports
+    ]
 
 
 def _not_loaded(feeds: Mapping[str, Feed]) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from freshline.core.errors import InternalError, Place
+from freshline.project.deadlines import Deadline
 
 FeedKind = Literal["files", "kafka", "push"]
 TableKind = Literal["base", "derived"]
@@ -112,6 +113,21 @@ class StaticRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """What makes a view a report.
+
+    Attributes:
+        window_s: Length of each window.
+        deadline: Of each window's result.
+        groups: Rows that the result should have, as its author knows it.
+    """
+
+    window_s: float
+    deadline: Deadline
+    groups: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class TableDef:
     """One table of the project.
 
@@ -136,6 +152,7 @@ class TableDef:
         partitioned_by: Columns.
         comment: The table's comment.
         properties: All of TBLPROPERTIES, freshline.* included.
+        report: A report's window and deadline; it is among the project's reports then.
         analysed: False where the query's form is known to Spark alone and row-wise or not
             was judged by its words only.
     """
@@ -161,6 +178,7 @@ class TableDef:
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     analysed: bool = True
+    report: ReportSettings | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -240,6 +258,7 @@ class Project:
         root: The directory of freshline.yml.
         storage: Absolute path or URI; table t is at ``table_path(t)``.
         tables: Parents before children; ties in the order of files, then statements.
+        reports: Views that are made once a window; no table reads one.
         feeds: By name, in the order of freshline.yml.
         configuration: Spark settings, as texts.
         ingest: None where nothing is pushed.
@@ -259,6 +278,7 @@ class Project:
     ingest: IngestSettings | None = None
     sql_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
+    reports: tuple[TableDef, ...] = ()
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.
@@ -274,6 +294,10 @@ class Project:
     def has_table(self, name: str) -> bool:
         """Whether there is a table of that name, in any case."""
         return any(table.name.lower() == name.lower() for table in self.tables)
+
+    def report(self, name: str) -> TableDef | None:
+        """The report of that name, in any case; None where there is none."""
+        return next((each for each in self.reports if each.name.lower() == name.lower()), None)
 
     def children(self, name: str) -> tuple[TableDef, ...]:
         """The tables that read table ``name`` directly."""

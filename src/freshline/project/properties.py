@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from freshline.core.errors import Place, UserError
-from freshline.project import durations
+from freshline.project import deadlines, durations
+from freshline.project.deadlines import read_deadline
+from freshline.project.model import ReportSettings
 from freshline.project.names import correction
 from freshline.sql.statements import Property, Statement
 
@@ -43,6 +45,7 @@ class Wishes:
     catch_up: str
     emit: str
     period_s: float | None
+    report: ReportSettings | None
 
 
 def _one_of(*names: str, derived_only: bool = False, base_only: bool = False) -> _Known:
@@ -70,6 +73,18 @@ def _priority_fault(value: str) -> str | None:
     return None if math.isfinite(number) and number > 0 else ""
 
 
+def _deadline_fault(value: str) -> str | None:
+    try:
+        read_deadline(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _groups_fault(value: str) -> str | None:
+    return None if value.isdecimal() and int(value) > 0 else ""
+
+
 KNOWN = {
     "freshline.priority": _Known(_priority_fault, "it is a number greater than 0"),
     "freshline.target_lag": _Known(_target_fault, f"{durations.RULE}; or DOWNSTREAM"),
@@ -80,6 +95,9 @@ KNOWN = {
     "freshline.emit": _one_of("early", "final", derived_only=True),
     "freshline.catch_up": _one_of("oldest", "newest", base_only=True),
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
+    "freshline.window": _Known(_duration_fault, durations.RULE, derived_only=True),
+    "freshline.deadline": _Known(_deadline_fault, deadlines.RULE, derived_only=True),
+    "freshline.groups": _Known(_groups_fault, "it is a whole number above 0", derived_only=True),
 }
 
 
@@ -118,7 +136,56 @@ def check_properties(statement: Statement, file: str, errors: list[UserError]) -
         values.get("freshline.catch_up", "oldest"),
         values.get("freshline.emit", "early"),
         durations.duration_s(period) if period is not None else None,
+        _report(values, lines, statement, file, errors),
     )
+
+
+def _report(
+    values: Mapping[str, str],
+    lines: Mapping[str, int],
+    statement: Statement,
+    file: str,
+    errors: list[UserError],
+) -> ReportSettings | None:
+    """The report that the properties ask for; window and deadline come together."""
+    window, deadline = values.get("freshline.window"), values.get("freshline.deadline")
+    wanted = [name for name in _OF_REPORTS if name in lines]
+    # A property with a wrong value counts as given: it has its error already.
+    missing = [name for name in _OF_REPORTS[:2] if name not in lines]
+    if wanted and missing:
+        errors.append(
+            UserError(
+                "half-a-report",
+                f"view {statement.name} has the property '{wanted[0]}', but not '{missing[0]}'",
+                where=Place(file, lines[wanted[0]]),
+                rule="a report has a window and a deadline",
+                next_step=f"Add '{missing[0]}', or remove '{wanted[0]}'.",
+            )
+        )
+    errors += [
+        UserError(
+            "not-of-reports",
+            f"the report {statement.name} has the property '{name}'",
+            where=Place(file, lines[name]),
+            rule="a report is made once a window, when its deadline wants it",
+            next_step="Remove one of the two.",
+        )
+        for name in (_NOT_OF_REPORTS if wanted else ())
+        if name in values
+    ]
+    if window is None or deadline is None:
+        return None
+    return ReportSettings(
+        durations.duration_s(window),
+        read_deadline(deadline),
+        int(values.get("freshline.groups", "1")),
+    )
+
+
+_OF_REPORTS = ("freshline.window", "freshline.deadline", "freshline.groups")
+_NOT_OF_REPORTS = (
+    "freshline.target_lag", "freshline.refresh", "freshline.emit", "freshline.period",
+)  # fmt: skip
 
 
 def _fault(each: Property, statement: Statement, file: str) -> UserError | None:

@@ -116,10 +116,11 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         feed=names.feeds.get(streams[0].name.lower()) if streams else None,
         feed_spans=tuple((read.start, read.end) for read in streams),
         parents=tuple(parents),
-        statics=_statics(reads or (), root),
+        statics=statics_of(reads or (), root),
         partitioned_by=statement.partitioned_by,
         comment=statement.comment,
         properties={each.key: each.value for each in statement.properties},
+        report=wishes.report,
     )
 
 
@@ -275,7 +276,8 @@ def _check_time_travel(found: Found, read: Read, errors: list[UserError]) -> Non
         )
 
 
-def _statics(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
+def statics_of(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
+    """The tables of other storages that a query reads."""
     by_name: dict[str, list[Read]] = {}
     for read in reads:
         if not read.stream and len(read.parts) > 1:

@@ -1,0 +1,34 @@
+"""Which windows a report's time is cut into.
+
+Windows of whole days begin at midnight in the session's time zone, as ``date_trunc('DAY', t)``
+does, so a day of a change of clocks has 23 or 25 hours; several days are counted from a Monday.
+All others follow each other from the epoch.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+from freshline.project.deadlines import zone_named
+
+_DAY_S = 86400.0
+_MONDAY = date(1970, 1, 5)
+
+
+def window_at(moment_s: float, length_s: float, zone: str = "UTC") -> tuple[float, float]:
+    """The window that holds a moment: [start, end), seconds since the epoch.
+
+    Raises:
+        ValueError: There is no such time zone.
+    """
+    days = round(length_s / _DAY_S)
+    if days == 0 or days * _DAY_S != length_s:
+        start_s = moment_s // length_s * length_s
+        return start_s, start_s + length_s
+    day = datetime.fromtimestamp(moment_s, zone_named(zone)).date()
+    first = _MONDAY + timedelta(days=(day - _MONDAY).days // days * days)
+    return _midnight_s(first, zone), _midnight_s(first + timedelta(days=days), zone)
+
+
+def _midnight_s(day: date, zone: str) -> float:
+    return datetime(day.year, day.month, day.day, tzinfo=zone_named(zone)).timestamp()
