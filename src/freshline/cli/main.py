@@ -18,8 +18,8 @@ import typer
 from freshline.cli.errors import reported
 
 COMMANDS = (
-    "init", "validate", "run", "ingest", "status", "refresh", "pause", "resume", "retry",
-    "prioritise", "backfill", "story", "simulate", "guarantees", "plan",
+    "init", "validate", "explain", "run", "ingest", "status", "refresh", "pause", "resume",
+    "retry", "prioritise", "backfill", "story", "simulate", "guarantees", "plan",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name."""
 
