@@ -120,5 +120,5 @@ def _summary(
         "failed": observer.failed,
         "rows": observer.rows,
         "left_behind": [{"name": name, "reason": why} for name, why in behind],
-        "tables": [table_record(item) for item in found.tables],
+        "tables": [table_record(item, found.uses(item.name)) for item in found.tables],
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
+from freshline.cli.strategies import last_use, strategies_record, strategies_remarks
 from freshline.cli.watched import backfill_record, feed_record, watched_record, watched_remarks
 from freshline.runtime.status import (
     FileTrouble,
@@ -17,6 +19,7 @@ from freshline.runtime.status import (
     brief_s,
     read_status,
 )
+from freshline.runtime.strategies import StrategyUse
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -105,7 +108,7 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    return lines + watched_remarks(found)
+    return lines + strategies_remarks(found) + watched_remarks(found)
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
@@ -119,14 +122,15 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "backfills": [backfill_record(each) for each in found.backfills],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [
-            table_record(item)
+            table_record(item, found.uses(item.name))
+            | strategies_record(found.uses(item.name))
             | watched_record(found.watched_table(item.name), running=found.run.running)
             for item in found.tables
         ],
     }
 
 
-def table_record(item: TableStatus) -> dict[str, Any]:
+def table_record(item: TableStatus, uses: Sequence[StrategyUse]) -> dict[str, Any]:
     """One table as JSON."""
     last = item.last_update
     return {
@@ -161,7 +165,8 @@ def table_record(item: TableStatus) -> dict[str, Any]:
             "strategy": last.strategy,
             "reason": last.reason,
             "version": last.version,
-        },
+        }
+        | last_use(last, uses),
         "updates": item.updates,
         "rejected_rows": item.rejected_rows,
         "failures": item.failures,

@@ -61,6 +61,10 @@ CREATE TABLE IF NOT EXISTS feeds (
 CREATE TABLE IF NOT EXISTS backfills (
   id INTEGER PRIMARY KEY, table_name TEXT, from_s REAL, to_s REAL, asked_s REAL, state TEXT,
   ended_s REAL);
+CREATE TABLE IF NOT EXISTS strategies (
+  table_name TEXT, strategy TEXT, code TEXT, updates INTEGER, rows INTEGER, read_rows INTEGER,
+  seconds REAL, last_s REAL, last_number INTEGER, last_read_rows INTEGER, reason TEXT,
+  PRIMARY KEY (table_name, strategy, code)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS watched (
   name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
   waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,

@@ -15,6 +15,7 @@ from freshline.core.events import Event
 from freshline.core.model import Table
 from freshline.runtime.journal import Journal
 from freshline.runtime.recording import encoded
+from freshline.runtime.strategies import note_use
 from freshline.spark.records import FeedFile, UpdateResult
 
 _KEPT_INSTANTS = 200_000
@@ -143,9 +144,11 @@ class Ledger:
         )
 
     def update_finished(
-        self, table: str, result: UpdateResult, seconds: float, now_s: float
+        self, command: StartUpdate, result: UpdateResult, seconds: float, now_s: float
     ) -> None:
         """An update is committed."""
+        table = command.table
+        note_use(self.journal, table, command.number, result, seconds, now_s)
         self.journal.write(
             "UPDATE updates SET state='done', finish_s=?, seconds=?, rows=?, rejected_rows=?,"
             " version=?, strategy=?, reason=?, parents=? WHERE id=?",

@@ -19,6 +19,7 @@ from freshline.runtime.journal import Journal, Row
 from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.strategies import UPKEEP, StrategyUse, read_uses
 from freshline.runtime.watched import (
     NOTHING_WATCHED,
     FeedStatus,
@@ -143,6 +144,11 @@ class WarehouseStatus:
     feeds: tuple[FeedStatus, ...] = ()
     watched: Mapping[str, WatchedTable] = field(default_factory=dict)
     backfills: tuple[BackfillStatus, ...] = ()
+    strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
+
+    def uses(self, name: str) -> tuple[StrategyUse, ...]:
+        """The strategies of a table's updates, the one used last first."""
+        return self.strategies.get(name, ())
 
     def watched_table(self, name: str) -> WatchedTable:
         """What the last run's oversight saw of a table."""
@@ -218,6 +224,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         read_feeds(journal),
         read_watched(journal),
         read_backfills(journal),
+        read_uses(journal),
     )
 
 
@@ -434,8 +441,9 @@ def _expected_s(row: Row) -> float | None:
 
 def _last_update(journal: Journal, table: str) -> LastUpdate | None:
     row = journal.row(
-        "SELECT * FROM updates WHERE table_name=? AND state='done' ORDER BY id DESC LIMIT 1",
-        (table,),
+        "SELECT * FROM updates WHERE table_name=? AND state='done'"
+        f" AND strategy NOT IN ({','.join('?' * len(UPKEEP))}) ORDER BY id DESC LIMIT 1",
+        (table, *UPKEEP),
     )
     if row is None:
         return None

@@ -424,7 +424,7 @@ class Warehouse:
             event, names = finished_event(outcome, result, self.project)
             failpoint("update.before_journal")
             self._ledger.files_loaded(table, names, outcome.command.number)
-            self._ledger.update_finished(table, result, outcome.seconds, self._now_s)
+            self._ledger.update_finished(outcome.command, result, outcome.seconds, self._now_s)
             self._journal.flush()
             failpoint("update.after_journal")
             if self._stopping_since_s is not None:

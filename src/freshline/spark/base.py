@@ -13,7 +13,7 @@ from freshline.spark import jvm
 from freshline.spark.columns import cast_to, same_columns
 from freshline.spark.commit import BASE_PROPERTIES, Transaction
 from freshline.spark.failures import SparkError, update_failed
-from freshline.spark.feeds import CORRUPT, FeedReader, measured
+from freshline.spark.feeds import FeedReader, measured, view_of
 from freshline.spark.metadata import encode
 from freshline.spark.pins import location, pin_statics
 from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
@@ -64,6 +64,7 @@ class BaseUpdates:
             if empty:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
+            self._raise_gone(session, names)
             return self._load(session, transaction, request, schema, started_s)
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)
@@ -85,7 +86,7 @@ class BaseUpdates:
             records = measured(records, schema, misfit, _COUNTS)
             fitting = records.filter(f"NOT ({misfit})")
         assert self._table.feed is not None
-        fitting.drop(CORRUPT).createOrReplaceTempView(quoted(self._table.feed))
+        view_of(fitting, self._table.query).createOrReplaceTempView(quoted(self._table.feed))
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration, files=len(names))
@@ -102,10 +103,11 @@ class BaseUpdates:
         rejected = 0
         if some or request.full or self._rejected.suspect:
             rejected = self._rejected.write(session, request, schema, misfit, some=some)
+        self._raise_gone(session, names)
         metadata = encode(
             request,
             table=self._table.name,
-            files=names,
+            files=self._reader.loads(names),
             parents=pinned.versions,
             strategy=APPEND_FILES.name,
             rows=staged.rows,
@@ -124,6 +126,7 @@ class BaseUpdates:
             repeated=False,
             parents=pinned.versions,
             schema_changed=changed,
+            code=APPEND_FILES.code,
         )
 
     def _fitted(
@@ -156,6 +159,12 @@ class BaseUpdates:
         """
         counts = jvm.observed(written, _COUNTS)
         return counts is None or counts[1] > 0
+
+    def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
+        """Raise if what a reader can tell without reading says that it is not all there."""
+        faults = self._reader.unreadable(session, names)
+        if faults:
+            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
 
     def _raise_unreadable(
         self, session: SparkSession, names: list[str], schema: StructType | None

@@ -52,6 +52,13 @@ def test_json_tells_everything_of_a_table(answer, shop):
     assert (last["number"], last["rows"], last["rejected_rows"], last["version"]) == (1, 2, 0, 0)
     assert (last["strategy"], last["reason"]) == ("append", "so that it can be checked")
     assert last["seconds"] > 0.0
+    assert (last["code"], last["read_rows"]) == ("row-wise", 0)
+    (use,) = orders.pop("strategies")
+    assert (use.pop("seconds") > 0.0, use.pop("last")) == (True, last["at"])
+    assert use == {
+        "strategy": "append", "code": "row-wise", "updates": 1, "rows": 2, "read_rows": 0,
+    }  # fmt: skip
+    assert orders.pop("unasked_full") == {"updates": 0, "codes": {}, "reason": None}
     assert orders.pop("expected_s") > 0.0
     spent = orders.pop("lately")
     assert spent["within_target"] is None  # it has no target
@@ -108,6 +115,30 @@ def test_text_names_what_needs_attention(freshline, shop):
         f"orders: quarantined {bad}: invalid literal for int() with base 10: 'rubbish'\n"
         "orders: `freshline retry orders` tries them again\n"
     ) in out
+
+
+def test_a_full_refresh_that_nobody_asked_for_is_counted_with_its_reason(freshline, answer, shop):
+    shop.executor.codes["big"] = "first-build"
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    assert "nobody asked for" not in freshline("status").stdout
+    for minute, code in ((2, "changes-gone"), (3, "UNBOUNDED"), (4, "UNBOUNDED")):
+        shop.executor.codes["big"] = code
+        shop.file("orders", minute, [minute])
+        shop.run_until_idle()
+    big = answer("status")["tables"][1]
+    assert big["unasked_full"] == {
+        "updates": 3,
+        "codes": {"UNBOUNDED": 2, "changes-gone": 1},
+        "reason": "so that it can be checked",
+    }
+    assert [(use["code"], use["updates"]) for use in big["strategies"]] == [
+        ("UNBOUNDED", 2), ("changes-gone", 1), ("first-build", 1),
+    ]  # fmt: skip
+    assert (
+        "big: 3 full refreshes that nobody asked for (UNBOUNDED: 2, changes-gone: 1);"
+        " last so that it can be checked\n"
+    ) in freshline("status").stdout
 
 
 def test_it_names_the_process_that_runs(freshline, answer, shop):

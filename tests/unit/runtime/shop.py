@@ -94,6 +94,7 @@ class DeltaExecutor:
     Attributes:
         failing: Tables whose updates fail, with the reason.
         gates: Tables whose updates wait until their gate is set.
+        codes: Of the reasons for their updates, by table.
         requests: All that was asked, in order.
     """
 
@@ -101,6 +102,7 @@ class DeltaExecutor:
         self.project = project
         self.failing: dict[str, str] = {}
         self.gates: dict[str, threading.Event] = {}
+        self.codes: dict[str, str] = {}
         self.requests: list[UpdateRequest] = []
         self.closed = False
 
@@ -176,8 +178,9 @@ class DeltaExecutor:
         repeated: bool = False,
     ) -> UpdateResult:
         why = "so that it can be checked"
+        code = self.codes.get(request.table, "row-wise" if strategy == "append" else "configured")
         return UpdateResult(
-            version, rows, 0, 0.001, strategy, why, repeated, request.parents, False
+            version, rows, 0, 0.001, strategy, why, repeated, request.parents, False, code
         )
 
 

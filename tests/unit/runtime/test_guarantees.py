@@ -63,7 +63,7 @@ def ran(project: Project, seconds_of: dict[str, list[float]]) -> Project:
 def _done(core, ledger, command, seconds, now_s):
     ledger.update_started(command, 1, now_s - seconds, 1)
     result = UpdateResult(command.number, 1, 0, seconds, "append", "", False, {}, False)
-    ledger.update_finished(command.table, result, seconds, now_s)
+    ledger.update_finished(command, result, seconds, now_s)
     return core.handle(now_s, [UpdateFinished(command.table, command.number, seconds)])
 
 
