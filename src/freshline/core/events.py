@@ -140,6 +140,19 @@ class RefreshRequested:
     full: bool = False
 
 
+@dataclass(slots=True)
+class TrackReserved:
+    """Reports need a track from a moment on; before it only what ends in time starts there.
+
+    Attributes:
+        track: Which.
+        from_s: The moment; None: they need it no longer.
+    """
+
+    track: int
+    from_s: float | None
+
+
 Event = (
     UpdateFinished
     | UpdateFailed
@@ -152,5 +165,6 @@ Event = (
     | TablePrioritised
     | RefreshRequested
     | BackfillRequested
+    | TrackReserved
 )
 """Any of them. A tick is an instant without events."""

@@ -34,6 +34,7 @@ from freshline.core.events import (
     TablePrioritised,
     TableRestored,
     TableResumed,
+    TrackReserved,
     UpdateFailed,
     UpdateFinished,
 )
@@ -43,6 +44,7 @@ from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
+from freshline.core.reservations import Reservations
 from freshline.core.staleness import settle
 from freshline.core.table_work import TableWork
 
@@ -108,6 +110,7 @@ class Scheduler(TableWork):
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
+        self._reservations = Reservations()
         self._ready: list[tuple[Any, int, int]] = []
         self._ready_limit = 64 + 4 * len(self.tables)
         self._deferred: list[tuple[float, int]] = []
@@ -127,6 +130,7 @@ class Scheduler(TableWork):
             TablePrioritised: self._prioritised,
             RefreshRequested: self._refresh_requested,
             BackfillRequested: self._backfill_requested,
+            TrackReserved: lambda event: self._reservations.reserve(event.track, event.from_s),
         }
         policy.prepare(self)
 
@@ -137,10 +141,7 @@ class Scheduler(TableWork):
 
         Args:
             now_s: The instant; never earlier than the one before.
-            events: What happened, completions first, by track; then arrivals by table order.
-
-        Returns:
-            The updates to start, in the order in which they were chosen.
+            events: Completions first, by track; then arrivals by table order.
 
         Raises:
             InternalError: The clock went back, or an event does not fit the state.
@@ -169,6 +170,7 @@ class Scheduler(TableWork):
             self._finished_now.clear()
             self._arrived_now.clear()
         commands: list[StartUpdate] = []
+        hidden = self._reservations.hide(self._free)
         if self._free and self._asked:
             self._start_asked(commands)
         if self.background is not None:
@@ -177,6 +179,8 @@ class Scheduler(TableWork):
             self._start_waiting(commands)
         if self.background is not None:
             self._start_background(self.background, commands)
+        use = self._reservations.use
+        commands += use(hidden, self._free, now_s, self.waiting, self._start)
         return commands
 
     def _start_waiting(self, commands: list[StartUpdate]) -> None:

@@ -1,0 +1,56 @@
+"""Tracks that something else needs from some moment on: reports with deadlines.
+
+From that moment no update starts on the track; before it only one that will have ended by then,
+by its learned cost. A track that is not reserved is not affected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappush
+
+from freshline.core.commands import StartUpdate
+from freshline.core.model import Table
+
+
+class Reservations:
+    """Which tracks are reserved, and from when."""
+
+    def __init__(self) -> None:
+        self._from_s: dict[int, float] = {}
+
+    def reserve(self, track: int, from_s: float | None) -> None:
+        """Reserve a track from a moment on; None: give it back."""
+        if from_s is None:
+            self._from_s.pop(track, None)
+        else:
+            self._from_s[track] = from_s
+
+    def hide(self, free: list[int]) -> list[int]:
+        """Take the reserved tracks out of the free ones; returns them."""
+        if not self._from_s:
+            return []
+        hidden = sorted(track for track in free if track in self._from_s)
+        free[:] = [track for track in free if track not in self._from_s]
+        heapify(free)
+        return hidden
+
+    def use(
+        self,
+        hidden: list[int],
+        free: list[int],
+        now_s: float,
+        waiting: Callable[[], Iterable[Table]],
+        start: Callable[[Table, int], StartUpdate],
+    ) -> list[StartUpdate]:
+        """Start on hidden tracks what ends in time, best first; the others are free again."""
+        commands = []
+        for track in hidden:
+            for table in waiting() if self._from_s[track] > now_s else ():
+                amount_s = table.next_to_s - table.freshness_s + table.late_s
+                if now_s + table.cost.expected_s(amount_s) <= self._from_s[track]:
+                    commands.append(start(table, track))
+                    break
+            else:
+                heappush(free, track)
+        return commands

@@ -1,0 +1,50 @@
+"""Tracks that reports need: what still starts there before, and nothing from then on."""
+
+from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
+from freshline.core.commands import StartUpdate
+from freshline.core.events import FileArrived, TrackReserved, UpdateFinished
+from freshline.core.model import TableSpec
+from freshline.core.scheduler import Scheduler
+
+
+def _scheduler(tracks: int) -> Scheduler:
+    specs = [
+        TableSpec(name=name, sources=(), period_s=60.0, priority=priority, alpha_s=alpha_s)
+        for name, priority, alpha_s in (("slow", 2.0, 10.0), ("quick", 1.0, 2.0))
+    ]
+    return make_warehouse_scheduler(
+        specs, tracks=tracks, settings=PolicySettings(name="max-benefit"), start_s=0.0
+    )
+
+
+def _news(at_s: float) -> list[FileArrived]:
+    return [FileArrived(name, at_s, f"{name}-{at_s}") for name in ("slow", "quick")]
+
+
+def _told(commands: list[StartUpdate]) -> list[tuple[str, int]]:
+    return [(command.table, command.track) for command in commands]
+
+
+def test_before_its_moment_only_what_ends_in_time_starts_on_a_reserved_track() -> None:
+    scheduler = _scheduler(1)
+    commands = scheduler.handle(100.0, [TrackReserved(0, 105.0), *_news(100.0)])
+    assert _told(commands) == [("quick", 0)]
+    assert _told(scheduler.handle(102.0, [UpdateFinished("quick", 1, 2.0)])) == []
+    assert _told(scheduler.handle(103.0, [TrackReserved(0, None)])) == [("slow", 0)]
+
+
+def test_from_its_moment_on_nothing_starts_there() -> None:
+    scheduler = _scheduler(2)
+    assert _told(scheduler.handle(100.0, [TrackReserved(1, 100.0), *_news(100.0)])) == [
+        ("quick", 0)
+    ]
+    later = scheduler.handle(102.0, [UpdateFinished("quick", 1, 2.0)])
+    assert _told(later) == [("slow", 0)]
+    assert _told(scheduler.handle(103.0, _news(103.0))) == []
+    assert _told(scheduler.handle(104.0, [TrackReserved(1, None)])) == [("quick", 1)]
+
+
+def test_other_tracks_are_not_affected() -> None:
+    scheduler = _scheduler(2)
+    told = _told(scheduler.handle(100.0, [TrackReserved(1, 101.0), *_news(100.0)]))
+    assert told == [("quick", 0)]
