@@ -97,7 +97,8 @@ def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
 
 def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
     """Tables that have news all the same, and why."""
-    return [
+    unread = [(item.table, item.error) for item in found.topics if item.error is not None]
+    return unread + [
         (item.name, item.error or item.next)
         for item in found.tables
         if item.state in ("waiting", "retrying", "paused")

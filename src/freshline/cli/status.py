@@ -10,6 +10,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
 from freshline.cli.strategies import last_use, strategies_record, strategies_remarks
+from freshline.cli.topics import topic_record, topic_remarks
 from freshline.cli.watched import backfill_record, feed_record, watched_record, watched_remarks
 from freshline.runtime.status import (
     FileTrouble,
@@ -108,7 +109,7 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    return lines + strategies_remarks(found) + watched_remarks(found)
+    return lines + topic_remarks(found) + strategies_remarks(found) + watched_remarks(found)
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
@@ -120,6 +121,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "note": found.note,
         "run": _run_record(found.run),
         "backfills": [backfill_record(each) for each in found.backfills],
+        "topics": [topic_record(each) for each in found.topics],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [
             table_record(item, found.uses(item.name))

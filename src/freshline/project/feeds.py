@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from freshline.project import ddl
@@ -110,7 +110,7 @@ def _kafka(section: Section, name: str, _root: Path) -> Feed:
         "kafka",
         "",
         section.choice("format", ("json", "csv"), "json"),
-        section.texts("options"),
+        _topic_options(section),
         schema,
         None,
         section.duration_s("period"),
@@ -118,10 +118,54 @@ def _kafka(section: Section, name: str, _root: Path) -> Feed:
         KafkaSource(
             section.text("servers") or "",
             section.text("topic") or "",
-            section.choice("starting", ("earliest", "latest"), "earliest"),
+            _starting(section),
             _time(section, columns),
         ),
     )
+
+
+_OFFSETS = {
+    "startingoffsets", "endingoffsets", "startingtimestamp", "endingtimestamp", "assign",
+    "startingoffsetsbytimestamp", "endingoffsetsbytimestamp", "subscribe", "subscribepattern",
+    "failondataloss", "includeheaders", "maxoffsetspertrigger", "minoffsetspertrigger", "mode",
+    "columnnameofcorruptrecord", "kafka.bootstrap.servers",
+}  # fmt: skip
+"""Which offsets are read, and what becomes of what does not fit, is not the reader's to say."""
+
+
+def _topic_options(section: Section) -> dict[str, str]:
+    options = section.texts("options")
+    for name in options:
+        if name.lower() in _OFFSETS:
+            section.fault(
+                "bad-option",
+                f"the options of {section.what} have {name}",
+                key="options",
+                rule="freshline chooses the offsets of each update and loses no record",
+                next_step="Take it out; `servers:`, `topic:` and `starting:` say where to read.",
+            )
+    return options
+
+
+def _starting(section: Section) -> str:
+    """A word, or a moment as YAML or a text has it; without a zone it is UTC."""
+    value = section.data.get("starting", "earliest")
+    if value in ("earliest", "latest"):
+        return str(value)
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError:
+        section.fault(
+            "bad-value",
+            f"starting of {section.what} is '{value}'",
+            key="starting",
+            rule="it is earliest, latest or a moment like 2026-01-31T12:00:00Z",
+            next_step="Take one of them.",
+        )
+        return "earliest"
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat()
 
 
 def _push(section: Section, name: str, _root: Path) -> Feed:

@@ -9,7 +9,6 @@ not told that the table does not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from freshline.core.errors import UserError, UserErrors
@@ -17,7 +16,7 @@ from freshline.project import feeds as feeds_
 from freshline.project.graph import circles, parents_first
 from freshline.project.ingest import landed_feed, read_ingest
 from freshline.project.libraries import Library, read_libraries, shown_files
-from freshline.project.model import Feed, Project, TableDef
+from freshline.project.model import Project, TableDef
 from freshline.project.section import Section
 from freshline.project.settings import read_scheduler, read_spark
 from freshline.project.tables import read_tables
@@ -114,7 +113,6 @@ def collect(
     warnings = [
         *library.warnings,
         *feeds_.unread_feeds(feeds, {table.feed for table in tables if table.feed}),
-        *_not_loaded(feeds),
         *_volatile(tables),
         *_roundabout(tables, storage),
         *_unneeded([by_name[each] for each in order], scheduler.objective),
@@ -189,14 +187,6 @@ def _check_reports(tables: list[TableDef], errors: list[UserError]) -> None:
         for table in tables
         for name in table.parents
         if name in reports
-    ]
-
-
-def _not_loaded(feeds: Mapping[str, Feed]) -> list[str]:
-    return [
-        f"{feed.place}: feed {feed.name} of kind {feed.kind} cannot be run by this version"
-        for feed in feeds.values()
-        if feed.kind == "kafka"
     ]
 
 

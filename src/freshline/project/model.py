@@ -48,7 +48,13 @@ class TimestampPattern:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSource:
-    """Where a feed of kind kafka reads. ``time``: the event-time column of its schema."""
+    """Where a feed of kind kafka reads.
+
+    Attributes:
+        starting: Where a table's first update begins: earliest, latest, or a moment in RFC
+            3339 (then with the first records stamped as late or later).
+        time: The event-time column of its schema.
+    """
 
     servers: str
     topic: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
-from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project, SchedulerSettings
@@ -17,25 +16,13 @@ FIRST_COST_S = 1.0
 
 
 def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
-    """The project's tables as the core sees them, with what former runs learned.
-
-    Raises:
-        UserError: A table reads a feed of a kind that cannot be run yet.
-    """
+    """The project's tables as the core sees them, with what former runs learned."""
     rows = {row["name"]: row for row in journal.rows("SELECT name, period_s FROM tables")}
     specs = []
     for table in project.tables:
         period_s = table.period_s
         if table.feed is not None:
             feed = project.feeds[table.feed]
-            if feed.kind == "kafka":
-                raise UserError(
-                    "feed-kind",
-                    f"feed '{feed.name}' of kind {feed.kind} cannot be run by this version",
-                    where=feed.place,
-                    rule="only feeds of kind files and push are loaded",
-                    next_step="Land its records as files for the time being.",
-                )
             learned_s = rows[table.name]["period_s"] if table.name in rows else None
             period_s = feed.period_s or learned_s or FIRST_PERIOD_S
         specs.append(

@@ -58,6 +58,9 @@ CREATE TABLE IF NOT EXISTS requests (
 CREATE TABLE IF NOT EXISTS feeds (
   name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, out_since_s REAL,
   came_back_s REAL);
+CREATE TABLE IF NOT EXISTS topics (
+  table_name TEXT PRIMARY KEY, feed TEXT, topic_id TEXT, state TEXT, since_s REAL, error TEXT,
+  ends TEXT, newest_s REAL);
 CREATE TABLE IF NOT EXISTS backfills (
   id INTEGER PRIMARY KEY, table_name TEXT, from_s REAL, to_s REAL, asked_s REAL, state TEXT,
   ended_s REAL);

@@ -84,6 +84,14 @@ class Ledger:
             (table, file.name, file.size_bytes, file.modified_s, file.timestamp_s, now_s),
         )
 
+    def file_lost(self, table: str, name: str, now_s: float) -> None:
+        """A range of offsets was gone before it was loaded."""
+        self.journal.write(
+            "INSERT INTO files (table_name, name, arrived_s, state) VALUES (?,?,?,'lost')"
+            " ON CONFLICT DO UPDATE SET state='lost'",
+            (table, name, now_s),
+        )
+
     def files_loaded(self, table: str, names: Iterable[str], number: int) -> None:
         """Files are in the table since update ``number``."""
         for name in names:

@@ -10,7 +10,7 @@ from freshline.runtime.pending import PendingFiles
 from freshline.runtime.recovery import definition_of
 from freshline.runtime.tracks import Outcome
 from freshline.spark.deltalog import commit_of
-from freshline.spark.metadata import seconds
+from freshline.spark.metadata import loaded_names, seconds
 from freshline.spark.records import UpdateRequest, UpdateResult
 
 
@@ -53,7 +53,7 @@ def finished_event(
     if result.repeated:
         commit = commit_of(project.table_path(request.table), request.number)
         if commit is not None:
-            names = tuple(commit.metadata.get("files", ()))
+            names = loaded_names(commit.metadata)
             to_s = seconds(commit.metadata["to"])
             pins = commit.metadata.get("parents", {})
             parents = tuple((name, pins[name]) for name in request.parents if name in pins)

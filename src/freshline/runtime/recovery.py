@@ -24,7 +24,7 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.ledger import Ledger
 from freshline.spark.deltalog import CommitRecord, commits, last_commit
-from freshline.spark.metadata import seconds
+from freshline.spark.metadata import loaded_names, seconds
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ def _repair(
                         "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",
                         (table.name,),
                     )
-                ledger.files_loaded(table.name, record.metadata.get("files", ()), number)
+                ledger.files_loaded(table.name, loaded_names(record.metadata), number)
     ledger.table_restored(
         table.name,
         there,

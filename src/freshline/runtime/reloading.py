@@ -20,6 +20,14 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
     table = project.table(name)
     if table.feed is None:
         return
+    if project.feeds[table.feed].kind == "kafka":
+        raise UserError(
+            "topic-reload",
+            f"table {table.name} reads the topic of feed {table.feed} and cannot be loaded anew",
+            where=table.place,
+            rule="a topic's retention may have removed what was loaded",
+            next_step="Give a new table another name: it reads the topic from `starting:` on.",
+        )
     loaded = {
         row["name"]
         for row in journal.each(

@@ -20,6 +20,7 @@ from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
 from freshline.runtime.strategies import UPKEEP, StrategyUse, read_uses
+from freshline.runtime.topic_status import TopicStatus, read_topics
 from freshline.runtime.watched import (
     NOTHING_WATCHED,
     FeedStatus,
@@ -145,6 +146,7 @@ class WarehouseStatus:
     watched: Mapping[str, WatchedTable] = field(default_factory=dict)
     backfills: tuple[BackfillStatus, ...] = ()
     strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
+    topics: tuple[TopicStatus, ...] = ()
 
     def uses(self, name: str) -> tuple[StrategyUse, ...]:
         """The strategies of a table's updates, the one used last first."""
@@ -225,6 +227,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         read_watched(journal),
         read_backfills(journal),
         read_uses(journal),
+        read_topics(project, journal),
     )
 
 

@@ -37,9 +37,10 @@ from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.backfills import backfills_to_do, note_ended
 from freshline.runtime.backoff import Backoff
 from freshline.runtime.failures import FailureHandling
-from freshline.runtime.feeds import FeedListing, PeriodEstimate
+from freshline.runtime.feeds import PeriodEstimate
 from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
+from freshline.runtime.listening import Heard, Listening
 from freshline.runtime.lock import WarehouseLock
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
@@ -51,8 +52,7 @@ from freshline.runtime.requests import Requests
 from freshline.runtime.status import target_lags
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
-from freshline.runtime.watch import FeedWatcher
-from freshline.spark.records import Executor, FeedFile
+from freshline.spark.records import Executor
 
 _LOOK_S = 0.2
 """The loop looks at requests at least this often."""
@@ -124,7 +124,6 @@ class Warehouse:
         self._backoff = backoff or Backoff()
         self._stopping_since_s: float | None = None
         self._running: set[str] = set()
-        self._unlisted: set[str] = set()
         self._periods: dict[str, PeriodEstimate] = {}
         self._executor: Executor | None = None
 
@@ -195,13 +194,17 @@ class Warehouse:
             *backfills_to_do(self.project, journal),
             *(RefreshRequested(name, self.options.full) for name in self.options.refresh),
         ]
-        watcher = self._watch_feeds(journal)
+        self._listening = Listening(
+            self.project, self._ledger, self._inbox.put, once=self.options.until_idle
+        )
+        self._listening.start_folders()
         tracks: Tracks | None = None
         try:
             executor = self._awaited_executor(first)
             if executor is None:
                 return 0
             self._ledger.run_ready(self._now_s)
+            self._listening.start_topics(executor)
             if not self.options.until_idle:  # which lists each feed once
                 self._oversight.listen(self._now_s)
             self._observer.ready(time.monotonic() - started_s)
@@ -213,7 +216,7 @@ class Warehouse:
             self._instant(first)
             return self._loop()
         finally:
-            watcher.stop()
+            self._listening.stop()
             self._tick()
             self._ledger.end_run(self._now_s)
             journal.flush()
@@ -272,38 +275,6 @@ class Warehouse:
         self._tick()
         return self._executor
 
-    def _watch_feeds(self, journal: Journal) -> FeedWatcher:
-        listings = []
-        for feed in self.project.feeds.values():
-            readers = [table for table in self.project.tables if table.feed == feed.name]
-            if feed.kind == "kafka" or not readers:
-                continue
-            listing = FeedListing(feed)
-            known = [
-                {
-                    row["name"]
-                    for row in journal.each(
-                        "SELECT name FROM files WHERE table_name=? AND state<>'vanished'",
-                        (table.name,),
-                    )
-                }
-                for table in readers
-            ]
-            # A file that one reader of the feed does not know yet is told again.
-            listing.remember(set.intersection(*known))
-            listings.append(listing)
-            self._periods[feed.name] = PeriodEstimate()
-            self._unlisted.add(feed.name)
-        watcher = FeedWatcher(
-            listings,
-            lambda feed, files: self._inbox.put(("files", (feed, files))),
-            lambda feed, error: self._inbox.put(("listing-failed", (feed, error))),
-            once=self.options.until_idle,
-        )
-        self._listings = {listing.feed.name: listing for listing in listings}
-        watcher.start()
-        return watcher
-
     # ---- the loop ----
 
     def _loop(self) -> int:
@@ -317,10 +288,10 @@ class Warehouse:
             ):
                 ended += self._ended(outcome)
             for kind, content in messages:
-                if kind == "files":
-                    events += self._files(*content)
-                elif kind == "listing-failed":
-                    self._observer.notice(content[1].render())
+                if kind == "heard":
+                    for notice in self._listening.heard(content, self._now_s):
+                        self._observer.notice(notice)
+                    events += self._files(content)
                 elif kind == "stop" and self._stopping_since_s is None:
                     self._stopping_since_s = time.monotonic()
             if self._stopping_since_s is None:
@@ -390,12 +361,10 @@ class Warehouse:
 
     # ---- what comes in ----
 
-    def _files(self, feed_name: str, files: list[FeedFile]) -> list[Event]:
+    def _files(self, heard: Heard) -> list[Event]:
         """New files of a feed: remembered first, then told to every table that reads it."""
-        self._unlisted.discard(feed_name)
         events: list[Event] = []
-        readers = [table.name for table in self.project.tables if table.feed == feed_name]
-        feed = self.project.feeds[feed_name]
+        feed, files, readers = heard.feed, heard.files, heard.readers
         failpoint("files.before_journal")
         for file in files:
             # A file stamped later than it came would make its table fresher than now.
@@ -405,11 +374,12 @@ class Warehouse:
                     self._ledger.file_arrived(name, file, self._now_s)
                     events.append(FileArrived(name, timestamp_s, file.name))
             if feed.period_s is None:
-                period_s = self._periods[feed_name].saw(timestamp_s)
+                estimate = self._periods.setdefault(heard.key, PeriodEstimate())
+                period_s = estimate.saw(timestamp_s)
                 if period_s is not None:
                     events += [PeriodLearned(name, period_s) for name in readers]
         stamps = [min(file.timestamp_s, self._now_s) for file in files]
-        for notice in self._oversight.files(feed_name, self._now_s, stamps):
+        for notice in self._oversight.files(feed.name, self._now_s, stamps):
             self._observer.notice(notice)
         self._journal.flush()
         failpoint("files.after_journal")
@@ -442,7 +412,7 @@ class Warehouse:
                 note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
             self._observer.ended(outcome, None)
             return [event]
-        events, retry_s = self._failures.failed(outcome, self._now_s, self._has_vanished)
+        events, retry_s = self._failures.failed(outcome, self._now_s, self._listening.has_vanished)
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
         if outcome.command.backfill is not None and any(
             isinstance(event, UpdateFailed) and event.gives_up for event in events
@@ -456,18 +426,10 @@ class Warehouse:
             ) from outcome.error
         return events
 
-    def _has_vanished(self, table: str, name: str) -> bool:
-        """Whether a file is gone; one that comes under its name is then told again."""
-        listing = self._listings.get(self.project.table(table).feed or "")
-        if listing is None or listing.exists(name):
-            return False
-        listing.forget(name)
-        return True
-
     # ---- until idle ----
 
     def _is_idle(self) -> bool:
-        if self._running or self._unlisted or not self._inbox.empty():
+        if self._running or self._listening.unheard or not self._inbox.empty():
             return False
         if self._failures.waits_for_files():
             return False
@@ -484,7 +446,8 @@ class Warehouse:
         )
 
     def _left_behind(self) -> int:
-        return sum(table.known and table.has_news for table in self._scheduler.tables)
+        late = {table.name for table in self._scheduler.tables if table.known and table.has_news}
+        return len(late | self._listening.deaf)
 
 
 def run_error(error: BaseException) -> FreshlineError:

@@ -16,6 +16,9 @@ _LONGEST_S = 10.0
 _REMOTE_S = 2.0
 """An object store charges for listings and answers slowly."""
 
+_TOPIC_S = 0.5
+"""Each look that finds records makes a range, which the journal and a commit remember."""
+
 
 def interval_s(listing: FeedListing) -> float:
     """How often to list a feed."""
@@ -26,6 +29,8 @@ def listing_interval_s(feed: Feed) -> float:
     """How often to list: a tenth of the period, within reason."""
     period_s = feed.period_s or 5.0
     shortest_s = _REMOTE_S if "://" in feed.path else _SHORTEST_S
+    if feed.kind == "kafka":
+        shortest_s = _TOPIC_S
     return min(_LONGEST_S, max(shortest_s, period_s / 10.0))
 
 

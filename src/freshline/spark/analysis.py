@@ -20,7 +20,8 @@ from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.emission import needs_buckets
 from freshline.spark.failures import SparkError, condition, one_line
-from freshline.spark.feeds import FeedReader
+from freshline.spark.feeds import FeedReader, view_of
+from freshline.spark.kafka.reader import TopicReader
 from freshline.spark.pins import pin_statics
 from freshline.spark.plans import plan_of
 from freshline.sql.maintenance import ViewPlan
@@ -125,8 +126,9 @@ def _feed_schema(
 ) -> StructType | None:
     """The columns of a feed; None, with an error or a note, where they are not known."""
     try:
-        reader = FeedReader(project, feed, record=False)
-        return reader.schema(session, _a_file(feed))
+        kind = TopicReader if feed.kind == "kafka" else FeedReader
+        reader = kind(project, feed, record=False)
+        return reader.visible(reader.schema(session, _a_file(feed)))
     except UserError as error:
         found.errors.append(error)
     except (FreshlineError, *SparkError) as error:
@@ -161,7 +163,8 @@ def _result(
             if schema is not None:
                 nullable = [StructField(each.name, each.dataType) for each in schema]
                 empty = own.createDataFrame([], StructType(nullable))
-                empty.createOrReplaceTempView(quoted(name))
+                seen = view_of(empty, table.query) if table.feed else empty
+                seen.createOrReplaceTempView(quoted(name))
         query = pin_statics(own, table, fixed=False).query
     except SparkError as error:
         found.notes.append(f"table {table.name} was not checked: {one_line(error)}")

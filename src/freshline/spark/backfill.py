@@ -28,7 +28,7 @@ from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import last_commit
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError, update_failed
-from freshline.spark.feeds import FeedReader
+from freshline.spark.feeds import FeedReader, view_of
 from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.pins import location, pin_statics, register_parents
 from freshline.spark.records import UpdateRequest, UpdateResult
@@ -98,7 +98,7 @@ class Backfills:
             if misfit is not None:
                 records = records.filter(f"NOT ({misfit})")
             assert self._table.feed is not None
-            fitting = records.select(*(quoted(field.name) for field in schema.fields))
+            fitting = view_of(records, self._table.query)
             fitting.createOrReplaceTempView(quoted(self._table.feed))
         else:
             register_parents(session, self._project, request.parents)
@@ -166,7 +166,7 @@ class Backfills:
         metadata = encode(
             request,
             table=table.name,
-            files=() if self._reader is not None else None,
+            files=self._reader.loads(()) if self._reader is not None else None,
             parents=parents,
             strategy=STRATEGY,
             rows=staged.rows,

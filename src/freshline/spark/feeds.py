@@ -7,9 +7,10 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -17,10 +18,15 @@ from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
 from freshline.spark.failures import one_line
+from freshline.spark.pins import location
 from freshline.spark.session import is_local
+from freshline.sql.tokens import tokens
 
 CORRUPT = "_freshline_corrupt"
 """Where Spark's text readers put a record that they could not parse."""
+
+SOURCE = "_kafka"
+"""Where a topic's record comes from; a query sees the column if it names it."""
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
@@ -158,6 +164,34 @@ class FeedReader:
             conditions.append(f"{_quoted(CORRUPT)} IS NOT NULL")
         return " OR ".join(conditions) or None
 
+    def visible(self, schema: StructType) -> StructType:
+        """The columns that a query may name."""
+        return schema
+
+    def loads(self, names: Sequence[str]) -> dict[str, Any]:
+        """What a commit says of the files that it loaded."""
+        return {"files": list(names)}
+
+    def origin(self) -> tuple[Column, Column]:
+        """Of the records of :meth:`read`: where each stands, and on which line if that is known.
+
+        For files the path as Spark writes it; the line is looked for in the file's text.
+        """
+        return F.col("_metadata.file_path"), F.lit(None).cast("bigint")
+
+    def shown_file(self, path: Column) -> Column:
+        """The path of :meth:`origin` as people know it: relative to the feed."""
+        prefix = location(self.feed.path).rstrip("/") + "/"
+        decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
+        whole = F.regexp_replace(decoded, F.lit("^file:/+"), F.lit("file:/"))
+        return F.substring(whole, len(prefix) + 1, 2**31 - 1)
+
+    def unreadable(
+        self, session: SparkSession, names: Sequence[str]
+    ) -> list[tuple[str, str]] | None:
+        """Files that cannot be read, with reasons; None: reading them alone will tell."""
+        return None
+
     def _reader(self, session: SparkSession) -> DataFrameReader:
         reader = session.read.format(self.feed.format).options(**self.feed.options)
         forced = {
@@ -168,6 +202,18 @@ class FeedReader:
         if self.feed.format in _TEXT_FORMATS:
             forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         return reader.options(**forced)
+
+
+def view_of(frame: DataFrame, query: str) -> DataFrame:
+    """What a base table's query sees of its feed.
+
+    A topic's records bring where they come from; a query gets that column only if it names
+    it, so that ``SELECT *`` is the schema's columns.
+    """
+    hidden = [CORRUPT]
+    if all(token.text.strip("`").lower() != SOURCE for token in tokens(query)):
+        hidden.append(SOURCE)
+    return frame.drop(*hidden)
 
 
 def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> DataFrame:

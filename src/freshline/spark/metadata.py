@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from freshline.spark.kafka.offsets import names_in
 from freshline.spark.records import UpdateRequest
 
 FORMAT = 1
@@ -34,7 +35,7 @@ def encode(
     request: UpdateRequest,
     *,
     table: str,
-    files: Sequence[str] | None,
+    files: Sequence[str] | Mapping[str, Any] | None,
     parents: Mapping[str, int],
     strategy: str,
     rows: int,
@@ -45,7 +46,8 @@ def encode(
     Args:
         request: The update that the commit belongs to.
         table: Whose commit it is: the request's table, or its table of rejected rows.
-        files: Names relative to the feed; None for derived tables, which have no such key.
+        files: Names relative to the feed, or the fields that say which offsets of a topic;
+            None for derived tables, which have neither.
         parents: Version of every Delta table that was read, by the name the query uses.
         strategy: How the rows were computed.
         rows: Rows that the commit writes.
@@ -61,7 +63,9 @@ def encode(
         "from": rfc3339(request.from_s),
         "to": rfc3339(request.to_s),
     }
-    if files is not None:
+    if isinstance(files, Mapping):
+        fields |= files
+    elif files is not None:
         fields["files"] = list(files)
     fields |= {"parents": dict(parents), "strategy": strategy, "rows": rows}
     fields |= more or {}
@@ -70,6 +74,11 @@ def encode(
     if request.full and files is not None:
         fields["full"] = True  # the files loaded before are no longer in the table
     return json.dumps(fields, ensure_ascii=False)
+
+
+def loaded_names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files or ranges of offsets that a commit loaded, by the names of :class:`FeedFile`."""
+    return tuple(fields["files"]) if "files" in fields else names_in(fields)
 
 
 def decode(text: str | None) -> dict[str, Any] | None:

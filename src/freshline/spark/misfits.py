@@ -35,6 +35,8 @@ def reason(
     if text is None:
         forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
         return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
+    if not text.strip():
+        return "it has no value"
     if file_format == "json":
         return _json_reason(text, schema, nulls)
     return _csv_reason(text, schema, nulls, options)

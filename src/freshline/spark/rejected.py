@@ -118,7 +118,7 @@ class RejectedRows:
                 encode(
                     request,
                     table=self._name,
-                    files=names,
+                    files=self._reader.loads(names),
                     parents={},
                     strategy="append",
                     rows=staged.rows,
@@ -139,6 +139,7 @@ class RejectedRows:
             return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
         names = [file.name for file in request.files]
         is_text = self._reader.feed.format != "parquet"
+        path, line = self._reader.origin()
         columns = [F.col(quoted(field.name)) for field in schema.fields]
         names_of_nulls = [
             F.when(column.isNull(), F.lit(each.name))
@@ -148,7 +149,8 @@ class RejectedRows:
             self._reader.read(session, names, schema)
             .filter(misfit)
             .select(
-                F.col("_metadata.file_path").alias("path"),
+                path.alias("path"),
+                line.alias("line"),
                 (F.col(CORRUPT) if is_text else F.lit(None).cast("string")).alias("text"),
                 F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
                 F.to_json(F.struct(*columns)).alias("parsed"),
@@ -162,14 +164,12 @@ class RejectedRows:
             named = [dict(zip(_EXPLAINED.names, row, strict=True)) for row in explained]
             frame = session.createDataFrame(pa.Table.from_pylist(named, schema=_EXPLAINED))
         else:
-            prefix = location(self._reader.feed.path).rstrip("/") + "/"
-            decoded = F.expr("url_decode(replace(path, '+', '%2B'))")
             frame = found.select(
                 F.lit("it does not fit the schema").alias("reason"),
-                F.regexp_replace(decoded, F.lit("^file:/+"), F.lit("file:/")).alias("file"),
-                F.lit(None).cast("bigint").alias("line"),
+                self._reader.shown_file(F.col("path")).alias("file"),
+                F.col("line"),
                 F.coalesce("text", "parsed").alias("record"),
-            ).withColumn("file", F.expr(f"substring(file, {len(prefix) + 1})"))
+            )
         return frame.select(
             "*",
             F.lit(request.number).cast("bigint").alias("update"),
@@ -195,6 +195,8 @@ class RejectedRows:
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
 
     def _lines(self, name: str, rows: list[Row]) -> list[int | None]:
+        if all(row["line"] is not None for row in rows):
+            return [row["line"] for row in rows]
         options = {key.lower(): value for key, value in self._reader.feed.options.items()}
         folder = self._reader.feed.path
         whole_lines = "linesep" not in options and options.get("multiline", "").lower() != "true"

@@ -29,6 +29,7 @@ _DELTA_JARS = tuple(
         "delta-kernel-unitycatalog",
     )
 )
+KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _ALWAYS: Mapping[str, str] = {
@@ -86,7 +87,10 @@ def settings(project: Project) -> dict[str, str]:
         chosen |= _LOCAL_STORAGE
     chosen |= configuration
     chosen["spark.master"] = master
-    chosen |= _delta(chosen, project.spark_packages)
+    packages = project.spark_packages
+    if any(feed.kind == "kafka" for feed in project.feeds.values()):
+        packages = (*packages, *_kafka(chosen, packages))
+    chosen |= _delta(chosen, packages)
     if configuration.get("spark.sql.extensions"):
         chosen["spark.sql.extensions"] = _joined(
             _ALWAYS["spark.sql.extensions"], configuration["spark.sql.extensions"]
@@ -135,6 +139,12 @@ def _delta(chosen: Mapping[str, str], packages: tuple[str, ...]) -> dict[str, st
     if "io.delta:" not in wanted:
         wanted = _joined(DELTA_PACKAGE, wanted)
     return {"spark.jars.packages": wanted}
+
+
+def _kafka(chosen: Mapping[str, str], packages: tuple[str, ...]) -> tuple[str, ...]:
+    """The package that reads topics, unless the user names the one to take."""
+    given = _joined(chosen.get("spark.jars", ""), chosen.get("spark.jars.packages", ""), *packages)
+    return () if "spark-sql-kafka-0-10" in given else (KAFKA_PACKAGE,)
 
 
 def _ivy_folder(chosen: Mapping[str, str]) -> Path:

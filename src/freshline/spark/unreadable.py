@@ -31,6 +31,9 @@ def unreadable_files(
         names: Files of the feed.
         schema: The feed's; None: each file is read with its own.
     """
+    told = reader.unreadable(session, names)
+    if told is not None:
+        return told
     faults: list[tuple[str, str]] = []
     alive = []
     for name in names:

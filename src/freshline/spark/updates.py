@@ -8,15 +8,17 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from freshline.core.errors import UserError
 from freshline.failpoints import failpoint
-from freshline.project.model import Project
+from freshline.project.model import Feed, Project
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.base import BaseUpdates
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError
 from freshline.spark.feeds import FeedReader
+from freshline.spark.kafka.client import JvmTopic
+from freshline.spark.kafka.reader import TopicReader
+from freshline.spark.kafka.topic import Topic
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.sql.maintenance import ViewPlan
 
@@ -70,11 +72,12 @@ class SparkExecutor:
         self._project = project
         self._session = session
         self._pools = Pools(session.sparkContext.defaultParallelism)
-        readers = {
-            name: FeedReader(project, feed)
+        self._topics = {
+            name: JvmTopic(session, feed)
             for name, feed in project.feeds.items()
-            if feed.kind != "kafka"
+            if feed.kind == "kafka"
         }
+        readers = {name: self._reader(feed) for name, feed in project.feeds.items()}
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
         self._backfills: dict[str, Backfills] = {}
         for table in project.tables:
@@ -83,7 +86,7 @@ class SparkExecutor:
                 derived = DerivedUpdates(project, table, plan)
                 self._updates[table.name] = derived
                 self._backfills[table.name] = Backfills(project, table, derived=derived)
-            elif table.feed in readers:
+            elif table.feed is not None:
                 reader = readers[table.feed]
                 self._updates[table.name] = BaseUpdates(project, table, reader)
                 self._backfills[table.name] = Backfills(project, table, reader)
@@ -95,14 +98,8 @@ class SparkExecutor:
             UnreadableFilesError: Some of the files cannot be read; nothing was committed.
             FreshlineError: The update failed.
         """
-        updates: BaseUpdates | DerivedUpdates | Backfills | None
-        updates = (self._backfills if request.range_s else self._updates).get(request.table)
-        if updates is None:
-            raise UserError(
-                "cannot-load",
-                f"table {request.table} cannot be updated by this version of freshline",
-                next_step="Feeds of kind kafka are not read yet.",
-            )
+        updates: BaseUpdates | DerivedUpdates | Backfills
+        updates = (self._backfills if request.range_s else self._updates)[request.table]
         context = self._session.sparkContext
         amount = f"{len(request.files)} files" if request.files else "from its parents"
         with self._pools.lease() as pool:
@@ -116,6 +113,15 @@ class SparkExecutor:
                 return updates.run(self._session.newSession(), request)
             finally:
                 self._forget_properties()
+
+    def topic(self, feed: str) -> Topic:
+        """The topic of a feed of kind kafka."""
+        return self._topics[feed]
+
+    def _reader(self, feed: Feed) -> FeedReader:
+        if feed.kind == "kafka":
+            return TopicReader(self._project, feed, self._topics[feed.name])
+        return FeedReader(self._project, feed)
 
     def analyse(self) -> Analysis:
         """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""

@@ -100,9 +100,7 @@ def test_the_good_project_is_good(tmp_path):
     assert [error.render() for error in errors] == []
     assert project is not None
     assert [table.name for table in project.tables] == ["orders", "pages", "items", "by_day"]
-    assert [warning.partition(": ")[2] for warning in project.warnings] == [
-        "feed items_feed of kind kafka cannot be run by this version",
-    ]
+    assert project.warnings == ()
 
 
 def test_there_are_enough_cases_and_no_two_of_one_name():
