@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from freshline.core.model import PendingFile, Table
 from freshline.core.share import BackgroundShare
+from freshline.core.upkeep import Upkeep
 
 MOST_GAP_FILES = 1000
 """Of one update: one that runs cannot be stopped."""
@@ -49,6 +50,7 @@ class Background:
     def __init__(self, tables: Sequence[Table], share: float, tracks: int, now_s: float) -> None:
         self._newest_first = [table for table in tables if table.spec.newest_first]
         self.share = BackgroundShare(share, tracks, now_s)
+        self.upkeep = Upkeep()
         self._backfills: deque[Backfill] = deque()
         self._running: dict[str, Work] = {}
         self._took_s: dict[str, float] = {}

@@ -57,6 +57,23 @@ class BackfillRequested:
 
 
 @dataclass(slots=True)
+class UpkeepOffered:
+    """It would pay to work on a table's files, on a track that nobody needs.
+
+    Attributes:
+        table: Of which.
+        kind: compact or vacuum.
+        number: The table's update number when it was looked at.
+        expected_s: What it should take.
+    """
+
+    table: str
+    kind: str
+    number: int
+    expected_s: float = 1.0
+
+
+@dataclass(slots=True)
 class FileArrived:
     """A file of a base table's feed is complete.
 
@@ -165,6 +182,7 @@ Event = (
     | TablePrioritised
     | RefreshRequested
     | BackfillRequested
+    | UpkeepOffered
     | TrackReserved
 )
 """Any of them. A tick is an instant without events."""

@@ -112,6 +112,8 @@ class Table:
         pins: Version of each parent that it was made of; None where that is not known.
         gap: Files older than what is loaded, which the background loads, oldest first.
         floor_s: While there is a gap: up to where the table is complete; else None.
+        same_rows: First and last of versions that a compaction left with the same rows; it
+            says something only while the last of them is the newest version.
     """
 
     __slots__ = (
@@ -139,6 +141,7 @@ class Table:
         "pins",
         "priority",
         "running",
+        "same_rows",
         "sources",
         "spec",
         "staleness_area_s2",
@@ -171,6 +174,7 @@ class Table:
         self.running: Running | None = None
         self.number = 0
         self.version: int | None = None
+        self.same_rows: tuple[int, int] | None = None
         self.pins: dict[str, int] | None = None
         self.versions: list[tuple[float, int]] = []
         self.paused = False
@@ -194,6 +198,13 @@ class Table:
     def complete_s(self) -> float:
         """Up to where all data is in it: F, or less while older files are still to come."""
         return self.freshness_s if self.floor_s is None else self.floor_s
+
+    def is_newest(self, version: int | None) -> bool:
+        """Whether who has read ``version`` has read the rows of the newest one."""
+        if version == self.version or version is None or self.same_rows is None:
+            return version == self.version
+        first, last = self.same_rows
+        return last == self.version and first <= version <= last
 
     @property
     def has_news(self) -> bool:

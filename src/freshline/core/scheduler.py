@@ -37,6 +37,7 @@ from freshline.core.events import (
     TrackReserved,
     UpdateFailed,
     UpdateFinished,
+    UpkeepOffered,
 )
 from freshline.core.extent import ALL_PENDING, Extent, NewestFirst
 from freshline.core.graph import ancestors, set_periods
@@ -130,6 +131,7 @@ class Scheduler(TableWork):
             TablePrioritised: self._prioritised,
             RefreshRequested: self._refresh_requested,
             BackfillRequested: self._backfill_requested,
+            UpkeepOffered: self._upkeep_offered,
             TrackReserved: lambda event: self._reservations.reserve(event.track, event.from_s),
         }
         policy.prepare(self)
@@ -298,8 +300,7 @@ class Scheduler(TableWork):
         table = self._by_name[event.table]
         running = self._ended(table)
         if running.background:
-            again = not event.gives_up
-            self._want_background().ended(table, running.start_s, self.now_s, again=again)
+            self._failed_apart(table, running, event)
         self._hand_back(table, running, except_for=set())
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s

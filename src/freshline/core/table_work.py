@@ -2,7 +2,7 @@
 
 An update of background work leaves F, what is pending and the policy's state alone. A backfill
 brings a version and no freshness; older files of a table that loads the newest first raise up
-to where it is complete.
+to where it is complete; upkeep brings at most a version with the same rows.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ from heapq import heappop
 
 from freshline.core.background import Backfill, Background, GapFill, Work, any_late, taken_from_gap
 from freshline.core.commands import StartUpdate
-from freshline.core.events import BackfillRequested, UpdateFinished
+from freshline.core.events import (
+    BackfillRequested,
+    UpdateFailed,
+    UpdateFinished,
+    UpkeepOffered,
+)
 from freshline.core.extent import Extent
 from freshline.core.instant import INSTANT_S
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.policy import Policy
 from freshline.core.staleness import settle
 from freshline.core.tables import Tables
+from freshline.core.upkeep import Offer, upkeep_finished, upkeep_started
 
 _INFINITY = float("inf")
 
@@ -33,6 +39,7 @@ class TableWork(Tables):
     policy: Policy
     track_count: int
     _background_share: float
+    _asked: list[Table]
     _free: list[int]
     _on_track: list[Table | None]
     _finished_now: list[Table]
@@ -109,6 +116,14 @@ class TableWork(Tables):
         The commit's ``to`` says how far the table is complete, not how far F is. Nothing is
         learned from it: such updates are not like the others.
         """
+        if running.command.upkeep:
+            upkeep_finished(table, running, event)
+            self._want_background().upkeep.running = False
+            if event.version is not None and self._extent.cuts_derived:
+                self._remember_version(table, event.version)
+            self._settle_gap(table)
+            self.rekey(table)
+            return
         settle(table, self.now_s)
         table.number = running.command.number
         if event.version is not None:
@@ -133,6 +148,14 @@ class TableWork(Tables):
             self._committed(table, running, event)
         self.rekey(table)
 
+    def _failed_apart(self, table: Table, running: Running, event: UpdateFailed) -> None:
+        """Background work failed; upkeep is offered again when it is looked at again."""
+        background = self._want_background()
+        if running.command.upkeep:
+            background.upkeep.running = False
+        else:
+            background.ended(table, running.start_s, self.now_s, again=not event.gives_up)
+
     def _filled(self, table: Table, running: Running) -> None:
         """Older files are loaded: how far the table is complete now."""
         to_s = running.command.to_s
@@ -147,7 +170,19 @@ class TableWork(Tables):
         """Start background work as far as its share allows; asked before and after the rest.
 
         Before, others wait or are late and its accounts pay; after, what is free is free.
+        Upkeep comes when nothing else is left to start.
         """
+        self._start_shared(background, commands)
+        if background.active or not self._free or self._asked or self.first() is not None:
+            return
+        offer = background.upkeep.take(self.now_s)
+        if offer is not None:
+            command = upkeep_started(offer, heappop(self._free), self.now_s)
+            self._on_track[command.track] = offer.table
+            commands.append(command)
+
+    def _start_shared(self, background: Background, commands: list[StartUpdate]) -> None:
+        """Start backfills and old files as the share allows."""
         self._background_wakeup_s = _INFINITY
         if not background.active:
             background.share.see(wanted=False, others_wait=False, others_late=False)
@@ -175,3 +210,7 @@ class TableWork(Tables):
     def _backfill_requested(self, event: BackfillRequested) -> None:
         table = self._by_name[event.table]
         self._want_background().add(Backfill(table, event.from_s, event.to_s))
+
+    def _upkeep_offered(self, event: UpkeepOffered) -> None:
+        offer = Offer(self._by_name[event.table], event.kind, event.number, event.expected_s)
+        self._want_background().upkeep.offer(offer)

@@ -123,11 +123,12 @@ class Tables:
             return
         if table.pins is None or table.trailing_edge_s > table.freshness_s:
             return
-        if all(table.pins.get(source.name) == source.version for source in table.sources):
+        if all(source.is_newest(table.pins.get(source.name)) for source in table.sources):
             return
         for source in table.sources:
             if source.freshness_s <= table.trailing_edge_s and any(
-                item.running is not None or self.startable(item)
+                (item.running is not None and not item.running.command.upkeep)
+                or self.startable(item)
                 for item in (source, *ancestors(source))
             ):
                 return
