@@ -28,6 +28,7 @@ class Report:
         groups: Rows of the result; a batch should hold at least twice as many tuples.
         cost: Seconds of a batch by its tuples.
         final: Seconds of the final aggregation by the number of batches.
+        batches_before: Batches that an earlier run finished; their tuples do not count here.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Report:
     final: FinalCost
     groups: int = 1
     input_kind: InputKind = InputKind.KNOWN
+    batches_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from freshline.reports.costs import TOLERANCE_S
 from freshline.reports.events import InputKind
-from freshline.reports.joint_order import Work
+from freshline.reports.joint_order import Timed, Work
 from freshline.reports.joint_search import plan_order
+from freshline.reports.lag_watch import LagWatch
 from freshline.reports.min_batch import longest_batch_tuples
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.progress import Progress
@@ -22,8 +24,11 @@ DRIFT_SHARE, DRIFT_LEFT = 0.001, 0.02
 time left to the deadline is worth a new plan."""
 PAUSE_SHARE, PAUSE_LEFT = 0.005, 0.1
 """But not more often than this share of the window, or of the time left."""
-GUARD_SHARE = 0.01
-"""Where the input may drift, the plan ends this share of the time after the window early."""
+GUARD_SHARE, GUARD_MOST = 0.01, 0.5
+"""Where the input may drift, the plan ends early: by as much as the lag may still rise (see
+`lag_watch`), but within these shares of the time after the last arrival."""
+_LONG_SEARCH_PAUSES = 10
+"""A plan that leaves a report late is searched for fully, but only after so many pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +55,17 @@ class JointPlanner:
     plan: list[Entry] = field(default_factory=list)
     _planned_drifts_s: dict[str, float] = field(default_factory=dict)
     _planned_at_s: float = -math.inf
+    _searched_at_s: float = -math.inf
     _look_again_s: float = math.inf
+    _silences_s: dict[str, float] = field(default_factory=dict)
+    _watches: dict[str, LagWatch] = field(default_factory=dict)
 
     def refresh(
         self, live: Mapping[str, Progress], on_track: Mapping[int, Progress], now_s: float
     ) -> None:
         """Make the plan anew if reports came or went, a lag changed, or a report fell out."""
         self._look_again_s = math.inf
+        self._watch(live, now_s)
         if not (self.changed or self._fell_out(live) or self._drifted(live, now_s)):
             return
         works = [
@@ -69,7 +78,7 @@ class JointPlanner:
             free_s[track] = max(now_s, progress.ends_s)
         index = {work.name: place for place, work in enumerate(works)}
         seed = [index[entry.name] for entry in self.plan if entry.name in index]
-        timed = plan_order(works, free_s, seed or None, afresh=self.changed)
+        timed = self._search(works, free_s, seed, now_s)
         last = {place: number for number, place in enumerate(timed.order)}
         self.plan = [
             Entry(works[place].name, start_s, last[place] == number)
@@ -78,6 +87,24 @@ class JointPlanner:
         self.changed = False
         self._planned_drifts_s = {name: progress.drift_s(now_s) for name, progress in live.items()}
         self._planned_at_s = now_s
+
+    def _search(
+        self, works: list[Work], free_s: list[float], seed: list[int], now_s: float
+    ) -> Timed:
+        """A full search if reports came or went, else one near the plan before.
+
+        If that leaves a report late a full one follows, but not too often: under an input that
+        is hopelessly behind every plan is late.
+        """
+        if not self.changed:
+            timed = plan_order(works, free_s, seed or None, afresh=False)
+            lengths_s = (work.deadline_s - now_s for work in works)
+            pause_s = _LONG_SEARCH_PAUSES * PAUSE_SHARE * max(0.0, max(lengths_s, default=0.0))
+            if timed.late_s <= TOLERANCE_S or now_s < self._searched_at_s + pause_s:
+                return timed
+            seed = list(timed.order)
+        self._searched_at_s = now_s
+        return plan_order(works, free_s, seed or None)
 
     def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
         """The first batch in the order that is due and can start; None: there is none."""
@@ -101,7 +128,10 @@ class JointPlanner:
     def next_wakeup_s(self, now_s: float, *, idle: bool) -> float:
         """The next planned start, or the time at which a changed lag may be acted upon."""
         starts_s = (entry.start_s for entry in self.plan if entry.start_s > now_s and idle)
-        return min(min(starts_s, default=math.inf), self._look_again_s)
+        silent_s = (at_s for at_s in self._silences_s.values() if at_s > now_s)
+        return min(
+            min(starts_s, default=math.inf), min(silent_s, default=math.inf), self._look_again_s
+        )
 
     def awaited_tuples(self, progress: Progress, now_s: float) -> int:
         """How many tuples must be there before an arrival matters."""
@@ -127,15 +157,28 @@ class JointPlanner:
             for name, progress in live.items()
         )
 
+    def _watch(self, live: Mapping[str, Progress], now_s: float) -> None:
+        for name, progress in live.items():
+            report = progress.report
+            if report.input_kind is InputKind.RATE_VARIES and progress.arrived > 0:
+                step_s = PAUSE_SHARE * (report.end_s - report.start_s)
+                watch = self._watches.setdefault(name, LagWatch(step_s))
+                watch.observe(now_s, progress.lag_by_now_s(now_s))
+
     def _drifted(self, live: Mapping[str, Progress], now_s: float) -> bool:
+        self._silences_s.clear()
         for name, progress in live.items():
             report = progress.report
             if report.input_kind is InputKind.KNOWN:
                 continue
             window_s = report.end_s - report.start_s
             left_s = max(0.0, report.deadline_s - self._planned_at_s)
-            moved_s = abs(progress.drift_s(now_s) - self._planned_drifts_s.get(name, 0.0))
-            if moved_s <= min(DRIFT_SHARE * window_s, DRIFT_LEFT * left_s):
+            planned_s = self._planned_drifts_s.get(name, 0.0)
+            moved_s = abs(progress.drift_s(now_s) - planned_s)
+            bearable_s = min(DRIFT_SHARE * window_s, DRIFT_LEFT * left_s)
+            if moved_s <= bearable_s:
+                # A stream that falls silent brings no event: look when that is too much.
+                self._silences_s[name] = progress.drifts_from_s(planned_s + 1.01 * bearable_s)
                 continue
             again_s = self._planned_at_s + min(PAUSE_SHARE * window_s, PAUSE_LEFT * left_s)
             if now_s >= again_s:
@@ -148,15 +191,29 @@ class JointPlanner:
         limit_s = self.policy.max_batch_time_s
         return longest_batch_tuples(progress.report.cost, remaining, limit_s) or remaining
 
+    def _guard_s(self, progress: Progress, now_s: float) -> float:
+        """How long before its deadline a report should be complete by the plan."""
+        report = progress.report
+        if report.input_kind is InputKind.KNOWN:
+            return 0.0
+        last_s = report.end_s
+        rise_s = 0.0
+        watch = self._watches.get(report.name)
+        if watch is not None and progress.arrived < len(report.predicted_s):
+            lag_s = progress.lag_by_now_s(now_s)
+            last_s = max(last_s, report.predicted_s[-1] + lag_s)
+            rise_s = watch.may_rise_s(now_s, lag_s, max(0.0, last_s - now_s))
+        after_s = max(0.0, report.deadline_s - last_s)
+        return min(max(rise_s, GUARD_SHARE * after_s), GUARD_MOST * after_s)
+
     def _work(self, progress: Progress, now_s: float) -> Work:
         report, margin = progress.report, self.policy.margin
         remaining = progress.remaining(now_s)
-        guard_s = 0.0
-        if report.input_kind is not InputKind.KNOWN:
-            guard_s = GUARD_SHARE * max(0.0, report.deadline_s - report.end_s)
+        guard_s = self._guard_s(progress, now_s)
+        expected_s = progress.expected_s(now_s, progress.lag_by_now_s(now_s))
         return Work(
             name=report.name,
-            expected_s=progress.expected_s(now_s)[progress.taken :],
+            expected_s=expected_s[progress.taken :],
             deadline_s=report.deadline_s - guard_s,
             cost_s=[margin * report.cost(tuples) for tuples in range(remaining + 1)],
             final=report.final,
@@ -164,4 +221,5 @@ class JointPlanner:
             longest=self._longest(progress, now_s),
             free_s=progress.ends_s if progress.track is not None else now_s,
             margin=margin,
+            grace_s=guard_s,
         )

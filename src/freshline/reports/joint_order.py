@@ -26,6 +26,8 @@ class Work:
     Args:
         expected_s: When each tuple not yet taken is there, nondecreasing.
         cost_s: Planned seconds of a batch by its tuples, from 0 to all that is left.
+        grace_s: How long after ``deadline_s`` the report is really wanted; up to there it is
+            late only if the input falls further behind.
         longest: The most tuples a batch may hold.
         free_s: When its running batch ends; its next batch waits for that.
         margin: Multiple of the modelled durations that is planned with.
@@ -40,6 +42,7 @@ class Work:
     longest: int
     free_s: float
     margin: float = 1.0
+    grace_s: float = 0.0
 
     def final_s(self, batches: int) -> float:
         """Planned seconds of the final aggregation after ``batches`` more batches."""
@@ -54,16 +57,20 @@ class Timed:
         order: Indices of works, batches that would be empty left out, split ones repeated.
         starts_s: Planned start of each.
         late_s: Total lateness over all reports.
+        missed_s: The same beyond every report's grace.
         cost_s: Total planned duration.
     """
 
     order: tuple[int, ...]
     starts_s: tuple[float, ...]
     late_s: float
+    missed_s: float
     cost_s: float
 
     def better_than(self, other: Timed) -> bool:
-        """Less late, or as punctual and cheaper."""
+        """Less late beyond grace, less late, or as punctual and cheaper."""
+        if abs(self.missed_s - other.missed_s) > TOLERANCE_S:
+            return self.missed_s < other.missed_s
         if self.late_s > TOLERANCE_S or other.late_s > TOLERANCE_S:
             return self.late_s < other.late_s - TOLERANCE_S
         return self.cost_s < other.cost_s - TOLERANCE_S
@@ -152,7 +159,7 @@ def _run(
     place_of_last = {index: place for place, index in enumerate(order)}
     ran: list[int] = []
     ran_s: list[float] = []
-    cost_s = late_s = 0.0
+    cost_s = late_s = missed_s = 0.0
     for place, index in enumerate(order):
         work = works[index]
         before, count = taken[index], len(work.expected_s)
@@ -178,11 +185,13 @@ def _run(
             ran_s.append(start_s)
             if before == count:
                 length_s += work.final_s(batches[index])
-                late_s += max(0.0, start_s + length_s - work.deadline_s)
+                over_s = start_s + length_s - work.deadline_s
+                late_s += max(0.0, over_s)
+                missed_s += max(0.0, over_s - work.grace_s)
             cost_s += length_s
             start_s += length_s
             if not last or size == 0:
                 break
         taken[index] = before
         heads_s[track] = own_s[index] = start_s
-    return Timed(tuple(ran), tuple(ran_s), late_s, cost_s)
+    return Timed(tuple(ran), tuple(ran_s), late_s, missed_s, cost_s)

@@ -28,17 +28,11 @@ def plan_order(
         free_s: When each track is free.
         seed: An order to begin with, that of the plan before; completed where it names a
             work not often enough.
-        afresh: Search fully, since reports came or went; else improve on ``seed``
-            first, and search fully only if that leaves a report late.
+        afresh: Search fully, since reports came or went; else only improve on ``seed``.
     """
     if not works:
-        return Timed((), (), 0.0, 0.0)
-    if not afresh:
-        timed = _Search(works, free_s, EVALUATIONS // 10).best(seed)
-        if timed.late_s <= TOLERANCE_S:
-            return timed
-        seed = timed.order
-    return _Search(works, free_s, EVALUATIONS).best(seed)
+        return Timed((), (), 0.0, 0.0, 0.0)
+    return _Search(works, free_s, EVALUATIONS if afresh else EVALUATIONS // 10).best(seed)
 
 
 def first_order(works: Sequence[Work], extra: int) -> list[int]:

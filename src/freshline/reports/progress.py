@@ -120,16 +120,28 @@ class Progress:
         report = self.report
         return in_batches_s(report.cost, report.final, remaining, size, batches_before=self.batches)
 
-    def expected_s(self, now_s: float) -> list[float]:
+    def lag_by_now_s(self, now_s: float) -> float:
+        """The lag last observed, or the longer one of the next tuple if that is overdue."""
+        if not self.reanchor:
+            return 0.0
+        if self.total_known and self.arrived < self.total(now_s):
+            return max(self.lag_s, now_s - self.report.predicted_s[self.arrived])
+        return self.lag_s
+
+    def expected_s(self, now_s: float, lag_s: float | None = None) -> list[float]:
         """When each tuple of the whole window is or was there, as far as can be known now.
 
         What has come counts as there from now on. The rest follows the prediction: shifted by
         the lag where their number is known (C13); else as many as are estimated, spread evenly
         over the predicted times still to come, the last not before the window's end.
+
+        Args:
+            lag_s: Instead of the lag last observed.
         """
         predicted_s, result = self.report.predicted_s, [now_s] * self.arrived
         if self.total_known:
-            lag_s = self.lag_s if self.reanchor else 0.0
+            if lag_s is None:
+                lag_s = self.lag_s if self.reanchor else 0.0
             result.extend(max(now_s, at_s + lag_s) for at_s in predicted_s[self.arrived :])
             return result[: self.total(now_s)]
         to_come = self.total(now_s) - self.arrived
@@ -147,7 +159,16 @@ class Progress:
             predicted = max(1, len(self.report.predicted_s))
             length_s = self.report.end_s - self.report.start_s
             return length_s * (self.total(now_s) / predicted - 1)
-        return self.lag_s if self.reanchor else 0.0
+        return self.lag_by_now_s(now_s)
+
+    def drifts_from_s(self, drift_s: float) -> float:
+        """When the drift exceeds ``drift_s`` if nothing arrives; infinity: never by that."""
+        report = self.report
+        if report.input_kind is not InputKind.RATE_VARIES or not self.reanchor:
+            return math.inf
+        if self.arrived >= len(report.predicted_s):
+            return math.inf
+        return report.predicted_s[self.arrived] + drift_s
 
     def begin(self, tuples: int, track: int, ends_s: float, *, final: bool) -> None:
         """Note that a batch of ``tuples`` starts on ``track`` and should end at ``ends_s``."""

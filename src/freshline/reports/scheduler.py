@@ -24,7 +24,7 @@ from freshline.reports.events import (
     TuplesArrived,
     Withdrawn,
 )
-from freshline.reports.joint import JointPlanner
+from freshline.reports.joint import Entry, JointPlanner
 from freshline.reports.min_batch import min_batch_tuples
 from freshline.reports.policies import KEYS, Moment, ReportPolicy
 from freshline.reports.progress import Progress
@@ -132,6 +132,10 @@ class ReportScheduler:
         """Tracks on which nothing runs."""
         return self.tracks - len(self._on_track)
 
+    def planned(self) -> tuple[Entry, ...]:
+        """The batches to come under ``joint``, in order; other policies plan none."""
+        return () if self._joint is None else tuple(self._joint.plan)
+
     def running(self) -> dict[int, Progress]:
         """What runs on which track, withdrawn reports' last batches included."""
         return dict(self._on_track)
@@ -154,7 +158,9 @@ class ReportScheduler:
         name = event.report.name
         if name in self.min_batches:
             raise InternalError("report-submitted-twice", f"the report '{name}' is known already")
-        self.live[name] = Progress(event.report, event.order, self.policy.reanchor)
+        before = event.report.batches_before
+        reanchor = self.policy.reanchor
+        self.live[name] = Progress(event.report, event.order, reanchor, batches=before)
         self.live = dict(sorted(self.live.items(), key=lambda item: item[1].order))
         self.min_batches[name] = None
         if self._joint is not None:
