@@ -19,6 +19,7 @@ from freshline.spark.jvm import java_frame
 from freshline.sql.maintenance import Decomposition, Reason
 from freshline.sql.normal import parsed
 from freshline.sql.refusal import Refused
+from freshline.sql.tokens import Token, tokens
 
 
 def typer(session: SparkSession) -> Callable[[str], list[tuple[str, str]]]:
@@ -70,7 +71,7 @@ def same_plan(session: SparkSession, query: str) -> bool:
     """Whether Spark optimises sqlglot's rendering of ``query`` to the same plan."""
     try:
         trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
-        plan = _optimised(session, query)
+        plan = _optimised(session, _with_units_in_capitals(query))
         texts = dict.fromkeys(tree.sql(dialect="spark") for tree in reversed(trees))
         return any(bool(plan.sameResult(_optimised(session, text))) for text in texts)
     except (Refused, *SparkError):
@@ -83,6 +84,27 @@ def _commas_as_inner_joins(tree: exp.Query) -> exp.Query:
         if join.kind.upper() == "CROSS" and not join.args.get("on"):
             join.set("kind", "INNER")
     return tree
+
+
+def _with_units_in_capitals(query: str) -> str:
+    """``date_trunc('hour', at)`` as sqlglot writes it; to Spark ``'hour'`` is ``'HOUR'`` there."""
+    edits: list[Token] = []
+    open_calls: list[str] = []
+    found = tokens(query)
+    for before, token, behind in zip([None, *found], found, [*found[1:], None], strict=False):
+        if token.is_symbol("("):
+            open_calls.append(before.text.lower() if before is not None else "")
+        elif token.is_symbol(")") and open_calls:
+            open_calls.pop()
+        elif token.kind == "string" and open_calls and before is not None and behind is not None:
+            first = before.is_symbol("(") and behind.is_symbol(",")
+            last = before.is_symbol(",") and behind.is_symbol(")")
+            call = open_calls[-1]
+            if (first and call == "date_trunc") or (last and call == "trunc"):
+                edits.append(token)
+    for edit in reversed(edits):
+        query = f"{query[: edit.start]}{edit.text.upper()}{query[edit.end :]}"
+    return query
 
 
 def _optimised(session: SparkSession, query: str) -> Any:

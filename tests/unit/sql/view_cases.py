@@ -239,8 +239,8 @@ CASES = (
     ),
     Case(
         "frame both ways, descending",
-        "SELECT ts, id, sum(amount) OVER (ORDER BY ts DESC RANGE BETWEEN INTERVAL 1 HOUR PRECEDING "
-        "AND INTERVAL 10 MINUTES FOLLOWING) AS s FROM orders",
+        "SELECT ts, id, sum(amount) OVER (ORDER BY ts DESC RANGE BETWEEN INTERVAL 60 MINUTES "
+        "PRECEDING AND INTERVAL 10 MINUTES FOLLOWING) AS s FROM orders",
         "ts",
         {"orders": (-10 * M, H)},
     ),
