@@ -18,7 +18,7 @@ from freshline.project.ingest import landed_feed, read_ingest
 from freshline.project.libraries import Library, read_libraries, shown_files
 from freshline.project.model import Project, TableDef
 from freshline.project.section import Section
-from freshline.project.settings import read_scheduler, read_spark
+from freshline.project.settings import read_maintenance, read_scheduler, read_spark
 from freshline.project.tables import read_tables
 from freshline.project.yamlfile import YamlFile
 from freshline.sql.functions import volatile_call
@@ -27,6 +27,7 @@ from freshline.sql.tokens import tokens
 PROJECT_FILE = "freshline.yml"
 _KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "ingest",
+    "maintenance",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -98,6 +99,7 @@ def collect(
     if analyse:
         tables = _analysed(tables, library, errors)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
+    maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     master, packages = read_spark(top.sub("spark", "spark"))
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
@@ -129,6 +131,7 @@ def collect(
         spark_packages=packages,
         scheduler=scheduler,
         ingest=ingest,
+        maintenance=maintenance,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),
     )

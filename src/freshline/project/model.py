@@ -219,6 +219,21 @@ class SchedulerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceSettings:
+    """``maintenance:`` of freshline.yml: what is done to tables' files on idle tracks.
+
+    Attributes:
+        compact: Small files are put together.
+        vacuum: Files that no version needs any more are removed.
+        retention_s: Every version of the last so many seconds stays readable.
+    """
+
+    compact: bool = True
+    vacuum: bool = True
+    retention_s: float = 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
 class TlsFiles:
     """Certificate (with its chain) and key, as PEM files; ``place`` is where they are named."""
 
@@ -282,6 +297,7 @@ class Project:
     spark_packages: tuple[str, ...] = ()
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     ingest: IngestSettings | None = None
+    maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     sql_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     reports: tuple[TableDef, ...] = ()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
-from freshline.project.model import SchedulerSettings
+from freshline.project.model import MaintenanceSettings, SchedulerSettings
 from freshline.project.section import Section
 
 _DEFAULT = SchedulerSettings()
+_MAINTENANCE = MaintenanceSettings()
+_LEAST_RETENTION_S = 3600.0
+"""Shorter, and files could be removed under a query that reads them."""
 
 
 def read_scheduler(section: Section | None) -> SchedulerSettings:
@@ -55,6 +58,27 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
             next_step="Take another policy, or the objective 'staleness'.",
         )
     return read
+
+
+def read_maintenance(section: Section | None) -> MaintenanceSettings:
+    """``maintenance:``; whether to compact, to remove old files, and what to keep."""
+    if section is None:
+        return _MAINTENANCE
+    section.only("compact", "vacuum", "retention")
+    retention_s = section.duration_s("retention")
+    if retention_s is not None and retention_s < _LEAST_RETENTION_S:
+        section.fault(
+            "bad-value",
+            f"retention of maintenance is '{section.data['retention']}'",
+            key="retention",
+            rule="it is at least 1 hour: a query that runs must find the files it reads",
+            next_step="Give a longer one.",
+        )
+    return MaintenanceSettings(
+        compact=section.flag("compact", default=_MAINTENANCE.compact),
+        vacuum=section.flag("vacuum", default=_MAINTENANCE.vacuum),
+        retention_s=_MAINTENANCE.retention_s if retention_s is None else retention_s,
+    )
 
 
 def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:

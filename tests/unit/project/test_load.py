@@ -12,6 +12,7 @@ from freshline.project import (
     find_project,
     load_project,
 )
+from freshline.project.model import MaintenanceSettings
 from freshline.sql.reads import rewritten
 
 YML = """\
@@ -233,4 +234,16 @@ def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_
     assert warning == (
         "tables/a/views.sql:2: table by_day has the target_lag DOWNSTREAM, and nothing that is"
         " wanted is derived from it: under the objective cost only `freshline refresh` updates it"
+    )
+
+
+def test_maintenance_is_on_with_a_week_of_versions_unless_it_is_set_otherwise(root):
+    assert load_project(root).maintenance == MaintenanceSettings(
+        compact=True, vacuum=True, retention_s=604_800.0
+    )
+    settings = root / "freshline.yml"
+    more = "\nmaintenance: {compact: false, vacuum: false, retention: 2 days}\n"
+    settings.write_text(settings.read_text() + more)
+    assert load_project(root).maintenance == MaintenanceSettings(
+        compact=False, vacuum=False, retention_s=172_800.0
     )
