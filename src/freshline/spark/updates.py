@@ -20,6 +20,8 @@ from freshline.spark.kafka.client import JvmTopic
 from freshline.spark.kafka.reader import TopicReader
 from freshline.spark.kafka.topic import Topic
 from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.spark.report_batches import ReportBatches
+from freshline.spark.report_records import BatchRequest, BatchResult
 from freshline.sql.maintenance import ViewPlan
 
 
@@ -80,6 +82,7 @@ class SparkExecutor:
         readers = {name: self._reader(feed) for name, feed in project.feeds.items()}
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
         self._backfills: dict[str, Backfills] = {}
+        self._reports = ReportBatches(project)
         for table in project.tables:
             if table.kind == "derived":
                 plan = (plans or {}).get(table.name)
@@ -122,6 +125,24 @@ class SparkExecutor:
         if feed.kind == "kafka":
             return TopicReader(self._project, feed, self._topics[feed.name])
         return FeedReader(self._project, feed)
+
+    def run_batch(self, request: BatchRequest) -> BatchResult:
+        """Carry out one batch of a report, and the final with it where that is asked.
+
+        Raises:
+            FreshlineError: It failed; finished batches stay, and no result was committed.
+        """
+        context = self._session.sparkContext
+        name = request.window.table.name
+        with self._pools.lease() as pool:
+            context.setLocalProperty("spark.scheduler.pool", pool)
+            what = "the final" if request.final else "a batch"
+            context.setJobGroup(f"freshline/report/{name}", f"{what} of the report {name}")
+            try:
+                failpoint("report.before")
+                return self._reports.run(self._session.newSession(), request)
+            finally:
+                self._forget_properties()
 
     def analyse(self) -> Analysis:
         """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""

@@ -1,0 +1,87 @@
+"""What passes between the runtime and Spark about reports; nothing here needs Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from freshline.project.model import TableDef
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window of a report: what the streams bring in [start_s, end_s).
+
+    Attributes:
+        table: The report; its result is the Delta table of that name.
+        start_s, end_s: Seconds since the epoch.
+        deadline_s: When the result is wanted.
+        definition: A short name for the query, kept with the state and in the result's commit.
+    """
+
+    table: TableDef
+    start_s: float
+    end_s: float
+    deadline_s: float
+    definition: str = ""
+
+    @property
+    def number(self) -> int:
+        """The result's transaction number: later windows have larger ones. Milliseconds."""
+        return max(1, round(self.start_s * 1000) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """Work off what came since the window's last batch.
+
+    Attributes:
+        pins: Version of each parent, up to which the batch reads.
+        final: Also combine the partials, and commit the window's result.
+        complete: Whether the parents have the whole window; the result's commit says so.
+    """
+
+    window: Window
+    pins: Mapping[str, int]
+    final: bool
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What one batch did.
+
+    Attributes:
+        batches: Batches of the window that are finished now; 0 for a query that runs once.
+        state_rows: Rows of the partials that this batch added.
+        seconds: Wall-clock seconds of the batch, without the final.
+        final_seconds: Of the final, and its commit; 0 without.
+        version: Of the result's table; None unless it was final.
+        rows: Of the result.
+        code: Why the query runs once, as a short name; empty for one that is cut.
+        reason: The same in words.
+        repeated: The result was committed before.
+    """
+
+    batches: int
+    state_rows: int
+    seconds: float
+    final_seconds: float = 0.0
+    version: int | None = None
+    rows: int = 0
+    code: str = ""
+    reason: str = ""
+    repeated: bool = False
+
+
+class ReportExecutor(Protocol):
+    """Runs batches of reports, one a call."""
+
+    def run_batch(self, request: BatchRequest) -> BatchResult:
+        """Carry out one batch, and the final with it where that is asked.
+
+        Raises:
+            FreshlineError: It failed; finished batches stay, and no result was committed.
+        """
+        ...

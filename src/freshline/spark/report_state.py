@@ -1,0 +1,178 @@
+"""What finished batches of a window leave behind: one Delta table a partial.
+
+They lie under STORAGE/_freshline/reports/REPORT/WINDOW-DEFINITION/PARTIAL, partitioned by the
+batch's number. A batch's commit carries its number as a Delta transaction identifier, so a
+repeated batch adds nothing, and as metadata the versions up to which it read: the log alone
+tells what is finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.failpoints import failpoint
+from freshline.project.model import Project
+from freshline.spark import jvm
+from freshline.spark.commit import Transaction
+from freshline.spark.deltalog import commits
+from freshline.spark.incremental import at_version
+from freshline.spark.metadata import encode
+from freshline.spark.pins import location
+from freshline.spark.records import UpdateRequest
+from freshline.spark.report_records import Window
+from freshline.spark.sizing import sized
+
+BATCH = "__batch"
+_PROPERTIES: Mapping[str, str] = {
+    "delta.enableDeletionVectors": "false",
+    "delta.logRetentionDuration": "interval 36500 days",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of which at least one partial is on disk.
+
+    Attributes:
+        number: From 1.
+        base: The first batch that counts: all from there on are the window's rows.
+        pins: Version of each parent up to which it read.
+        before: The same of the batch before it; empty for the first.
+        statics: Version of each static table, by the name the query uses.
+        seconds: What its first partial took.
+        whole: Whether all partials are there.
+    """
+
+    number: int
+    base: int
+    pins: Mapping[str, int]
+    before: Mapping[str, int]
+    statics: Mapping[str, int]
+    seconds: float = 0.0
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReportState:
+    """The state of one window."""
+
+    session: SparkSession
+    project: Project
+    window: Window
+    partials: Sequence[str]
+    cut: str
+    """A short name for how the query is cut; another version of freshline may cut otherwise."""
+
+    @property
+    def folder(self) -> str:
+        """Where it is."""
+        start = datetime.fromtimestamp(self.window.start_s, UTC)
+        end = datetime.fromtimestamp(self.window.end_s, UTC)
+        span = f"{start:%Y%m%dT%H%M%S.%fZ}-{end:%Y%m%dT%H%M%S.%fZ}"
+        name = quote(self.window.table.name, safe="")
+        return f"{self.project.own_path}/reports/{name}/{span}-{self.cut}"
+
+    def path(self, partial: str) -> str:
+        """Of one partial's table."""
+        return f"{self.folder}/{partial}"
+
+    def batches(self) -> list[Batch]:
+        """Those on disk, by number.
+
+        Raises:
+            PlatformError: A log cannot be read.
+        """
+        found: dict[int, Batch] = {}
+        count: dict[int, int] = {}
+        for partial in self.partials:
+            for commit in commits(self.path(partial)):
+                facts = commit.metadata
+                number = commit.update
+                count[number] = count.get(number, 0) + 1
+                found.setdefault(
+                    number,
+                    Batch(
+                        number,
+                        int(facts["base"]),
+                        facts["parents"],
+                        facts["before"],
+                        facts["statics"],
+                        float(facts["seconds"]),
+                    ),
+                )
+        return [
+            Batch(
+                each.number, each.base, each.pins, each.before, each.statics, each.seconds,
+                count[number] == len(self.partials),
+            )
+            for number, each in sorted(found.items())
+        ]  # fmt: skip
+
+    def add(self, partial: str, batch: Batch, rows: DataFrame, seconds: float) -> int:
+        """Add a batch's rows to a partial, once; returns how many."""
+        name = f"{self.window.table.name}.report.{partial}"
+        transaction = Transaction(self.session, location(self.path(partial)), name, batch.number)
+        if transaction.committed:
+            return 0
+        failpoint("report.before_partial")
+        rows = sized(self.session, rows, self.project.configuration)
+        staged = transaction.stage(
+            rows.withColumn(BATCH, F.lit(batch.number)),
+            "append",
+            partitioned_by=(BATCH,),
+            properties=_PROPERTIES,
+        )
+        staged.commit(self._metadata(name, batch, staged.rows, seconds))
+        failpoint("report.after_partial")
+        return staged.rows
+
+    def rows(self, partial: str, base: int) -> DataFrame:
+        """The rows of all batches from ``base`` on; several for a group."""
+        version = max(commit.version for commit in commits(self.path(partial)))
+        every = at_version(self.session, self.path(partial), version)
+        return every.filter(F.col(BATCH) >= base).drop(BATCH)
+
+    def forget(self) -> None:
+        """Remove the state of this window, whose result is committed."""
+        path = jvm.named(self.session, "org.apache.hadoop.fs.Path")(location(self.folder))
+        java = jvm.java_session(self.session)
+        path.getFileSystem(java.sessionState().newHadoopConf()).delete(path, True)
+
+    def _metadata(self, table: str, batch: Batch, rows: int, seconds: float) -> str:
+        request = UpdateRequest(
+            batch.number,
+            self.window.table.name,
+            self.window.start_s,
+            self.window.end_s,
+            parents=batch.pins,
+            definition=self.window.definition,
+        )
+        more: dict[str, Any] = {
+            "base": batch.base,
+            "before": dict(batch.before),
+            "statics": dict(batch.statics),
+            "seconds": round(seconds, 3),
+        }
+        return encode(
+            request,
+            table=table,
+            files=None,
+            parents=batch.pins,
+            strategy="report-batch",
+            rows=rows,
+            more=more,
+        )
+
+
+def short_name(facts: Any) -> str:
+    """The same for the same facts, eight characters."""
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8]

@@ -1,0 +1,259 @@
+"""Batches of a report on Spark: equal to the query at once, each finished partial run once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+
+from freshline.failpoints import armed
+from freshline.spark.deltalog import commits, last_commit
+from freshline.spark.report_records import BatchRequest, BatchResult, Window
+from tests.spark.conftest import MIDNIGHT_S, Shop
+
+pytestmark = pytest.mark.spark
+
+HOUR_S = 3600.0
+ORDERS = "SELECT id, at, shop, price FROM STREAM orders_feed"
+QUERY = (
+    "SELECT shop, count(*) AS orders, sum(price) AS revenue, avg(price) AS mean, "
+    "count(DISTINCT id % 3) AS kinds FROM orders GROUP BY shop HAVING count(*) > 0"
+)
+
+
+@dataclass
+class Sales:
+    """Orders in hourly windows, and a report over them."""
+
+    shop: Shop
+    folder: Path
+    query: str = QUERY
+    names: int = 0
+
+    def orders(self, *rows: tuple[int, float, str, str]) -> int:
+        """Load one file: id, minutes after midnight, shop, price; the table's new version."""
+        self.names += 1
+        name = f"{self.names}.csv"
+        moments = [
+            (datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(minutes=each[1])).isoformat()
+            for each in rows
+        ]
+        lines = [
+            f"{number},{moment},{shop},{price}\n"
+            for (number, _, shop, price), moment in zip(rows, moments, strict=True)
+        ]
+        (self.folder / name).write_text("".join(lines), encoding="utf-8")
+        to_s = MIDNIGHT_S + 600 * self.names
+        return self.shop.load("orders", name, from_s=to_s - 600, to_s=to_s).version
+
+    def window(self, hour: int = 0) -> Window:
+        start_s = MIDNIGHT_S + hour * HOUR_S
+        table = self.shop.project.table("sales")
+        return Window(table, start_s, start_s + HOUR_S, start_s + 2 * HOUR_S, "abc")
+
+    def batch(self, *, hour: int = 0, final: bool = False, **pins: int) -> BatchResult:
+        return self.shop.executor.run_batch(BatchRequest(self.window(hour), pins, final))
+
+    def at_once(self, hour: int = 0) -> list[dict[str, Any]]:
+        """The query over all rows of the window that are there now."""
+        session = self.shop.session.newSession()
+        start_s = int(MIDNIGHT_S + hour * HOUR_S)
+        frame = session.read.format("delta").load(self.shop.path("orders"))
+        frame = frame.filter(
+            f"at >= timestamp_seconds({start_s}) AND at < timestamp_seconds({start_s + 3600})"
+        )
+        frame.createOrReplaceTempView("orders")
+        return sorted((row.asDict() for row in session.sql(self.query).collect()), key=repr)
+
+    def metadata(self) -> dict[str, Any]:
+        commit = last_commit(self.shop.path("sales"))
+        assert commit is not None
+        return dict(commit.metadata)
+
+    def partials(self) -> list[Path]:
+        folder = Path(self.shop.project.own_path) / "reports" / "sales"
+        return sorted(folder.glob("*/*")) if folder.exists() else []
+
+
+def _sales(shop: Shop, *, time: str | None = "at", query: str = QUERY) -> Sales:
+    folder = shop.feed(
+        "orders_feed", "csv", "id BIGINT, at TIMESTAMP, shop STRING, price DECIMAL(10,2)"
+    )
+    shop.table("orders", ORDERS, time_column=time)
+    shop.table("sales", query)
+    return Sales(shop, folder, query)
+
+
+@contextmanager
+def _dying_at(failpoint: str) -> Iterator[None]:
+    with armed(f"{failpoint}=eio"), pytest.raises(OSError, match=failpoint):
+        yield
+
+
+def test_late_early_and_no_rows_in_batches_equal_the_query_at_once(shop: Shop) -> None:
+    sales = _sales(shop)
+    # An early row of the next window, and one of the window before.
+    first = sales.orders((1, 5, "a", "1.10"), (2, 70, "a", "9.00"), (3, -1, "b", "9.00"))
+    assert sales.batch(orders=first).batches == 1
+    empty = sales.orders()
+    assert sales.batch(orders=empty).batches == 2
+    second = sales.orders((4, 30, "a", "2.20"), (5, 31, "b", "3.30"))
+    assert sales.batch(orders=second).batches == 3
+    third = sales.orders((6, 65, "a", "9.00"), (7, 2, "c", "4.40"), (8, 60, "c", "9.00"))
+    result = sales.batch(orders=third, final=True)
+    assert result.batches == 4
+    assert shop.rows("sales") == sales.at_once()
+    assert [row["shop"] for row in shop.rows("sales")] == ["a", "b", "c"]
+
+    told = sales.metadata()
+    assert told["window"] == {
+        "start": "2026-01-01T00:00:00.000000Z",
+        "end": "2026-01-01T01:00:00.000000Z",
+    }
+    assert told["deadline"] == "2026-01-01T02:00:00.000000Z"
+    assert told["parents"] == {"orders": third}
+    assert [part["parents"]["orders"] for part in told["batches"]] == [first, empty, second, third]
+    assert told["cost_s"] >= told["final_s"] > 0
+    assert told["strategy"] == "report"
+    assert told["complete"] is True
+    assert sales.partials() == []  # nobody needs them any longer
+
+
+def test_the_table_holds_the_newest_window_and_its_history_the_others(shop: Shop) -> None:
+    sales = _sales(shop)
+    version = sales.orders((1, 5, "a", "1.10"), (2, 70, "b", "2.00"))
+    first = sales.batch(orders=version, final=True)
+    second = sales.batch(orders=version, final=True, hour=1)
+    assert (first.version, second.version) == (0, 1)
+    assert [row["shop"] for row in shop.rows("sales", 0)] == ["a"]
+    assert [row["shop"] for row in shop.rows("sales")] == ["b"]
+
+
+def test_a_window_is_committed_once(shop: Shop) -> None:
+    sales = _sales(shop)
+    version = sales.orders((1, 5, "a", "1.10"))
+    once = sales.batch(orders=version, final=True)
+    again = sales.batch(orders=version, final=True)
+    assert (again.repeated, again.version, again.rows) == (True, once.version, once.rows)
+    assert deltalake.DeltaTable(shop.path("sales")).version() == once.version
+
+
+def test_death_between_partial_and_final_runs_no_partial_again(shop: Shop) -> None:
+    sales = _sales(shop)
+    first = sales.orders((1, 5, "a", "1.10"))
+    sales.batch(orders=first)
+    second = sales.orders((2, 6, "a", "2.00"), (3, 7, "b", "3.00"))
+    with _dying_at("report.before_final"):
+        sales.batch(orders=second, final=True)
+    made = {str(path): deltalake.DeltaTable(str(path)).version() for path in sales.partials()}
+    assert set(made.values()) == {1}  # two batches each
+    shop.restart()
+    with _dying_at("report.before_commit"):
+        sales.batch(orders=second, final=True)
+    assert {
+        str(path): deltalake.DeltaTable(str(path)).version() for path in sales.partials()
+    } == made
+    shop.restart()
+    assert sales.batch(orders=second, final=True).batches == 2
+    assert shop.rows("sales") == sales.at_once()
+
+
+def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:
+    query = "SELECT count(DISTINCT shop) AS shops, count(DISTINCT id) AS ids, sum(price) AS s FROM orders"  # noqa: E501
+    sales = _sales(shop, query=query)
+    first = sales.orders((1, 5, "a", "1.10"), (1, 6, "b", "1.00"))
+    with _dying_at("report.after_partial"):
+        sales.batch(orders=first)
+    shop.restart()
+    second = sales.orders((2, 6, "a", "2.00"))
+    assert sales.batch(orders=second, final=True).batches == 2
+    assert (
+        shop.rows("sales")
+        == sales.at_once()
+        == [{"shops": 2, "ids": 2, "s": shop.rows("sales")[0]["s"]}]
+    )
+
+
+def test_rows_without_event_time_are_in_the_window_of_their_arrival(shop: Shop) -> None:
+    sales = _sales(shop, time=None)
+    # Freshness after each file: 00:10, 00:20, ... ; the fifth arrives at 00:50, the sixth at 01:00.
+    versions = [sales.orders((number, 0, "a", "1.00")) for number in range(1, 9)]
+    sales.batch(orders=versions[2])
+    sales.batch(orders=versions[7], final=True)
+    assert [row["orders"] for row in shop.rows("sales")] == [5]
+    sales.batch(orders=versions[7], final=True, hour=1)
+    assert [row["orders"] for row in shop.rows("sales")] == [3]
+
+
+def test_what_cannot_be_cut_runs_once_and_says_why(shop: Shop) -> None:
+    sales = _sales(shop, query="SELECT shop, collect_list(price) AS prices FROM orders GROUP BY 1")
+    first = sales.orders((1, 5, "a", "1.10"))
+    early = sales.batch(orders=first)
+    assert (early.batches, early.code) == (0, "ORDER_DEPENDENT")
+    second = sales.orders((2, 6, "a", "2.00"))
+    assert sales.batch(orders=second, final=True).code == "ORDER_DEPENDENT"
+    assert shop.rows("sales") == sales.at_once()
+    told = sales.metadata()
+    assert (told["strategy"], told["reason"], told["batches"]) == (
+        "report-once", "ORDER_DEPENDENT", [],
+    )  # fmt: skip
+
+
+def test_streams_joined_across_batches(shop: Shop) -> None:
+    folder = shop.feed("lines_feed", "csv", "order BIGINT, sold TIMESTAMP, qty INT")
+    query = (
+        "SELECT shop, sum(qty) AS qty, count(*) AS n FROM orders JOIN lines ON id = order "
+        "GROUP BY shop"
+    )
+    shop.table("lines", "SELECT order, sold, qty FROM STREAM lines_feed", time_column="sold")
+    sales = _sales(shop, query=query)
+
+    def lines(name: str, text: str) -> int:
+        (folder / name).write_text(text, encoding="utf-8")
+        return shop.load("lines", name).version
+
+    one = sales.orders((1, 5, "a", "1.00"), (2, 6, "b", "1.00"))
+    none = lines("0.csv", "")
+    sales.batch(orders=one, lines=none)
+    some = lines("1.csv", "1,2026-01-01T00:10:00Z,3\n3,2026-01-01T00:10:00Z,5\n")
+    sales.batch(orders=one, lines=some)
+    two = sales.orders((3, 7, "a", "1.00"))
+    more = lines("2.csv", "2,2026-01-01T00:11:00Z,7\n1,2026-01-01T02:11:00Z,100\n")
+    assert sales.batch(orders=two, lines=more, final=True).batches == 3
+    assert shop.rows("sales") == [
+        {"shop": "a", "qty": 8, "n": 2},
+        {"shop": "b", "qty": 7, "n": 1},
+    ]
+
+
+def test_a_stream_that_was_loaded_anew_is_read_anew(shop: Shop) -> None:
+    sales = _sales(shop)
+    first = sales.orders((1, 5, "a", "1.10"))
+    sales.batch(orders=first)
+    (sales.folder / "1.csv").write_text("1,2026-01-01T00:05:00Z,b,2.00\n", encoding="utf-8")
+    anew = shop.load("orders", "1.csv", full=True).version
+    assert sales.batch(orders=anew, final=True).batches == 1  # the first counts no more
+    assert shop.rows("sales") == sales.at_once()
+    assert [part["number"] for part in sales.metadata()["batches"]] == [2]
+
+
+def test_the_state_says_what_was_read(shop: Shop) -> None:
+    sales = _sales(shop)
+    first = sales.orders((1, 5, "a", "1.10"))
+    sales.batch(orders=first)
+    for path in sales.partials():
+        (commit,) = commits(str(path))
+        facts = {key: commit.metadata[key] for key in ("update", "base", "parents", "before")}
+        assert json.loads(json.dumps(facts)) == {
+            "update": 1,
+            "base": 1,
+            "parents": {"orders": first},
+            "before": {},
+        }
