@@ -64,7 +64,7 @@ figures: setup  ## play the papers' experiments: ONLY=name for one, QUICK=1 in a
 # The hashes pin the content, so no address needs to be in the file: any mirror will do.
 lock: setup  ## write requirements.txt anew from pyproject.toml; ARGS=--upgrade for newer versions
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	    --group dev pyproject.toml --output-file requirements.txt $(ARGS)
+	    --group dev --group bench pyproject.toml --output-file requirements.txt $(ARGS)
 
 clean:  ## remove what running leaves behind (.venv stays)
 	rm -rf build dist demo-out spark-warehouse metastore_db derby.log .cache \

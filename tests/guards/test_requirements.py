@@ -16,6 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DECLARED = [
     *PROJECT["project"]["dependencies"],
     *PROJECT["dependency-groups"]["dev"],
+    *PROJECT["dependency-groups"]["bench"],
     *PROJECT["build-system"]["requires"],
 ]
 

@@ -1,0 +1,1 @@
+"""What gateway.py pushes, and the stores that it compares the gateway with."""
