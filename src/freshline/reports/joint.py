@@ -53,11 +53,12 @@ class JointPlanner:
     tracks: int
     changed: bool = False
     plan: list[Entry] = field(default_factory=list)
+    _certain: set[str] = field(default_factory=set)
     _planned_drifts_s: dict[str, float] = field(default_factory=dict)
     _planned_at_s: float = -math.inf
     _searched_at_s: float = -math.inf
     _look_again_s: float = math.inf
-    _silences_s: dict[str, float] = field(default_factory=dict)
+    _silent_from_s: float = math.inf
     _watches: dict[str, LagWatch] = field(default_factory=dict)
 
     def refresh(
@@ -66,8 +67,20 @@ class JointPlanner:
         """Make the plan anew if reports came or went, a lag changed, or a report fell out."""
         self._look_again_s = math.inf
         self._watch(live, now_s)
-        if not (self.changed or self._fell_out(live) or self._drifted(live, now_s)):
-            return
+        if self.changed or self._fell_out(live) or self._drifted(live, now_s):
+            self._make(live, on_track, now_s)
+        # A stream that falls silent brings no event: look again when that is too much.
+        self._silent_from_s = min(
+            (
+                progress.drifts_from_s(self._planned_s(name) + 1.01 * self._bearable_s(progress))
+                for name, progress in live.items()
+            ),
+            default=math.inf,
+        )
+
+    def _make(
+        self, live: Mapping[str, Progress], on_track: Mapping[int, Progress], now_s: float
+    ) -> None:
         works = [
             self._work(progress, now_s)
             for progress in live.values()
@@ -87,6 +100,8 @@ class JointPlanner:
         self.changed = False
         self._planned_drifts_s = {name: progress.drift_s(now_s) for name, progress in live.items()}
         self._planned_at_s = now_s
+        self._certain = {name for name, progress in live.items() if progress.all_there(now_s)}
+        self._watches = {name: watch for name, watch in self._watches.items() if name in live}
 
     def _search(
         self, works: list[Work], free_s: list[float], seed: list[int], now_s: float
@@ -128,10 +143,8 @@ class JointPlanner:
     def next_wakeup_s(self, now_s: float, *, idle: bool) -> float:
         """The next planned start, or the time at which a changed lag may be acted upon."""
         starts_s = (entry.start_s for entry in self.plan if entry.start_s > now_s and idle)
-        silent_s = (at_s for at_s in self._silences_s.values() if at_s > now_s)
-        return min(
-            min(starts_s, default=math.inf), min(silent_s, default=math.inf), self._look_again_s
-        )
+        silent_s = self._silent_from_s if self._silent_from_s > now_s else math.inf
+        return min(min(starts_s, default=math.inf), silent_s, self._look_again_s)
 
     def awaited_tuples(self, progress: Progress, now_s: float) -> int:
         """How many tuples must be there before an arrival matters."""
@@ -165,21 +178,28 @@ class JointPlanner:
                 watch = self._watches.setdefault(name, LagWatch(step_s))
                 watch.observe(now_s, progress.lag_by_now_s(now_s))
 
+    def _planned_s(self, name: str) -> float:
+        """The drift that the plan was made with."""
+        return self._planned_drifts_s.get(name, 0.0)
+
+    def _bearable_s(self, progress: Progress) -> float:
+        """The further drift that is not worth a new plan."""
+        report = progress.report
+        left_s = max(0.0, report.deadline_s - self._planned_at_s)
+        return min(DRIFT_SHARE * (report.end_s - report.start_s), DRIFT_LEFT * left_s)
+
     def _drifted(self, live: Mapping[str, Progress], now_s: float) -> bool:
-        self._silences_s.clear()
         for name, progress in live.items():
             report = progress.report
             if report.input_kind is InputKind.KNOWN:
                 continue
+            if progress.all_there(now_s) and name not in self._certain:
+                return True  # the plan still feared for what has come by now
+            moved_s = abs(progress.drift_s(now_s) - self._planned_s(name))
+            if moved_s <= self._bearable_s(progress):
+                continue
             window_s = report.end_s - report.start_s
             left_s = max(0.0, report.deadline_s - self._planned_at_s)
-            planned_s = self._planned_drifts_s.get(name, 0.0)
-            moved_s = abs(progress.drift_s(now_s) - planned_s)
-            bearable_s = min(DRIFT_SHARE * window_s, DRIFT_LEFT * left_s)
-            if moved_s <= bearable_s:
-                # A stream that falls silent brings no event: look when that is too much.
-                self._silences_s[name] = progress.drifts_from_s(planned_s + 1.01 * bearable_s)
-                continue
             again_s = self._planned_at_s + min(PAUSE_SHARE * window_s, PAUSE_LEFT * left_s)
             if now_s >= again_s:
                 return True

@@ -64,6 +64,10 @@ class Progress:
             return max(predicted, self.arrived)
         return max(self.arrived, round(predicted * self.arrived / so_far))
 
+    def all_there(self, now_s: float) -> bool:
+        """Whether certainly no tuple is to come."""
+        return self.total_known and self.arrived >= self.total(now_s)
+
     def remaining(self, now_s: float) -> int:
         """Tuples not yet taken, arrived or not."""
         return self.total(now_s) - self.taken

@@ -160,6 +160,29 @@ def test_the_joint_plan_follows_a_lag() -> None:
     assert len(done.batches) == 1
 
 
+def test_the_joint_plan_ends_early_by_what_the_lag_may_still_grow() -> None:
+    slower = report(
+        input_kind=InputKind.RATE_VARIES, tuples=100, deadline_s=16.0, cost=LinearCost(0.05, 0.5)
+    )
+    # The last tuple comes at 11: a plan by the lag last observed would begin too late for it.
+    done = run(
+        given(slower, *(1.1 * at_s for at_s in slower.predicted_s)),
+        policy=replace(POLICY, name="joint"),
+    )
+    finish_s = done.outcomes["a"].finish_s
+    assert finish_s is not None
+    assert 11.0 < finish_s < 16.0 - 0.05  # at least the least guard before the deadline
+
+
+def test_the_joint_plan_goes_on_with_what_is_there_when_the_input_falls_silent() -> None:
+    stopped = report(input_kind=InputKind.RATE_VARIES, deadline_s=16.0)
+    arrivals_s = (*stopped.predicted_s[:8], 14.0, 14.0)  # silent from 8 to 14
+    done = run(given(stopped, *arrivals_s), policy=replace(POLICY, name="joint"))
+    assert [batch.tuples for batch in done.batches] == [8, 2]
+    assert done.batches[0].end_s <= 14.0
+    assert done.outcomes["a"].finish_s == pytest.approx(14.0 + 2.0 + 0.5)
+
+
 @pytest.mark.parametrize(
     ("groups", "factor", "limit_s", "size"),
     [
