@@ -28,6 +28,7 @@ help:  ## list the targets
 setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install Java, fetch Delta's jars
 	@scripts/find-java --install >/dev/null
 	@$(with_java) $(PY) scripts/fetch_jars.py
+	@$(with_java) $(PY) -m demo.kafka_jars
 
 demo: setup  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (two minutes)
 	@$(with_java) $(PY) -m demo

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from demo.kafka_jars import source_jars
 from freshline.core.errors import Place
 from freshline.project.model import Feed, Project, StaticRead, TableDef
 from freshline.runtime.recovery import definition_of
@@ -38,6 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         {
             "spark.sql.session.timeZone": "Europe/Berlin",
             "spark.sql.warehouse.dir": str(root / "catalog"),
+            "spark.jars": ",".join(str(jar) for jar in source_jars()),
         },
         "local[2]",
     )

@@ -11,16 +11,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self, TypeVar, cast
+from typing import Protocol, Self, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
 import freshline
 from freshline.core.commands import StartUpdate
+from freshline.project.model import Project
 from freshline.runtime.backoff import Backoff
 from freshline.runtime.failures import one_line
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.spark.kafka.topic import Topic
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
@@ -32,6 +34,17 @@ PATIENCE_S = 600.0
 """Nothing here takes as long; a busy machine may."""
 
 QUICK = Backoff(first_s=0.01, most_s=0.05, attempts=3)
+
+
+class OnDisk(Protocol):
+    """A project in a folder."""
+
+    root: Path
+
+    @property
+    def project(self) -> Project:
+        """As it is on disk now."""
+        ...
 
 
 class UtcSessions:
@@ -48,11 +61,14 @@ class UtcSessions:
 class Kept:
     """An executor whose end leaves the session, which the tests share, alone."""
 
-    def __init__(self, shop: Shop, spark: SparkSession) -> None:
+    def __init__(self, shop: OnDisk, spark: SparkSession) -> None:
         self._executor = SparkExecutor(shop.project, cast("SparkSession", UtcSessions(spark)))
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         return self._executor.run(request)
+
+    def topic(self, feed: str) -> Topic:
+        return self._executor.topic(feed)
 
     def healthy(self) -> bool:
         return self._executor.healthy()
@@ -132,7 +148,7 @@ class Child:
         failpoint: Where it is to die.
     """
 
-    def __init__(self, shop: Shop, *arguments: str, failpoint: str = "") -> None:
+    def __init__(self, shop: OnDisk, *arguments: str, failpoint: str = "") -> None:
         source = str(Path(freshline.__file__).parents[1])
         environment = {
             **os.environ,

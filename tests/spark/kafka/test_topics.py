@@ -1,0 +1,243 @@
+"""Topics as they are: they grow, have gaps, forget, vanish and come again."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from freshline.core.errors import PlatformError
+from freshline.project.load import load_project
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+from freshline.runtime.requests import carry_out_offline
+from freshline.spark.kafka.client import JvmTopic
+from tests.spark.kafka.shop import ALL, BASE_S
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+
+
+def test_a_new_partition_is_read_from_its_first_record(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(3)
+    shop.declare(starting="latest")
+    shop.load()
+    shop.broker.grow_topic(shop.topic, 2)
+    shop.send(2, partition=1)
+    shop.load()
+    assert shop.ids() == [3, 4]
+    assert shop.offsets() == [{"0": [3, 3]}, {"1": [0, 2]}]
+
+
+def test_transactions_count_when_they_are_committed(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    producer = shop.broker.producer(transactional_id=shop.topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    shop.put(producer, json.dumps({"id": -1}))
+    producer.flush()
+    producer.abort_transaction()
+    shop.load()
+    assert shop.rows() == []
+    assert shop.offsets() == [{"0": [0, 2]}]  # the record and the mark of the abort
+    shop.send(3, transactional_id=shop.topic)
+    shop.load()
+    assert shop.ids() == [0, 1, 2]
+    assert shop.offsets() == [{"0": [0, 2]}, {"0": [2, 6]}]
+    assert shop.status().tables[0].freshness_s == BASE_S + 2
+
+
+def test_an_open_transaction_is_waited_for(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    producer = shop.broker.producer(transactional_id=shop.topic)
+    producer.init_transactions()
+    shop.send(2)
+    producer.begin_transaction()
+    shop.put(producer, json.dumps({"id": 2}))
+    producer.flush()
+    shop.load()
+    assert shop.ids() == [0, 1]
+    producer.commit_transaction()
+    shop.load()
+    assert shop.ids() == [0, 1, 2]
+
+
+def test_compacted_records_leave_gaps(shop):
+    settings = {"cleanup_policy": "compact", "segment_ms": "100", "max_compaction_lag_ms": "100"}
+    shop.broker.make_topic(shop.topic, 1, min_cleanable_dirty_ratio="0.001", **settings)
+    producer = shop.broker.producer()
+    for shop.next_id in range(20):
+        shop.put(producer, json.dumps({"id": shop.next_id}), key=f"k{shop.next_id % 2}")
+    producer.flush()
+    while len(readable(shop)) > 4:  # segments are closed by what comes behind them
+        time.sleep(0.2)
+        shop.next_id += 1
+        shop.put(producer, json.dumps({"id": shop.next_id}), key="k0")
+        producer.flush()
+    there = readable(shop)
+    shop.load()
+    ids = shop.ids()
+    assert set(ids) <= {value for _, value in there} | set(range(shop.next_id + 1))
+    assert len(ids) == len(set(ids)) < shop.next_id
+    assert ids[-1] == shop.next_id
+    assert shop.offsets() == [{"0": [0, shop.next_id + 1]}]
+
+
+def readable(shop):
+    """Offset and id of every record that can still be read."""
+    consumer = Consumer(
+        {"bootstrap.servers": shop.broker.servers, "group.id": "look", "enable.partition.eof": True}
+    )
+    consumer.assign([TopicPartition(shop.topic, 0, 0)])
+    found: list[tuple[int | None, int]] = []
+    while True:
+        message = consumer.poll(10.0)
+        assert message is not None
+        if message.error() is not None:  # the end
+            consumer.close()
+            return found
+        found.append((message.offset(), json.loads(message.value() or b"")["id"]))
+
+
+def delete_before(shop, offset):
+    admin = shop.broker.admin()
+    (done,) = admin.delete_records([TopicPartition(shop.topic, 0, offset)]).values()
+    done.result()
+
+
+def test_what_retention_removed_is_said_and_counted(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(5)
+    shop.load()
+    shop.send(10)
+    delete_before(shop, 9)
+    said = (
+        f"table orders has lost offsets 5 to 8 of partition 0 of topic {shop.topic}: the topic's"
+        " retention removed up to 4 records before they were loaded; the feed goes on from offset 9"
+    )
+    assert said in shop.load().notices
+    assert shop.ids() == [0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14]
+    assert shop.status().topics[0].lost_offsets == 4
+    assert shop.load().notices == []
+    shop.lose_journal()
+    assert said in shop.load().notices  # the commits tell it
+    assert shop.status().topics[0].lost_offsets == 4
+    assert len(shop.ids()) == 11
+
+
+def pause(shop, kind):
+    journal = Journal(journal_path(shop.project), create=False)
+    carry_out_offline(journal, kind, "orders", 0.0)
+    journal.close()
+
+
+def test_retention_may_pass_a_range_that_was_seen(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(2)
+    shop.load()
+    pause(shop, "pause")
+    shop.send(6)
+    _, left = shop.run()
+    (topic,) = shop.status().topics
+    assert (left, topic.lag_offsets, topic.lag_s) == (1, 6, 6.0)
+    delete_before(shop, 5)
+    pause(shop, "resume")
+    seen, left = shop.run()
+    assert left == 0, (seen.failed, seen.notices)
+    assert shop.ids() == [0, 1, 5, 6, 7]
+    assert any("lost offsets 2 to 4 of partition 0" in notice for notice in seen.notices)
+    assert shop.status().topics[0].lost_offsets == 3
+
+
+def test_a_topic_that_is_deleted_is_missing_and_one_made_again_is_another(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(3)
+    shop.load()
+    pause(shop, "pause")
+    shop.send(2)
+    shop.run()
+    shop.broker.delete_topic(shop.topic)
+    seen, left = shop.run()
+    (topic,) = shop.status().topics
+    assert (left, topic.state) == (1, "missing")
+    assert topic.error == f"topic {shop.topic} of feed orders_feed is not there"
+    assert any("[topic-missing]" in notice for notice in seen.notices)
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(7)
+    pause(shop, "resume")
+    seen, left = shop.run()
+    assert left == 0, (seen.failed, seen.notices)
+    assert (
+        f"feed orders_feed: topic {shop.topic} was deleted and made again; it is read from its"
+        " first offset on"
+    ) in seen.notices
+    assert shop.ids() == [0, 1, 2, *range(5, 12)]
+    (topic,) = shop.status().topics
+    assert (topic.state, topic.lag_offsets, topic.lost_offsets) == ("read", 0, 2)
+
+
+def test_records_that_do_not_fit_are_rejected_with_partition_and_offset(shop):
+    shop.broker.make_topic(shop.topic, 2)
+    producer = shop.broker.producer()
+    for value in ('{"id": 1}', '{"id": "x"}', "{", None, '{"name": "n"}'):
+        shop.put(producer, value, partition=1)
+    producer.flush()
+    shop.load()
+    assert shop.ids() == [1]
+    rejected = [(r["file"], r["line"], r["reason"], r["record"]) for r in shop.rows(REJECTED)]
+    assert sorted(rejected) == [
+        ("1", 1, 'column id: "x" is no BIGINT', '{"id": "x"}'),
+        (
+            "1",
+            2,
+            f"it is no JSON: Expecting property name enclosed in double quotes: {AT}",
+            "{",
+        ),
+        ("1", 3, "it has no value", ""),
+        ("1", 4, "column id is null where the schema says NOT NULL", '{"name":"n"}'),
+    ]
+
+
+REJECTED = "orders__rejected"
+AT = "line 1 column 2 (char 1)"
+
+
+def test_csv_and_where_records_come_from(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    producer = shop.broker.producer()
+    for value in ("1;one", "2;two", "3"):
+        shop.put(producer, value, key=f"k{value[0]}")
+    producer.flush()
+    query = "SELECT name, string(_kafka.key) AS k, _kafka.offset AS at FROM STREAM orders_feed"
+    options = '    format: csv\n    options: {sep: ";"}\n'
+    shop.declare(sql=f"CREATE STREAMING TABLE orders AS {query};\n", more=options)
+    shop.load()
+    assert sorted(shop.rows(), key=lambda row: row["at"]) == [
+        {"name": "one", "k": "k1", "at": 0},
+        {"name": "two", "k": "k2", "at": 1},
+    ]
+    (rejected,) = shop.rows(REJECTED)
+    assert (rejected["line"], rejected["record"]) == (2, "3")
+
+
+def test_two_tables_of_one_topic_have_each_record_once(shop):
+    shop.broker.make_topic(shop.topic, 1)
+    shop.send(3)
+    shop.load()
+    shop.declare(sql=ALL + ALL.replace("orders ", "more "))
+    shop.send(2)
+    shop.load()
+    assert shop.ids() == [0, 1, 2, 3, 4]
+    assert sorted(row["id"] for row in shop.rows("more")) == [0, 1, 2, 3, 4]
+
+
+def test_brokers_that_do_not_answer_are_the_platforms_fault(shop, spark):
+    quick = "    options: {kafka.default.api.timeout.ms: 300, kafka.request.timeout.ms: 200}\n"
+    shop.declare(more=quick)
+    text = (shop.root / "freshline.yml").read_text()
+    (shop.root / "freshline.yml").write_text(text.replace(shop.broker.servers, "127.0.0.1:9"))
+    topic = JvmTopic(spark, load_project(shop.root).feeds["orders_feed"])
+    with pytest.raises(PlatformError, match="cannot be looked at: Timed out"):
+        topic.look()
