@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS updates (
   files INTEGER, parents TEXT, full INTEGER);
 CREATE INDEX IF NOT EXISTS updates_by_table ON updates (table_name, id);
 CREATE INDEX IF NOT EXISTS updates_by_start ON updates (start_s);
+CREATE INDEX IF NOT EXISTS updates_by_freshness ON updates (table_name, to_s);
 CREATE TABLE IF NOT EXISTS instants (
   id INTEGER PRIMARY KEY, run INTEGER, now_s REAL, events TEXT, commands TEXT);
 CREATE TABLE IF NOT EXISTS requests (
@@ -68,6 +69,18 @@ CREATE TABLE IF NOT EXISTS strategies (
   table_name TEXT, strategy TEXT, code TEXT, updates INTEGER, rows INTEGER, read_rows INTEGER,
   seconds REAL, last_s REAL, last_number INTEGER, last_read_rows INTEGER, reason TEXT,
   PRIMARY KEY (table_name, strategy, code)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reports (
+  name TEXT PRIMARY KEY, view TEXT, query TEXT, file TEXT, start_s REAL, end_s REAL,
+  deadline_s REAL, group_rows INTEGER, state TEXT, asked_s REAL, batches INTEGER DEFAULT 0,
+  cost_s REAL DEFAULT 0, arrived_rows INTEGER DEFAULT 0, taken_rows INTEGER DEFAULT 0,
+  planned TEXT, slack_s REAL, foreseen INTEGER DEFAULT 0, finish_s REAL, version INTEGER,
+  rows INTEGER, code TEXT, late TEXT, error TEXT);
+CREATE TABLE IF NOT EXISTS report_batches (
+  id INTEGER PRIMARY KEY, report TEXT, view TEXT, start_s REAL, rows INTEGER, seconds REAL,
+  final_s REAL, expected_s REAL, batches INTEGER, error TEXT);
+CREATE INDEX IF NOT EXISTS report_batches_by_view ON report_batches (view, id);
+CREATE TABLE IF NOT EXISTS report_instants (
+  id INTEGER PRIMARY KEY, run INTEGER, now_s REAL, events TEXT, commands TEXT);
 CREATE TABLE IF NOT EXISTS watched (
   name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
   waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,

@@ -26,6 +26,8 @@ from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
 from freshline.runtime.reloading import check_reload
+from freshline.runtime.report_requests import SUBMIT, WITHDRAW, not_open, submit
+from freshline.runtime.reports import Reports
 
 Answer = dict[str, Any]
 
@@ -40,12 +42,14 @@ class Requests:
         ledger: Ledger,
         scheduler: Scheduler,
         failures: FailureHandling,
+        reports: Reports,
     ) -> None:
         self._project = project
         self._journal = journal
         self._ledger = ledger
         self._scheduler = scheduler
         self._failures = failures
+        self._reports = reports
         newest = journal.row("SELECT max(id) AS id FROM requests")
         self._seen = (newest["id"] or 0) if newest else 0
 
@@ -62,8 +66,12 @@ class Requests:
             "SELECT * FROM requests WHERE id>? AND answered_s IS NULL ORDER BY id", (self._seen,)
         ):
             self._seen = row["id"]
-            asked, answer = self._carry_out(row["kind"], row["table_name"], row["argument"], now_s)
-            events += asked
+            kind, name, argument = row["kind"], row["table_name"], row["argument"]
+            if kind in (SUBMIT, WITHDRAW):
+                answer = self._of_reports(kind, name, argument, now_s)
+            else:
+                asked, answer = self._carry_out(kind, name, argument, now_s)
+                events += asked
             self._ledger.answer(row["id"], now_s, answer)
         return events
 
@@ -105,6 +113,16 @@ class Requests:
             events, files = self._failures.retry(self._scheduler, name, now_s)
             return events, {"ok": True, "message": f"{name} is tried again; files: {files}"}
         return [], {"ok": False, "message": f"this version knows no request '{kind}'"}
+
+    def _of_reports(self, kind: str, name: str, argument: str, now_s: float) -> Answer:
+        if kind == WITHDRAW:
+            if self._reports.withdraw(name):
+                return {"ok": True, "message": f"{name} is withdrawn"}
+            return not_open(name)
+        answer = submit(self._journal, argument, now_s)
+        self._journal.flush()
+        self._reports.submitted()
+        return answer
 
     def _backfill(self, name: str, argument: str, now_s: float) -> tuple[list[Event], Answer]:
         from_s, to_s = range_of(argument)

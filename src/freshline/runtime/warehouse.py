@@ -28,6 +28,7 @@ from freshline.core.events import (
     FileArrived,
     PeriodLearned,
     RefreshRequested,
+    TrackReserved,
     UpdateFailed,
 )
 from freshline.core.scheduler import Scheduler
@@ -48,6 +49,7 @@ from freshline.runtime.pending import PendingFiles
 from freshline.runtime.places import journal_path, own_folder
 from freshline.runtime.recovery import Recovered, recover
 from freshline.runtime.reloading import check_reload
+from freshline.runtime.reports import Reports
 from freshline.runtime.requests import Requests
 from freshline.runtime.status import target_lags
 from freshline.runtime.subset import subset
@@ -180,13 +182,7 @@ class Warehouse:
             )
         for note in recovered.notes:
             self._observer.notice(note)
-        self._pending = PendingFiles(journal)
-        self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
-        self._requests = Requests(
-            self.project, journal, self._ledger, self._scheduler, self._failures
-        )
-        self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
-        self._failures.restored()
+        self._hire(journal)
         first: list[Event] = [
             *recovered.events,
             *self._requests.standing_orders(),
@@ -213,10 +209,12 @@ class Warehouse:
                 self.project.scheduler.tracks,
                 lambda outcome: self._inbox.put(("ended", outcome)),
             )
+            self._reports.begin(executor, lambda outcome: self._inbox.put(("report", outcome)))
             self._instant(first)
             return self._loop()
         finally:
             self._listening.stop()
+            self._reports.close()
             self._tick()
             self._ledger.end_run(self._now_s)
             journal.flush()
@@ -226,6 +224,21 @@ class Warehouse:
                 closing = threading.Thread(target=self._executor.close, daemon=True)
                 closing.start()
                 closing.join(timeout=10.0)
+
+    def _hire(self, journal: Journal) -> None:
+        """Those who each know one thing about a run."""
+        self._pending = PendingFiles(journal)
+        self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
+        self._reports = Reports(
+            self.project, journal, self._scheduler, self._ledger.run,
+            until_idle=self.options.until_idle, off=bool(self.options.refresh),
+            notice=self._observer.notice,
+        )  # fmt: skip
+        self._requests = Requests(
+            self.project, journal, self._ledger, self._scheduler, self._failures, self._reports
+        )
+        self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
+        self._failures.restored()
 
     def _narrow(self, journal: Journal, recovered: Recovered) -> None:
         """Go on with the tables to refresh and their ancestors alone.
@@ -288,31 +301,49 @@ class Warehouse:
             ):
                 ended += self._ended(outcome)
             for kind, content in messages:
-                if kind == "heard":
-                    for notice in self._listening.heard(content, self._now_s):
-                        self._observer.notice(notice)
-                    events += self._files(content)
-                elif kind == "stop" and self._stopping_since_s is None:
-                    self._stopping_since_s = time.monotonic()
+                events += self._heard(kind, content)
             if self._stopping_since_s is None:
                 events += self._failures.due(self._now_s)
                 events += self._requests.new(self._now_s)
                 self._instant(ended + events)
+                self._go_on_with_reports()
                 if self.options.until_idle and self._is_idle():
                     return self._left_behind()
             else:
                 # The core hears no more: it would start the next ones.
                 self._journal.flush()
-                if not self._running:
+                if not (self._running or self._reports.running):
                     return 0
                 if time.monotonic() - self._stopping_since_s > self.options.grace_s:
                     names = ", ".join(sorted(self._running))
                     self._observer.notice(f"the grace is over; left running: {names}")
                     return 0
 
+    def _heard(self, kind: str, content: Any) -> list[Event]:
+        """One message that is not an update's end."""
+        if kind == "heard":
+            for notice in self._listening.heard(content, self._now_s):
+                self._observer.notice(notice)
+            return self._files(content)
+        if kind == "report":
+            self._reports.ended(content, self._now_s)
+        elif kind == "stop" and self._stopping_since_s is None:
+            self._stopping_since_s = time.monotonic()
+        return []
+
+    def _go_on_with_reports(self) -> None:
+        """Plan reports by what the core knows now, and start the batch that is due."""
+        if reserved := self._reports.step(self._now_s):
+            self._instant(list(reserved))
+        self._reports.go(self._now_s)
+
     def _messages(self) -> list[tuple[str, Any]]:
         """All that came in, waiting for the first at most until something is due."""
-        wakeup_s = min(self._scheduler.next_wakeup_s(), self._failures.next_due_s())
+        wakeup_s = min(
+            self._scheduler.next_wakeup_s(),
+            self._failures.next_due_s(),
+            self._reports.next_wakeup_s(),
+        )
         wait_s = max(0.0, min(_LOOK_S, wakeup_s - self._clock()))
         messages = []
         try:
@@ -340,7 +371,8 @@ class Warehouse:
         if not (events or commands or awaited):
             self._journal.flush()  # a refused request's answer, or what could not be written
             return
-        touched = {event.table for event in events} | {item.table for item in commands}
+        told = [event for event in events if not isinstance(event, TrackReserved)]
+        touched = {event.table for event in told} | {item.table for item in commands}
         for name in list(touched):
             touched |= {child.name for child in self._scheduler.table(name).children}
         self._ledger.instant(self._now_s, events, commands)
@@ -396,6 +428,7 @@ class Warehouse:
             self._ledger.files_loaded(table, names, outcome.command.number)
             self._ledger.update_finished(outcome.command, result, outcome.seconds, self._now_s)
             self._journal.flush()
+            self._reports.committed()
             failpoint("update.after_journal")
             if self._stopping_since_s is not None:
                 self._ledger.table_restored(
@@ -436,7 +469,7 @@ class Warehouse:
         background = self._scheduler.background
         if background is not None and any(not table.paused for table in background.pending):
             return False
-        return not any(
+        tables_idle = not any(
             table.known
             and table.has_news
             and not table.paused
@@ -444,6 +477,7 @@ class Warehouse:
             and not self._failures.given_up(table.name)
             for table in self._scheduler.tables
         )
+        return tables_idle and self._reports.idle()
 
     def _left_behind(self) -> int:
         late = {table.name for table in self._scheduler.tables if table.known and table.has_news}

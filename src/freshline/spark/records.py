@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from freshline.core.errors import Place, PlatformError
+from freshline.spark.report_records import ReportExecutor
 
 _MOST_NAMED = 3
 
@@ -95,7 +96,7 @@ class UpdateResult:
     read_rows: int = 0
 
 
-class Executor(Protocol):
+class Executor(ReportExecutor, Protocol):
     """Runs updates; called from several threads at once, one update a call."""
 
     def run(self, request: UpdateRequest) -> UpdateResult:

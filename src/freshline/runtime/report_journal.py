@@ -1,0 +1,225 @@
+"""What the journal knows of reports: what is wanted, the batches that ran, and how it ended.
+
+All SQL about them stands here. A lost journal loses measured costs and ad hoc reports that were
+not made yet; finished batches and results are in the Delta logs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshline.runtime.journal import Journal, Row
+
+OPEN = ("asked", "live")
+"""States of reports that are still to make."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedReport:
+    """One window of a report.
+
+    Attributes:
+        name: Of the view and its window, or that under which an ad hoc report was submitted.
+        view: Whose result table it is.
+        query: Of an ad hoc report; None for a view's.
+        file: Where that query stands.
+        start_s, end_s, deadline_s: Seconds since the epoch.
+        groups: Rows that the result should have.
+    """
+
+    name: str
+    view: str
+    query: str | None
+    file: str | None
+    start_s: float
+    end_s: float
+    deadline_s: float
+    groups: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatus:
+    """How one report stands.
+
+    Attributes:
+        state: asked, live, done, withdrawn or failed.
+        batches, cost_s: Finished ones, and what they took with the final.
+        arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
+        planned_s: Starts of the batches to come.
+        slack_s: What is left between the planned end and the deadline; negative: it misses.
+        foreseen: The plan said beforehand that the deadline is missed.
+        finish_s, version, rows: Of the result.
+        code: Why the query runs once; empty for one that is cut.
+        late: Why the deadline was missed; None: it was not.
+        error: Why the last attempt failed.
+    """
+
+    wanted: WantedReport
+    state: str
+    batches: int = 0
+    cost_s: float = 0.0
+    arrived_rows: int = 0
+    taken_rows: int = 0
+    planned_s: tuple[float, ...] = ()
+    slack_s: float | None = None
+    foreseen: bool = False
+    finish_s: float | None = None
+    version: int | None = None
+    rows: int | None = None
+    code: str = ""
+    late: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What batches of a report took, oldest first.
+
+    Attributes:
+        batches: Rows and seconds of each batch.
+        finals: Number of batches and seconds of each final.
+        once: The query runs once.
+    """
+
+    batches: tuple[tuple[int, float], ...] = ()
+    finals: tuple[tuple[int, float], ...] = ()
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What one update of a stream brought: its rows, when, and up to which freshness."""
+
+    at_s: float
+    rows: int
+    to_s: float = field(default=0.0)
+
+
+def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float) -> None:
+    """Write down a report; one of that name that ended before is replaced."""
+    journal.write("DELETE FROM reports WHERE name=?", (wanted.name,))
+    journal.write(
+        "INSERT INTO reports (name, view, query, file, start_s, end_s, deadline_s, group_rows,"
+        " state, asked_s) VALUES (?,?,?,?,?,?,?,?,?,?)",
+        (
+            wanted.name, wanted.view, wanted.query, wanted.file, wanted.start_s, wanted.end_s,
+            wanted.deadline_s, wanted.groups, state, now_s,
+        ),
+    )  # fmt: skip
+
+
+def note(journal: Journal, name: str, **values: Any) -> None:
+    """Change columns of a report's row."""
+    changed = ", ".join(f"{column}=?" for column in values)
+    journal.write(f"UPDATE reports SET {changed} WHERE name=?", (*values.values(), name))
+
+
+def note_planned(journal: Journal, name: str, starts_s: Iterable[float]) -> None:
+    """Write down when the batches to come start."""
+    note(journal, name, planned=json.dumps(list(starts_s)))
+
+
+def note_batch(
+    journal: Journal, status: WantedReport, *, start_s: float, rows: int, seconds: float,
+    final_s: float, expected_s: float, batches: int, error: str | None,
+) -> None:  # fmt: skip
+    """Write down a batch that ended."""
+    journal.write(
+        "INSERT INTO report_batches (report, view, start_s, rows, seconds, final_s, expected_s,"
+        " batches, error) VALUES (?,?,?,?,?,?,?,?,?)",
+        (status.name, status.view, start_s, rows, seconds, final_s, expected_s, batches, error),
+    )
+
+
+def read_reports(journal: Journal) -> tuple[ReportStatus, ...]:
+    """All that are known, the open ones by deadline, then the others, newest first."""
+    try:
+        rows = journal.rows("SELECT * FROM reports")
+    except sqlite3.OperationalError:  # a journal of an earlier version
+        return ()
+    found = [_status(row) for row in rows]
+    going = sorted(
+        (each for each in found if each.state in OPEN), key=lambda each: each.wanted.deadline_s
+    )
+    ended = sorted(
+        (each for each in found if each.state not in OPEN), key=lambda each: -each.wanted.end_s
+    )
+    return (*going, *ended)
+
+
+def read_report(journal: Journal, name: str) -> ReportStatus | None:
+    """One report, by its name; a view's name means its next window."""
+    found = [each for each in read_reports(journal) if name in (each.wanted.name, each.wanted.view)]
+    return found[0] if found else None
+
+
+def measured(journal: Journal, view: str) -> Measured:
+    """What is known of a report's costs."""
+    try:
+        rows = journal.rows(
+            "SELECT * FROM report_batches WHERE view=? AND error IS NULL ORDER BY id", (view,)
+        )
+        once = journal.row(
+            "SELECT code FROM reports WHERE view=? AND batches>0 ORDER BY asked_s DESC", (view,)
+        )
+    except sqlite3.OperationalError:
+        return Measured()
+    return Measured(
+        tuple((row["rows"], row["seconds"]) for row in rows if row["rows"]),
+        tuple((row["batches"], row["final_s"]) for row in rows if row["final_s"]),
+        bool(once and once["code"]),
+    )
+
+
+def arrivals(
+    journal: Journal, tables: Iterable[str], start_s: float, end_s: float
+) -> list[Arrival]:
+    """What the updates of ``tables`` brought whose freshness lies in [start_s, end_s)."""
+    found: list[Arrival] = []
+    for name in tables:
+        found += [
+            Arrival(row["finish_s"], row["rows"] or 0, row["to_s"])
+            for row in journal.rows(
+                "SELECT finish_s, rows, to_s FROM updates WHERE table_name=? AND state='done'"
+                " AND to_s>=? AND to_s<?",
+                (name, start_s, end_s),
+            )
+        ]
+    return sorted(found, key=lambda each: each.at_s)
+
+
+def count_late(reports: Iterable[ReportStatus]) -> Mapping[str, int]:
+    """How many deadlines were missed, by reason."""
+    counts: dict[str, int] = {}
+    for each in reports:
+        if each.late:
+            counts[each.late] = counts.get(each.late, 0) + 1
+    return counts
+
+
+def _status(row: Row) -> ReportStatus:
+    wanted = WantedReport(
+        row["name"], row["view"], row["query"], row["file"], row["start_s"], row["end_s"],
+        row["deadline_s"], row["group_rows"] or 1,
+    )  # fmt: skip
+    return ReportStatus(
+        wanted,
+        row["state"],
+        row["batches"],
+        row["cost_s"],
+        row["arrived_rows"],
+        row["taken_rows"],
+        tuple(json.loads(row["planned"] or "[]")),
+        row["slack_s"],
+        bool(row["foreseen"]),
+        row["finish_s"],
+        row["version"],
+        row["rows"],
+        row["code"] or "",
+        row["late"],
+        row["error"],
+    )

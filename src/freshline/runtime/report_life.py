@@ -1,0 +1,118 @@
+"""One report that is being made: what came, what is worked off, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from freshline.core.model import Table
+from freshline.project.model import TableDef
+from freshline.reports.learned import FIRST_BATCH, FIRST_FINAL
+from freshline.runtime.report_journal import WantedReport
+from freshline.runtime.report_plans import MARGIN, Outlook
+from freshline.spark.report_records import Window
+
+MOST_FAILURES = 5
+_FIRST_PAUSE_S = 2.0
+
+
+@dataclass(slots=True)
+class Live:
+    """A report between its submission and its result.
+
+    Attributes:
+        parents: The core's tables that it reads.
+        outlook: What was expected when the planner was told of it last; None: not yet.
+        key: The planner's name for it, a new one whenever costs or rows are told anew.
+        told_rows: Rows taken before the planner was told.
+        arrived_rows, taken_rows, batches, cost_s: So far.
+        units: Units that the planner knows to be there.
+        closed: Nothing more is waited for.
+        probing: Its first batch runs as soon as there is data, to measure its cost.
+        once: The query cannot be cut; ``code`` says why.
+        foreseen: The first plan missed the deadline already.
+        slower, waited, late_input: What happened that a plan cannot know.
+        not_before_s: Nothing of it starts before: it failed lately.
+        stale: The planner is to be told anew.
+    """
+
+    wanted: WantedReport
+    table: TableDef
+    window: Window
+    parents: Sequence[Table]
+    outlook: Outlook | None = None
+    key: str = ""
+    keys: int = 0
+    told_rows: int = 0
+    arrived_rows: int = 0
+    taken_rows: int = 0
+    batches: int = 0
+    cost_s: float = 0.0
+    units: int = 0
+    closed: bool = False
+    closed_told: bool = False
+    probing: bool = False
+    once: bool = False
+    code: str = ""
+    foreseen: bool | None = None
+    slower: bool = False
+    waited: bool = False
+    late_input: bool = False
+    failures: int = 0
+    not_before_s: float = float("-inf")
+    stale: bool = True
+
+    @property
+    def name(self) -> str:
+        """The report's."""
+        return self.wanted.name
+
+    @property
+    def complete(self) -> bool:
+        """Whether every parent is as fresh as the window's end."""
+        end_s = self.window.end_s
+        return all(
+            table.version is not None and table.freshness_s >= end_s for table in self.parents
+        )
+
+    def latest_start_s(self, batch_s: float, final_s: float) -> float:
+        """When what is left must start, with the margin."""
+        return self.wanted.deadline_s - MARGIN * (batch_s + final_s)
+
+    def left_s(self) -> tuple[float, float]:
+        """Seconds of one batch of all that is not yet taken, and of the final."""
+        if self.outlook is None:
+            return FIRST_BATCH.overhead_s, FIRST_FINAL.overhead_s
+        report, rows = self.outlook.report, self.arrived_rows - self.told_rows
+        units = self.outlook.units(max(0, rows), closed=True)
+        taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
+        return report.cost(max(0, units - taken)), self.outlook.final_s
+
+    def pause(self, now_s: float) -> None:
+        """After a failure: wait, each time twice as long."""
+        self.failures += 1
+        self.not_before_s = now_s + _FIRST_PAUSE_S * 2.0 ** (self.failures - 1)
+
+    def lateness(self, now_s: float) -> str | None:
+        """Why the deadline is missed by a result of now; None: it is met."""
+        if now_s <= self.wanted.deadline_s:
+            return None
+        reasons = {
+            "failed": self.failures > 0,
+            "foreseen": bool(self.foreseen),
+            "slower": self.slower,
+            "waited": self.waited,
+            "input": self.late_input,
+        }
+        return next((name for name, there in reasons.items() if there), "unexplained")
+
+
+LATENESS = {
+    "failed": "a batch failed and was tried again",
+    "foreseen": "no plan could meet it when it was submitted",
+    "slower": "a batch took longer than its margin allows",
+    "waited": "an update was still running on the report's track",
+    "input": "the streams were late with the window's end",
+    "unexplained": "nothing unusual was seen",
+}
+"""Reasons for a missed deadline, by their short names."""

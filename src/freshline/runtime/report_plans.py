@@ -1,0 +1,194 @@
+"""What a report is expected to bring and to cost, and the plan that follows from it.
+
+Predicted arrivals are those of the same window one period earlier, or else the rate so far. The
+planner counts in units of rows, so that a window of millions is planned as quickly as one of
+hundreds; a unit's time is that of the update which completed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from freshline.project.model import Project, TableDef
+from freshline.reports.costs import CostModel, FinalCost, PiecewiseCost
+from freshline.reports.events import InputKind, Report
+from freshline.reports.learned import (
+    FIRST_BATCH,
+    FIRST_FINAL,
+    learned_cost,
+    learned_final,
+    scaled,
+)
+from freshline.reports.plan import Infeasible, Plan, Window, plan_window
+from freshline.runtime.journal import Journal
+from freshline.runtime.report_journal import Arrival, Measured, WantedReport, arrivals, measured
+
+MARGIN = 1.25
+"""Batches are planned as if they took so many times what was learned."""
+
+UNITS = 200
+"""Units of rows to which a window is cut for planning, at most about so many."""
+
+_PIECES = 50
+"""Into which a rate is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is expected of one report from now on.
+
+    Attributes:
+        unit_rows: Rows of one unit; None: the whole window is one (the query runs once).
+        report: As the planner takes it; its tuples are units not yet taken.
+        arrived_rows: Of the window so far.
+        expected_rows: Of the whole window.
+        final_s: What the final takes at least. A window's result is always put together from
+            its state, also that of one batch, so the report's deadline is earlier by that much
+            (with the margin), and its ``final`` holds only what each batch adds.
+    """
+
+    unit_rows: int | None
+    report: Report
+    arrived_rows: int
+    expected_rows: int
+    final_s: float
+
+    def units(self, rows: int, *, closed: bool) -> int:
+        """Units that so many rows make; the last one may be smaller, once nothing more comes."""
+        if self.unit_rows is None:
+            return 1 if closed else 0
+        return -(-rows // self.unit_rows) if closed else rows // self.unit_rows
+
+    @property
+    def reserve_s(self) -> float:
+        """How much before the report's own deadline the planner's is."""
+        return MARGIN * self.final_s
+
+    def plan(self) -> Plan | Infeasible:
+        """The fewest batches that meet the planner's deadline, with the margin."""
+        report = self.report
+        window = Window(
+            report.start_s,
+            report.end_s,
+            report.predicted_s,
+            report.deadline_s,
+            slower(report.cost),
+            FinalCost(MARGIN * report.final.per_batch_s, MARGIN * report.final.overhead_s),
+        )
+        return plan_window(window)
+
+
+def stream_names(project: Project, table: TableDef) -> list[str]:
+    """The base tables that a report reads; their updates are its arrivals."""
+    return [name for name in table.parents if project.table(name).kind == "base"]
+
+
+def outlook(
+    project: Project,
+    journal: Journal,
+    table: TableDef,
+    wanted: WantedReport,
+    now_s: float,
+    *,
+    taken_rows: int = 0,
+    batches: int = 0,
+    key: str | None = None,
+    known: Measured | None = None,
+) -> Outlook:
+    """What is expected of a report.
+
+    Args:
+        table: The report's definition.
+        taken_rows, batches: What is worked off already.
+        key: The planner's name for it; None: the report's.
+        known: Measured costs; None: those of the journal.
+    """
+    streams = stream_names(project, table)
+    known = known or measured(journal, wanted.view)
+    here = arrivals(journal, streams, wanted.start_s, wanted.end_s)
+    length_s = wanted.end_s - wanted.start_s
+    before = arrivals(journal, streams, wanted.start_s - length_s, wanted.start_s)
+    arrived_rows = sum(each.rows for each in here)
+    expected = _expected(here, before, wanted, now_s)
+    total = max(arrived_rows, sum(each.rows for each in expected))
+    cost: CostModel = learned_cost(known.batches, FIRST_BATCH)
+    final = learned_final(known.finals, FIRST_FINAL)
+    final_s = 0.0 if known.once else final.overhead_s + final.per_batch_s
+    views = len(streams) < len(table.parents)
+    unit_rows: int | None = max(1, total // UNITS)
+    if known.once or views or total == 0:
+        unit_rows, times = None, [wanted.end_s]
+        cost = scaled(cost, max(1, total))
+    else:
+        assert unit_rows is not None
+        times = _times(expected, unit_rows, taken_rows)
+        cost = scaled(cost, unit_rows)
+    start_s = min([wanted.start_s, *times[:1]])
+    report = Report(
+        key or wanted.name,
+        start_s,
+        max(wanted.end_s, start_s),
+        wanted.deadline_s - MARGIN * final_s,
+        tuple(min(max(each, start_s), wanted.end_s) for each in times),
+        cost,
+        FinalCost(final.per_batch_s, 0.0),
+        wanted.groups,
+        InputKind.TOTAL_VARIES,
+        batches,
+    )
+    return Outlook(unit_rows, report, arrived_rows, total, final_s)
+
+
+def slower(cost: CostModel) -> CostModel:
+    """The same with the margin."""
+    points = tuple((float(size), MARGIN * cost(size)) for size in _knots(cost))
+    return PiecewiseCost(points)
+
+
+def _knots(cost: CostModel) -> list[int]:
+    if isinstance(cost, PiecewiseCost):
+        return sorted({1, *(max(1, round(size)) for size, _ in cost.points), 10**6})
+    return [1, 10**6]
+
+
+def _expected(
+    here: Sequence[Arrival], before: Sequence[Arrival], wanted: WantedReport, now_s: float
+) -> list[Arrival]:
+    """Arrivals of the whole window: those that were, and those to come."""
+    length_s = wanted.end_s - wanted.start_s
+    to_come: list[Arrival] = []
+    if now_s < wanted.end_s:
+        to_come = [
+            Arrival(each.at_s + length_s, each.rows)
+            for each in before
+            if each.at_s + length_s > now_s
+        ]
+    rows = sum(each.rows for each in here)
+    if not before and rows and now_s < wanted.end_s:
+        since_s = max(1.0, now_s - wanted.start_s)
+        left_s = wanted.end_s - now_s
+        piece = rows / since_s * left_s / _PIECES
+        to_come = [
+            Arrival(
+                now_s + left_s * number / _PIECES,
+                round(piece * number) - round(piece * (number - 1)),
+            )
+            for number in range(1, _PIECES + 1)
+        ]
+    return [*here, *to_come]
+
+
+def _times(expected: Sequence[Arrival], unit_rows: int, taken_rows: int) -> list[float]:
+    """When each unit behind the taken rows is complete."""
+    times: list[float] = []
+    rows = 0
+    latest_s = float("-inf")
+    for each in expected:
+        rows += each.rows
+        latest_s = max(latest_s, each.at_s)
+        while taken_rows + (len(times) + 1) * unit_rows <= rows:
+            times.append(latest_s)
+    if rows > taken_rows + len(times) * unit_rows:
+        times.append(latest_s)
+    return times

@@ -1,0 +1,442 @@
+"""The reports of a running warehouse: the planner between journal, core and Spark.
+
+The planner (:class:`freshline.reports.scheduler.ReportScheduler`, policy ``joint``) decides when
+which batch starts: as few as the deadlines allow, as late as they allow. They run one at a
+time on the last track, which is reserved from the next planned start on: before it the core
+starts only updates there that end in time, so a batch whose time has come goes first.
+
+A report whose costs nobody knows runs its first batch as soon as there is data. Whatever is
+measured is told to the planner when it differs from what it was told before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from freshline.core.errors import FreshlineError, UserError
+from freshline.core.events import TrackReserved
+from freshline.core.scheduler import Scheduler
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.reports.events import (
+    BatchFinished,
+    Event,
+    InputClosed,
+    ReportDone,
+    StartBatch,
+    Submitted,
+    TuplesArrived,
+    Withdrawn,
+)
+from freshline.reports.plan import Infeasible
+from freshline.reports.policies import ReportPolicy
+from freshline.reports.scheduler import ReportScheduler
+from freshline.runtime.journal import Journal
+from freshline.runtime.recovery import definition_of
+from freshline.runtime.report_journal import (
+    Measured,
+    WantedReport,
+    arrivals,
+    measured,
+    note,
+    note_batch,
+    note_planned,
+    note_wanted,
+    read_report,
+)
+from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live
+from freshline.runtime.report_plans import MARGIN, outlook, stream_names
+from freshline.runtime.report_recording import record
+from freshline.runtime.report_track import Job, JobEnded, ReportTrack
+from freshline.runtime.report_windows import ReportWindows
+from freshline.spark.report_records import BatchRequest, ReportExecutor, Window
+
+POLICY = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None, margin=MARGIN)
+_DIFFERS = 0.25
+"""A batch that took this share more or less than expected teaches the planner."""
+_SECOND_S = 1.0
+_NEVER = float("inf")
+
+
+@dataclass(slots=True)
+class _Order:
+    """A batch to start when the track is free."""
+
+    live: Live
+    final: bool
+    planned: bool
+    expected_s: float
+
+
+class Reports:
+    """What the warehouse's loop asks of reports; one thread only.
+
+    Args:
+        project, journal: As the warehouse has them.
+        core: Read: versions, freshness, and what runs on the track.
+        run: Number of the run, for the recording.
+        until_idle: Only windows that are over, at once.
+        off: No reports at all: the run is about some tables only.
+        notice: Told what people should hear.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        journal: Journal,
+        core: Scheduler,
+        run: int,
+        *,
+        until_idle: bool,
+        off: bool = False,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._project = project
+        self._journal = journal
+        self._core = core
+        self._run = run
+        self._until_idle = until_idle
+        self._off = off
+        self._notice = notice
+        self._track_number = core.track_count - 1
+        self._track: ReportTrack | None = None
+        self._planner = ReportScheduler(POLICY, tracks=1)
+        self._windows = ReportWindows(project, journal, ended_only=until_idle)
+        self._live: dict[str, Live] = {}
+        self._events: list[Event] = []
+        self._queue: list[_Order] = []
+        self._running: Job | None = None
+        self._look_s = float("-inf")
+        self._reserved_s: float | None = None
+        self._tables_idle = False
+        self._dirty = True
+        self._submissions = 0
+
+    # ---- what the loop calls ----
+
+    def begin(self, executor: ReportExecutor, report: Callable[[JobEnded], None]) -> None:
+        """Spark is there: batches can start."""
+        self._track = ReportTrack(executor, report)
+
+    def close(self) -> None:
+        """Let the thread end."""
+        if self._track is not None:
+            self._track.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether a batch runs."""
+        return self._running is not None
+
+    def idle(self) -> bool:
+        """Told that all tables are up to date: whether all reports are made, too."""
+        self._tables_idle = True
+        if self._off:
+            return True
+        return not (self._live or self._queue or self._running) and self._look_s != float("-inf")
+
+    def next_wakeup_s(self) -> float:
+        """When a step is wanted although nothing happens."""
+        if self._off:
+            return _NEVER
+        wakeups_s = [self._planner.next_wakeup_s(), self._look_s]
+        for live in self._live.values():
+            if not live.closed:
+                wakeups_s.append(max(live.window.end_s, live.latest_start_s(*live.left_s())))
+            if live.not_before_s > self._planner.now_s:
+                wakeups_s.append(live.not_before_s)
+        return min(wakeups_s)
+
+    def step(self, now_s: float) -> list[TrackReserved]:
+        """Take in what happened, and plan; what the core must be told."""
+        if self._off:
+            return []
+        if now_s >= self._look_s:
+            self._take_up(now_s)
+        for live in list(self._live.values()):
+            self._news(live, now_s)
+        self._dirty = False
+        events, self._events = self._events, []
+        if events or self._planner.next_wakeup_s() <= now_s:
+            commands = self._planner.step(now_s, events)
+            record(self._journal, self._run, now_s, events, commands)
+            for command in commands:
+                self._ordered(command)
+            self._note_plans()
+        return self._reservation(now_s)
+
+    def go(self, now_s: float) -> None:
+        """Start the batch whose time has come, if the track is free."""
+        if self._track is None or self._running is not None:
+            return
+        order = next((each for each in self._queue if each.live.not_before_s <= now_s), None)
+        if order is None:
+            return
+        if any(
+            table.running is not None and table.running.command.track == self._track_number
+            for table in self._core.running()
+        ):
+            order.live.waited = True
+            return
+        self._queue.remove(order)
+        live = order.live
+        pins = {table.name: table.version for table in live.parents if table.version is not None}
+        request = BatchRequest(live.window, pins, order.final, live.complete)
+        self._recount(live)
+        rows = max(0, live.arrived_rows - live.taken_rows)
+        expected_s = order.expected_s
+        if order.final and order.planned and live.outlook is not None:
+            expected_s += live.outlook.final_s
+        job = Job(live.name, request, rows, expected_s, order.planned, live.failures + 1)
+        self._running = job
+        self._journal.flush()
+        failpoint("report.before_start")
+        self._track.start(job)
+
+    def ended(self, outcome: JobEnded, now_s: float) -> None:
+        """A batch ended; the planner is told with the next step."""
+        job, result = outcome.job, outcome.result
+        self._running = None
+        if job.planned:
+            self._events.append(BatchFinished(0))
+        live = self._live.get(job.name)
+        if live is None:
+            return  # withdrawn meanwhile
+        error = None if outcome.error is None else _told(outcome.error)
+        final_s = result.final_seconds if result is not None else 0.0
+        batches = result.batches if result is not None else live.batches
+        batch_s = outcome.seconds - final_s
+        if result is None or result.batches:  # one that runs once has nothing to do before
+            note_batch(
+                self._journal, live.wanted, start_s=now_s - outcome.seconds, rows=job.rows,
+                seconds=batch_s, final_s=final_s, expected_s=job.expected_s, batches=batches,
+                error=error,
+            )  # fmt: skip
+        live.cost_s += outcome.seconds
+        if result is None:
+            assert outcome.error is not None
+            self._failed(live, outcome.error, now_s)
+        else:
+            slow_s = MARGIN * job.expected_s
+            live.slower = live.slower or (job.planned and outcome.seconds > slow_s + _SECOND_S)
+            live.code, live.once = result.code, bool(result.code)
+            live.probing = False
+            if result.version is not None:
+                live.batches = batches
+                self._done(live, result.version, result.rows, now_s)
+            else:
+                self._worked_off(live, job, batches, outcome.seconds)
+        self._journal.flush()
+        failpoint("report.after_journal")
+
+    def committed(self) -> None:
+        """An update of a table was committed."""
+        self._dirty = True
+
+    def submitted(self) -> None:
+        """Somebody wrote a report into the journal."""
+        self._look_s = float("-inf")
+
+    def withdraw(self, name: str) -> bool:
+        """Nobody wants a report any longer; whether it was still to make."""
+        found = read_report(self._journal, name)
+        live = self._live.pop(found.wanted.name, None) if found is not None else None
+        if live is None:
+            return False
+        self._queue = [each for each in self._queue if each.live is not live]
+        if live.key:
+            self._events.append(Withdrawn(live.key))
+        note(self._journal, live.name, state="withdrawn", planned="[]")
+        return True
+
+    # ---- from the journal to the planner ----
+
+    def _take_up(self, now_s: float) -> None:
+        self._look_s = self._windows.next_s(now_s)
+        try:
+            due = self._windows.due(now_s, set(self._live))
+        except UserError as error:
+            self._notice(error.render())
+            return
+        for wanted, table in due:
+            self._make(wanted, table, now_s)
+
+    def _make(self, wanted: WantedReport, table: TableDef, now_s: float) -> None:
+        found = read_report(self._journal, wanted.name)
+        if found is None:
+            note_wanted(self._journal, wanted, "live", now_s)
+        else:
+            note(self._journal, wanted.name, state="live")
+        window = Window(
+            replace(table, name=wanted.view), wanted.start_s, wanted.end_s, wanted.deadline_s,
+            definition_of(table),
+        )  # fmt: skip
+        parents = [self._core.table(name) for name in table.parents]
+        live = Live(wanted, table, window, parents)
+        if found is not None and found.wanted.name == wanted.name:
+            live.taken_rows, live.batches = found.taken_rows, found.batches
+            live.cost_s = found.cost_s
+        live.once = measured(self._journal, wanted.view).once
+        self._live[wanted.name] = live
+        self._journal.flush()
+
+    def _news(self, live: Live, now_s: float) -> None:
+        """What came for one report since the last step."""
+        if self._dirty:
+            self._recount(live)
+        may = live.outlook is None and now_s >= live.not_before_s
+        if may and (live.stale or self._dirty or now_s >= live.window.end_s):
+            self._submit(live, now_s)
+        if not live.closed and now_s >= live.window.end_s:
+            latest_s = live.latest_start_s(*live.left_s())
+            if live.complete or (self._until_idle and self._tables_idle) or now_s >= latest_s:
+                live.closed = True
+                live.late_input = not live.complete
+        if live.outlook is None or not live.key:
+            return
+        units = live.outlook.units(max(0, live.arrived_rows - live.told_rows), closed=live.closed)
+        if units > live.units:
+            live.units = units
+            self._events.append(TuplesArrived(live.key, units, now_s))
+        if live.closed and not live.closed_told:
+            live.closed_told = True
+            self._events.append(InputClosed(live.key))
+
+    def _submit(self, live: Live, now_s: float) -> None:
+        """Tell the planner of a report, with what is known of it now."""
+        if self._is_busy_with(live):
+            return
+        live.stale = False
+        known = measured(self._journal, live.wanted.view)
+        before_end = now_s < live.window.end_s
+        cold = not known.batches
+        if live.once:
+            known = Measured(known.batches, known.finals, once=True)
+        live.keys += 1
+        key = f"{live.name}#{live.keys}"
+        found = outlook(
+            self._project, self._journal, live.table, live.wanted, now_s,
+            taken_rows=live.taken_rows, batches=live.batches, key=key, known=known,
+        )  # fmt: skip
+        if live.foreseen is None:
+            plan = found.plan()
+            live.foreseen = isinstance(plan, Infeasible)
+            note(self._journal, live.name, foreseen=int(live.foreseen), slack_s=plan.slack_s)
+        if before_end and found.expected_rows == 0:
+            return  # until something comes
+        if before_end and cold and found.unit_rows is not None:
+            if live.arrived_rows and not live.probing:
+                live.probing = True
+                self._queue.append(_Order(live, final=False, planned=False, expected_s=0.0))
+            return  # until its first batch is measured
+        if self._until_idle:
+            report = replace(found.report, deadline_s=min(found.report.deadline_s, now_s))
+            found = replace(found, report=report)
+        live.outlook, live.key, live.units = found, key, 0
+        live.told_rows, live.closed_told = live.taken_rows, False
+        self._submissions += 1
+        self._events.append(Submitted(found.report, self._submissions))
+
+    def _anew(self, live: Live) -> None:
+        """Have the planner told again."""
+        if live.key:
+            self._events.append(Withdrawn(live.key))
+        live.outlook, live.key, live.stale = None, "", True
+
+    def _recount(self, live: Live) -> None:
+        wanted = live.wanted
+        streams = stream_names(self._project, live.table)
+        found = arrivals(self._journal, streams, wanted.start_s, wanted.end_s)
+        rows = sum(each.rows for each in found)
+        if rows != live.arrived_rows:
+            live.arrived_rows = rows
+            note(self._journal, live.name, arrived_rows=rows)
+
+    def _is_busy_with(self, live: Live) -> bool:
+        queued = any(each.live is live for each in self._queue)
+        return queued or (self._running is not None and self._running.name == live.name)
+
+    # ---- from the planner to the track ----
+
+    def _ordered(self, command: StartBatch | ReportDone) -> None:
+        live = next((each for each in self._live.values() if each.key == command.name), None)
+        if isinstance(command, StartBatch):
+            if live is None:  # withdrawn at this very instant
+                self._events.append(BatchFinished(command.track))
+                return
+            self._queue.append(_Order(live, command.final, True, command.expected_s))
+        elif live is not None:
+            # Everything is worked off: what is left is to combine it.
+            final_s = live.left_s()[1]
+            self._queue.append(_Order(live, final=True, planned=False, expected_s=final_s))
+
+    def _reservation(self, now_s: float) -> list[TrackReserved]:
+        if self._running is not None or self._queue:
+            before = self._reserved_s
+            wanted_s = before if before is not None and before <= now_s else now_s
+        else:
+            wanted_s = min((each.start_s for each in self._planner.planned()), default=_NEVER)
+        new = None if wanted_s == _NEVER else wanted_s
+        old = self._reserved_s
+        if new is None and old is None:
+            return []
+        if new is not None and old is not None and abs(new - old) <= _SECOND_S and new > now_s:
+            return []
+        if new == old:
+            return []
+        self._reserved_s = new
+        return [TrackReserved(self._track_number, new)]
+
+    def _note_plans(self) -> None:
+        starts_s: dict[str, list[float]] = {}
+        for entry in self._planner.planned():
+            starts_s.setdefault(entry.name, []).append(entry.start_s)
+        for live in self._live.values():
+            note_planned(self._journal, live.name, starts_s.get(live.key, []))
+
+    # ---- how batches end ----
+
+    def _worked_off(self, live: Live, job: Job, batches: int, seconds: float) -> None:
+        if not live.once:
+            live.taken_rows += job.rows
+            live.batches = batches
+        note(
+            self._journal, live.name, taken_rows=live.taken_rows, batches=live.batches,
+            cost_s=live.cost_s, code=live.code, error=None,
+        )  # fmt: skip
+        off_s = abs(seconds - job.expected_s)
+        if not job.planned or live.once or off_s > max(_SECOND_S, _DIFFERS * job.expected_s):
+            self._anew(live)
+
+    def _done(self, live: Live, version: int, rows: int, now_s: float) -> None:
+        late = live.lateness(now_s)
+        note(
+            self._journal, live.name, state="done", finish_s=now_s, version=version, rows=rows,
+            batches=live.batches, cost_s=live.cost_s, taken_rows=live.arrived_rows,
+            code=live.code, late=late, error=None, planned="[]",
+        )  # fmt: skip
+        del self._live[live.name]
+        self._queue = [each for each in self._queue if each.live is not live]
+        if late is not None:
+            by_s = now_s - live.wanted.deadline_s
+            self._notice(
+                f"report {live.name} is {by_s:.0f} s behind its deadline: {LATENESS[late]}"
+            )
+
+    def _failed(self, live: Live, error: Exception, now_s: float) -> None:
+        live.pause(now_s)
+        hopeless = isinstance(error, UserError) or (
+            isinstance(error, FreshlineError) and error.code == "window-overtaken"
+        )
+        note(self._journal, live.name, error=_told(error))
+        live.probing = False
+        self._anew(live)
+        if hopeless or live.failures >= MOST_FAILURES:
+            note(self._journal, live.name, state="failed", planned="[]")
+            del self._live[live.name]
+            self._notice(f"report {live.name} is given up: {_told(error)}")
+
+
+def _told(error: Exception) -> str:
+    return error.what if isinstance(error, FreshlineError) else f"{type(error).__name__}: {error}"
