@@ -1,0 +1,125 @@
+"""docs/views.md: for every view that is proved its strategies, and why there is no better one.
+
+Written by ``python -m tests.spark.views.document`` from what analysis says of the very views
+that the tests run; the tests fail when it is not up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from freshline.project.model import Project
+from freshline.spark.session import start_session
+from freshline.sql.maintenance import Buckets, Reason, ViewPlan
+from freshline.sql.strategy import incremental
+
+PAGE = Path(__file__).parents[3] / "docs" / "views.md"
+_HEAD = """# Views and how they are kept up to date
+
+Every view below is run by the tests on real Spark (`tests/spark/views`): rows come in random
+order, on the edges of buckets, late, without times and keys; parents lose rows; and after every
+commit the view is compared with its query over the versions that the commit names. This page is
+written from the analysis by `python -m tests.spark.views.document`, and a test fails when it is
+not up to date.
+
+The strategies stand in the order in which they come into question: `append` where a new row
+makes its output rows alone; `bucket-recompute` where the output falls into buckets of time;
+`bucket-merge` where that was slow and aggregates of the new rows can be merged into their
+buckets; `group-merge` where there are no buckets, but aggregates that merge. `full` is always
+right, and the only way where nothing else stands.
+"""
+_ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
+are static."""
+_ROW = "| {name} | `{query}` | {ways} | {why} |"
+_TABLE = "| view | query | strategies | why not better |\n|---|---|---|---|"
+
+
+def row(name: str, query: str, plan: ViewPlan) -> str:
+    """One view's line."""
+    found = incremental(plan, rewrote=False, final=False)
+    names = ", ".join(way.name for way in found) or "full"
+    text = " ".join(query.split()).replace("|", "\\|")
+    return _ROW.format(name=name, query=text, ways=names, why=_why_not_better(plan))
+
+
+def _why_not_better(plan: ViewPlan) -> str:
+    """The reasons against what would be cheaper than the first strategy."""
+    reasons: list[Reason] = []
+    if plan.appends is True:
+        return "nothing is"
+    if not isinstance(plan.buckets, Buckets):
+        reasons.append(plan.buckets)
+        if isinstance(plan.merge, Reason):
+            reasons.append(plan.merge)
+    else:
+        reasons.append(plan.appends)
+    told = dict.fromkeys(f"{each.code}: {each.message}" for each in reasons)
+    return "; ".join(told).replace("|", "\\|").replace("\n", " ")
+
+
+def section(title: str, intro: str, rows: Iterable[str]) -> str:
+    """A heading and a table."""
+    return "\n".join([f"## {title}", "", *([intro, ""] if intro else []), _TABLE, *rows]) + "\n"
+
+
+def kinds_section(plans: Mapping[str, ViewPlan]) -> str:
+    """The views of the analysis' tests and of :mod:`tests.spark.views.kinds`."""
+    from tests.spark.views.kinds import KINDS, OVER_VIEWS
+
+    rows = [row(kind.why, kind.query, plans[kind.name]) for kind in (*KINDS, *OVER_VIEWS)]
+    return section("Views of many kinds", _ORDERS, rows)
+
+
+def uncertain_section(plans: Mapping[str, ViewPlan]) -> str:
+    """The views whose results differ from run to run."""
+    from tests.spark.views.kinds import UNCERTAIN
+
+    rows = [row(name, query, plans[f"u_{name}"]) for name, (query, _) in UNCERTAIN.items()]
+    return section("Views that no two runs agree on", "", rows)
+
+
+def tpch_section(plans: Mapping[str, ViewPlan]) -> str:
+    """TPC-H's queries."""
+    intro = "`orders` and `lineitem` arrive, the other tables are static."
+    rows = []
+    for name, plan in sorted(plans.items()):
+        line = row(name.upper(), "", plan).replace(
+            "``", f"[{name}.sql](../tests/data/tpch/{name}.sql)"
+        )
+        rows.append(line)
+    return section("TPC-H", intro, rows)
+
+
+def assert_up_to_date(part: str) -> None:
+    """Fails where docs/views.md does not have this section as it is."""
+    page = PAGE.read_text("utf-8")
+    assert part in page, "run: python -m tests.spark.views.document"
+
+
+def main() -> None:
+    """Write the page."""
+    from tests.spark.views import test_kinds, test_tpch_views
+
+    sections: list[tuple[Callable[..., object], Callable[[Mapping[str, ViewPlan]], str]]] = [
+        (test_tpch_views.warehouse, tpch_section),
+        (test_kinds.warehouse, kinds_section),
+        (test_kinds.uncertain, uncertain_section),
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        project = Project("docs", root, str(root / "warehouse"), (), {}, {}, "local[2]")
+        session = start_session(project, app_name="docs/views.md")
+        parts = [_HEAD]
+        for number, (make, write) in enumerate(sections):
+            (root / str(number)).mkdir()
+            parts.append(write(make(session, root / str(number)).shop.plans))  # type: ignore[attr-defined]
+        session.stop()
+    PAGE.write_text("\n".join(parts), "utf-8")
+    sys.stdout.write(f"{PAGE.name}: {len(parts) - 1} tables\n")
+
+
+if __name__ == "__main__":
+    main()

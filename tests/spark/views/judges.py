@@ -1,0 +1,126 @@
+"""What a view must hold: its query over the versions that its commit names, by two engines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from freshline.sql.reads import rewritten
+
+Row = tuple[Any, ...]
+DIGITS = 9
+"""To which doubles must agree: their sums depend on the order of the rows."""
+
+
+class SparkJudge:
+    """Runs queries over pinned versions, in a session that no update uses.
+
+    Args:
+        session: Any; the judge takes a new one of its kind.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session.newSession()
+        self._shown: dict[str, tuple[str, int]] = {}
+
+    def rows(
+        self,
+        query: str,
+        parents: Mapping[str, tuple[str, int]],
+        statics: Mapping[str, tuple[str, int]],
+    ) -> Counter[Row]:
+        """The query's rows.
+
+        Args:
+            query: The view's own text.
+            parents: Path and version of each parent.
+            statics: The same of each static table, by the name that the query uses.
+        """
+        for name, (path, version) in parents.items():
+            if self._shown.get(name) != (path, version):
+                frame = self._session.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
+                frame.createOrReplaceTempView(name)
+                self._shown[name] = (path, version)
+        fixed = {
+            name: f"delta.`{path}` VERSION AS OF {version}"
+            for name, (path, version) in statics.items()
+        }
+        return counted(self._session.sql(rewritten(query, fixed)).toArrow())
+
+
+def duckdb_rows(query: str, tables: Mapping[str, tuple[str, int]]) -> Counter[Row]:
+    """What DuckDB makes of a query over tables at versions; times are UTC's."""
+    with duckdb.connect(config={"threads": 1}) as database:
+        for name, (path, version) in tables.items():
+            database.register(name, naive(DeltaTable(path, version=version).to_pyarrow_table()))
+        return Counter(tuple(map(plain, row)) for row in database.execute(query).fetchall())
+
+
+def stored(path: str | Path, version: int) -> Counter[Row]:
+    """What a Delta table holds at a version, read by delta-rs."""
+    return counted(DeltaTable(path, version=version).to_pyarrow_table())
+
+
+def counted(table: pa.Table) -> Counter[Row]:
+    """Rows and how often each is there."""
+    columns = [column.to_pylist() for column in table.columns]
+    if not columns:
+        return Counter()
+    return Counter(tuple(map(plain, row)) for row in zip(*columns, strict=True))
+
+
+def naive(table: pa.Table) -> pa.Table:
+    """Instants as wall clocks of UTC, which is how DuckDB has them here."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type):
+            moments = table[column.name].cast(pa.timestamp("us"))
+            table = table.set_column(index, column.name, moments)
+    return table
+
+
+def plain(value: Any) -> Any:
+    """A value in a form that can be compared and hashed, whichever engine it comes from."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, Mapping):
+        return tuple(map(plain, value.values()))
+    if isinstance(value, list | tuple):
+        return tuple(sorted(map(plain, value), key=repr))  # the order of a set is nobody's
+    return value
+
+
+def blurred(rows: Counter[Row]) -> Counter[Row]:
+    """Rows in which a decimal and the double next to it are the same."""
+    return Counter(
+        {
+            tuple(
+                float(f"{value:.{DIGITS}g}") if isinstance(value, Decimal | float) else value
+                for value in row
+            ): times
+            for row, times in rows.items()
+        }
+    )
+
+
+def assert_same(what: str, found: Counter[Row], expected: Counter[Row]) -> None:
+    """Fails with the first rows that differ."""
+    more, missing = found - expected, expected - found
+    assert not more, f"{what}: {more.total()} rows too many: {_some(more)} missing {_some(missing)}"
+    assert not missing, f"{what}: {missing.total()} rows are missing: {_some(missing)}"
+
+
+def _some(rows: Iterable[Row]) -> list[Row]:
+    return list(rows)[:3]

@@ -1,0 +1,176 @@
+"""The kinds of views that are proved: those of the analysis' tests, and those without buckets.
+
+For each the strategy that an update must take. ``bucket-merge`` stands for views with both
+buckets and a state: they are recomputed until that was slow, and then merged.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from freshline.sql.normal import normalise
+from tests.unit.sql.view_cases import CASES, HOURLY, SOURCES
+
+STATICS = tuple(source.name for source in SOURCES if source.static)
+STREAMS = tuple(source for source in SOURCES if not source.static)
+
+APPENDED = {
+    "filter", "stream with static", "static keeps nothing", "shifted", "union all",
+    "union all of one stream twice", "explode", "a month later", "bound through another column",
+}  # fmt: skip
+MERGED = {
+    "hourly", "key called like the column", "by column that an alias hides", "group by all",
+    "with queries", "tumbling window", "sliding window's end", "time_bucket", "daily distinct",
+    "distinct", "to_date, date_add", "weekly", "monthly", "rollup of a rollup",
+    "busiest five minutes of the hour", "last time in the hour", "only the last time", "having",
+    "rollup below the hour", "grouping sets that all have the hour", "calendar keeps its days",
+    "column called like a function", "except", "intersect", "dates as event times",
+    "share of the day", "hour and the one before", "hourly full join", "hourly full join using",
+    "inner join of the same hour", "hour that compares with the day's",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A view that is proved.
+
+    Attributes:
+        name: Of the view.
+        query: Over the sources, static ones under their plain names.
+        way: Strategy of its updates, or ``full CODE``.
+        duckdb: The same query for DuckDB; None: Spark alone judges.
+        why: What it is, for the table in the docs.
+    """
+
+    name: str
+    query: str
+    way: str
+    duckdb: str | None
+    why: str
+
+
+def slug(text: str) -> str:
+    """A name for a table."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def _analysed() -> list[Kind]:
+    kinds = []
+    for case in CASES:
+        way = "bucket-recompute"
+        if case.name in APPENDED:
+            way = "append"
+        elif case.name in MERGED:
+            way = "bucket-merge"
+        other = case.duckdb
+        if other == "":
+            other = normalise(case.query, SOURCES).sql(dialect="duckdb")
+        kinds.append(Kind(f"v_{slug(case.name)}", case.query, way, other, case.name))
+    return kinds
+
+
+_MORE = (
+    # Groups without a bucket: states.
+    ("totals per user", "group-merge", ("SELECT usr, sum(amount) AS s, count(*) AS n, "
+     "avg(amount) AS a FROM orders GROUP BY usr")),
+    ("rollup", "group-merge", ("SELECT usr, id % 3 AS k, sum(amount) AS s, grouping(usr) AS g "
+     "FROM orders GROUP BY ROLLUP (usr, id % 3)")),
+    ("cube", "group-merge", ("SELECT usr, amount, count(*) AS n FROM orders "
+     "GROUP BY CUBE (usr, amount)")),
+    ("grand total", "group-merge", ("SELECT count(*) AS n, sum(amount) AS s, max(ts) AS last "
+     "FROM orders")),
+    ("who ever ordered", "group-merge", "SELECT DISTINCT usr FROM orders"),
+    ("counts of distinct", "group-merge", ("SELECT usr, count(DISTINCT amount) AS d, "
+     "count(DISTINCT id) AS i FROM orders GROUP BY usr")),
+    ("deviations", "group-merge", ("SELECT usr, stddev(amount) AS s, var_pop(amount) AS v "
+     "FROM orders GROUP BY usr")),
+    ("having in groups", "group-merge", ("SELECT usr, count(*) AS n FROM orders GROUP BY usr "
+     "HAVING count(*) > 4")),
+    ("unbounded join in groups", "group-merge", ("SELECT o.usr, count(*) AS n, sum(c.n) AS s "
+     "FROM orders o JOIN clicks c ON o.usr = c.usr GROUP BY o.usr")),
+    ("static keeps its rows in groups", "group-merge", ("SELECT u.usr, count(o.id) AS n FROM users "
+     "u LEFT JOIN orders o ON o.usr = u.usr GROUP BY u.usr")),
+    ("groups of groups", "group-merge", ("SELECT n, count(*) AS users FROM (SELECT usr, count(*) "
+     "AS n FROM orders GROUP BY usr) GROUP BY n")),
+    ("busiest users", "group-merge", ("SELECT usr, count(*) AS n FROM orders GROUP BY usr "
+     "ORDER BY n DESC, usr LIMIT 2")),
+    ("share of all", "group-merge", ("SELECT usr, count(*) / sum(count(*)) OVER () AS share "
+     "FROM orders GROUP BY usr")),
+    # Buckets with a state that only Spark has.
+    ("hourly exact percentile", "bucket-merge", ("SELECT date_trunc('hour', ts) AS h, "
+     "percentile(amount, 0.5) AS p FROM orders GROUP BY 1")),
+    # Buckets without a state.
+    ("hourly approximate percentile", "bucket-recompute", ("SELECT date_trunc('hour', ts) AS h, "
+     "percentile_approx(amount, 0.5) AS p FROM orders GROUP BY 1")),
+    ("union of streams", "bucket-merge", ("SELECT ts, usr FROM orders UNION SELECT ts, usr "
+     "FROM clicks")),
+    # In full.
+    ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "
+     "id) AS before FROM orders")),
+    ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, usr, "
+     "amount LIMIT 5")),
+    ("unbounded join", "full KEEPS_ROWS", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c "
+     "ON o.usr = c.usr")),
+    ("static keeps its rows", "full KEEPS_ROWS", ("SELECT u.name, o.ts, o.id FROM users u LEFT "
+     "JOIN orders o ON o.usr = u.usr")),
+    ("rank among all", "full WINDOW", ("SELECT id, ts, rank() OVER (ORDER BY amount) AS r "
+     "FROM orders")),
+    ("sessions", "full SESSION", ("SELECT session_window(ts, '10 minutes').start AS s, count(*) "
+     "AS n FROM orders GROUP BY session_window(ts, '10 minutes')")),
+    ("approximate percentile of all", "full APPROXIMATE", ("SELECT usr, percentile_approx(amount, "
+     "0.5) AS p FROM orders GROUP BY usr")),
+)  # fmt: skip
+
+_SPARK_ONLY = {
+    "hourly exact percentile", "hourly approximate percentile", "approximate percentile of all",
+    "sessions",
+}  # fmt: skip
+
+KINDS = (
+    *_analysed(),
+    *(
+        Kind(
+            f"w_{slug(name)}",
+            query,
+            way,
+            None if name in _SPARK_ONLY else normalise(query, SOURCES).sql(dialect="duckdb"),
+            name,
+        )
+        for name, way, query in _MORE
+    ),
+)
+
+OVER_VIEWS = (
+    Kind(
+        "x_days_of_hours",
+        "SELECT date_trunc('day', h) AS d, sum(n) AS n, max(s) AS s FROM v_hourly GROUP BY 1",
+        "bucket-merge",
+        None,
+        "rollup of another view",
+    ),
+    Kind(
+        "x_clicks_of_the_hour",
+        "SELECT c.ts, c.id, v.n FROM clicks c LEFT JOIN v_hourly v"
+        " ON v.h = date_trunc('hour', c.ts)",
+        "bucket-recompute",
+        None,
+        "stream joined to another view",
+    ),
+)
+
+UNCERTAIN = {
+    "rand": ("SELECT ts, rand() AS r FROM orders", "full VOLATILE"),
+    "uuid": ("SELECT ts, uuid() AS u FROM orders", "full VOLATILE"),
+    "current_timestamp": ("SELECT ts, current_timestamp() AS now FROM orders", "full CLOCK"),
+    "current_date": ("SELECT count(*) AS n FROM orders WHERE ts < current_date()", "full CLOCK"),
+    "first": ("SELECT usr, first(amount) AS f FROM orders GROUP BY usr", "full ORDER_DEPENDENT"),
+    "collect_list": (
+        "SELECT usr, collect_list(amount) AS c FROM orders GROUP BY usr",
+        "full ORDER_DEPENDENT",
+    ),
+    "limit": ("SELECT ts, id FROM orders LIMIT 3", "full LIMIT_UNORDERED"),
+}
+"""Whose results nobody can check: what analysis says of them is all there is to prove."""
+
+__all__ = ["HOURLY", "KINDS", "OVER_VIEWS", "STATICS", "STREAMS", "UNCERTAIN", "Kind"]

@@ -1,0 +1,171 @@
+"""A shop whose views are proved: fed step by step, every commit judged by both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from freshline.spark import jvm
+from freshline.spark.deltalog import last_commit
+from freshline.spark.records import UpdateResult
+from freshline.sql.maintenance import Decomposition, Source, ViewPlan
+from freshline.sql.reads import rewritten
+from tests.spark.conftest import Shop
+from tests.spark.views.judges import SparkJudge, assert_same, blurred, duckdb_rows, stored
+
+DEAR_S = 1000.0
+"""Seconds that a strategy is said to have taken, so that it is not chosen."""
+
+
+def session_in(spark: SparkSession, zone: str) -> SparkSession:
+    """A session on the same Spark that was started with another time zone.
+
+    As if it were a project's own: the sessions that its updates open inherit the zone, which
+    they would not from ``conf.set``.
+    """
+    classes = jvm.named(spark, "org.apache.spark.sql.classic.SparkSession")
+    classes.clearActiveSession()
+    classes.clearDefaultSession()
+    try:
+        builder = classes.builder().config("spark.sql.session.timeZone", zone)
+        session = SparkSession(spark.sparkContext, builder.getOrCreate())
+    finally:
+        classes.setDefaultSession(jvm.java_session(spark))
+        jvm.activate(spark)
+    assert session.newSession().conf.get("spark.sql.session.timeZone") == zone
+    return session
+
+
+@dataclass
+class Proving:
+    """Feeds, views over them, and what every update of a view must come to.
+
+    Attributes:
+        shop: Where they are.
+        duckdb: Query for DuckDB by view; a view that is not there is judged by Spark alone.
+        told: Strategies of each view's updates so far, with their codes.
+    """
+
+    shop: Shop
+    duckdb: dict[str, str] = field(default_factory=dict)
+    told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    _files: int = 0
+    _judge: SparkJudge | None = None
+
+    # ---- what there is ----
+
+    def feed(self, source: Source) -> None:
+        """A Parquet feed, and the base table of all its rows."""
+        ddl = ", ".join(f"`{name}` {kind}" for name, kind in source.columns.items())
+        self.shop.feed(f"{source.name}_feed", "parquet", ddl)
+        self.shop.table(
+            source.name,
+            f"SELECT * FROM STREAM {source.name}_feed",
+            time_column=source.time_column,
+        )
+
+    def view(self, name: str, query: str, *, duckdb: str | None = None, **more: Any) -> None:
+        """A view; ``duckdb`` is the same query in DuckDB's words."""
+        self.shop.table(name, query, **{"refresh": "incremental", **more})
+        if duckdb is not None:
+            self.duckdb[name] = duckdb
+
+    @property
+    def views(self) -> list[str]:
+        return [table.name for table in self.shop.tables if table.kind == "derived"]
+
+    def plan(self) -> Mapping[str, ViewPlan]:
+        """Has Spark analyse every view; the plans are those that updates follow."""
+        found = self.shop.executor.analyse()
+        assert [error.render() for error in found.errors] == []
+        self.shop.plans = dict(found.plans)
+        self.shop.restart()
+        return found.plans
+
+    def merges(self, view: str) -> bool:
+        """Whether the view has both buckets and a state, so that cost decides."""
+        return isinstance(self.shop.plans[view].merge, Decomposition)
+
+    def dear(self, view: str, strategy: str) -> None:
+        """Says that a strategy was slow, so that another one is chosen where one is right."""
+        updates = self.shop.executor._updates[view]
+        for _ in range(3):
+            updates._costs.note(strategy, 1, DEAR_S)  # type: ignore[union-attr]
+
+    # ---- what happens ----
+
+    def arrive(self, table: str, rows: pa.Table) -> None:
+        """One file comes into a table's feed and is loaded."""
+        self._files += 1
+        feed = self.shop.feeds[f"{table}_feed"]
+        name = f"{self._files:04}.parquet"
+        pq.write_table(rows, f"{feed.path}/{name}")
+        self.shop.load(table, name)
+
+    def gone(self, table: str, predicate: str) -> None:
+        """Somebody deletes rows."""
+        DeltaTable(self.shop.path(table)).delete(predicate)
+
+    def version(self, table: str) -> int:
+        return int(DeltaTable(self.shop.path(table)).version())
+
+    def update(self, view: str, *, judged: bool = True, **more: Any) -> UpdateResult:
+        """Brings a view to its parents' newest versions; the commit is judged."""
+        parents = {name: self.version(name) for name in self.shop.project.table(view).parents}
+        result = self.shop.executor.run(self.shop.request(view, parents=parents, **more))
+        self.told.setdefault(view, []).append((result.strategy, result.code))
+        if judged:
+            self.judge(view)
+        return result
+
+    def step(self, views: Sequence[str] | None = None) -> dict[str, UpdateResult]:
+        """Updates these views, or all, in their order."""
+        return {view: self.update(view) for view in (self.views if views is None else views)}
+
+    # ---- what must be ----
+
+    def judge(self, view: str) -> None:
+        """The newest version equals the query over the versions that its commit names.
+
+        A computation in full is the query itself: DuckDB judges it where it can, and Spark
+        only where DuckDB cannot.
+        """
+        table, path = self.shop.project.table(view), self.shop.path(view)
+        commit = last_commit(path)
+        assert commit is not None
+        pins = {name: int(version) for name, version in commit.metadata["parents"].items()}
+        told = f"{view} version {commit.version} by {commit.metadata['strategy']}"
+        parents = {name: (self.shop.path(name), pins[name]) for name in table.parents}
+        statics = {read.name: (str(read.path), pins[read.name]) for read in table.statics}
+        assert pins.keys() == parents.keys() | statics.keys(), told
+        found = stored(path, commit.version)
+        if view in self.duckdb:
+            plain = {name.split("`")[1].split("/")[-1]: at for name, at in statics.items()}
+            expected = duckdb_rows(self.duckdb[view], {**parents, **plain})
+            assert_same(f"{told}, says DuckDB", blurred(found), blurred(expected))
+        if view not in self.duckdb or commit.metadata["strategy"] != "full":
+            if self._judge is None:
+                self._judge = SparkJudge(self.shop.session)
+            expected = self._judge.rows(table.query, parents, statics)
+            assert_same(f"{told}, says Spark", found, expected)
+
+
+def over_statics(query: str, names: Sequence[str]) -> str:
+    """The query with static tables named by their paths, ``static/NAME``."""
+    return rewritten(query, {name: f"delta.`static/{name}`" for name in names})
+
+
+@contextmanager
+def found_out() -> Iterator[None]:
+    """Fails unless the judges find a fault in what happens within."""
+    # pytest.raises says itself that nothing was raised.
+    with pytest.raises(AssertionError, match=r" rows (too many|are missing): "):
+        yield

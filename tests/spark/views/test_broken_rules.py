@@ -1,0 +1,201 @@
+"""Rules broken on purpose: whatever is wrong in a plan or in an update, the judges notice.
+
+Each view gets one lie; the rows that come are those that tell it apart from the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from freshline.spark import bucket_updates
+from freshline.spark.changes import Changes
+from freshline.spark.derived import DerivedUpdates
+from freshline.spark.timesets import TimeSet, changed_by
+from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, ViewPlan
+from tests.spark.conftest import Shop
+from tests.spark.views.arrivals import fixed, table
+from tests.spark.views.proving import Proving, found_out, over_statics, session_in
+from tests.unit.sql.view_cases import SOURCES, H
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+HOUR, US = timedelta(hours=1), timedelta(microseconds=1)
+NO = Reason("NONE", "the test leaves it out")
+BY_NAME = {source.name: source for source in SOURCES}
+
+HOURLY = "SELECT date_trunc('HOUR', ts) AS h, count(*) AS n FROM orders GROUP BY 1"
+VIEWS = {
+    "early_click": "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON c.ts BETWEEN "
+    "o.ts - INTERVAL 1 HOUR AND o.ts",
+    "late_click": "SELECT o.ts, o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON c.ts BETWEEN "
+    "o.ts AND o.ts + INTERVAL 1 HOUR",
+    "end_of_the_hour": HOURLY,
+    "hour_before": f"SELECT a.h, a.n, b.n AS p FROM ({HOURLY}) a LEFT JOIN ({HOURLY}) b "
+    "ON b.h = a.h - INTERVAL 1 HOUR",
+    "no_hour": HOURLY,
+    "appended": HOURLY,
+    "state": "SELECT usr, count(*) AS n FROM orders GROUP BY usr",
+    "distinct_state": "SELECT count(DISTINCT usr) AS n FROM orders",
+    "groups": "SELECT usr, count(*) / sum(count(*)) OVER () AS share FROM orders GROUP BY usr",
+    "linearity": "SELECT o.usr, count(*) AS n FROM orders o JOIN clicks c ON o.usr = c.usr "
+    "GROUP BY o.usr",
+    "rewritten": "SELECT usr, sum(amount) AS s FROM orders GROUP BY usr",
+    "named": "SELECT o.id, u.name FROM orders o JOIN users u ON o.usr = u.usr",
+}
+
+
+def reads(plan: ViewPlan, **ends: tuple[int, int]) -> ViewPlan:
+    """The plan with other bounds for some sources."""
+    assert isinstance(plan.buckets, Buckets)
+    bounds = dict(plan.buckets.reads)
+    for name, (lo_us, hi_us) in ends.items():
+        assert (bounds[name].lo_us, bounds[name].hi_us) != (lo_us, hi_us)
+        bounds[name] = Reads(bounds[name].column, lo_us, hi_us)
+    return replace(plan, buckets=Buckets(plan.buckets.column, bounds), merge=NO)
+
+
+def states(plan: ViewPlan, **fields: object) -> ViewPlan:
+    """The plan with another decomposition."""
+    assert isinstance(plan.merge, Decomposition)
+    return replace(plan, buckets=NO, merge=replace(plan.merge, **fields))  # type: ignore[arg-type]
+
+
+def combined(plan: ViewPlan, wrong: str) -> ViewPlan:
+    """The plan with MAX or another aggregate where states are added up."""
+    assert isinstance(plan.merge, Decomposition)
+    partials = [
+        replace(each, combine=each.combine.replace("SUM(", f"{wrong}("))
+        for each in plan.merge.partials
+    ]
+    assert tuple(partials) != plan.merge.partials
+    return states(plan, partials=tuple(partials))
+
+
+LIES = {
+    "early_click": lambda plan: reads(plan, clicks=(1 - H, 0)),
+    "late_click": lambda plan: reads(plan, clicks=(0, H - 1)),
+    "end_of_the_hour": lambda plan: reads(plan, orders=(0, H - 2)),
+    "hour_before": lambda plan: reads(plan, orders=(0, H - 1)),
+    "appended": lambda plan: replace(plan, appends=True),
+    "state": lambda plan: combined(plan, "MAX"),
+    "groups": lambda plan: states(plan, group_columns={"usr": plan.merge.partials[0].keys[0]}),
+    "linearity": lambda plan: states(plan, linearity="joint"),
+}
+
+
+def order(at: datetime | None, ident: int, usr: int, amount: int = 1) -> dict[str, object]:
+    return {"ts": at, "shipped": at, "id": ident, "usr": usr, "amount": amount}
+
+
+def click(at: datetime, ident: int, usr: int) -> dict[str, object]:
+    return {"ts": at, "id": ident, "usr": usr, "n": 1}
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark, tmp_path_factory):
+    """Views whose plans are still true, built over a few rows."""
+    proving = Proving(Shop(tmp_path_factory.mktemp("broken"), session_in(spark, "UTC")))
+    proving.feed(BY_NAME["orders"])
+    proving.feed(BY_NAME["clicks"])
+    proving.shop.delta("static/users", fixed(BY_NAME["users"], NOON))
+    for name, query in VIEWS.items():
+        proving.view(name, over_statics(query, ["users"]))
+    proving.plan()
+    come(proving, [order(NOON, 1, 1), order(NOON + HOUR, 2, 2)], [click(NOON, 1, 1)])
+    for name in VIEWS:
+        assert proving.update(name).strategy == "full"
+    return proving
+
+
+def come(proving, orders=(), clicks=()):
+    proving.arrive("orders", table(BY_NAME["orders"], orders))
+    proving.arrive("clicks", table(BY_NAME["clicks"], clicks))
+
+
+def with_lies(proving: Proving) -> Proving:
+    """The same warehouse as one whose analysis is wrong."""
+    shop = proving.shop
+    plans = {name: LIES[name](plan) if name in LIES else plan for name, plan in shop.plans.items()}
+    liar = Shop(shop.root, shop.session, shop.feeds, shop.tables, shop.numbers, plans)
+    return Proving(liar, _files=1000)
+
+
+def test_a_plan_that_is_wrong_is_found_out(warehouse):
+    lying = with_lies(warehouse)
+    come(
+        lying,
+        [order(NOON + HOUR - US, 10, 1), order(NOON + HOUR, 11, 2), order(NOON, 12, 3)],
+        [click(NOON + 2 * HOUR, 10, 2), click(NOON - HOUR, 11, 1)],
+    )
+    for name in ("early_click", "late_click", "end_of_the_hour", "hour_before", "appended"):
+        with found_out():
+            lying.update(name)
+        assert lying.told[name][-1][0] != "full", name
+    merging = ("state", "groups", "linearity")
+    for name in merging:
+        assert lying.update(name).code == "state-built", name
+    come(lying, [order(NOON, 20, 1)], [click(NOON, 20, 2)])
+    for name in merging:
+        with found_out():
+            lying.update(name)
+        assert lying.told[name][-1] == ("group-merge", "merges"), name
+
+
+def test_rows_without_a_time_that_touch_no_bucket_are_found_out(warehouse, monkeypatch):
+    def forgets(touched: TimeSet, bounds: Reads) -> TimeSet:
+        return TimeSet(changed_by(touched, bounds).intervals)
+
+    monkeypatch.setattr(bucket_updates, "changed_by", forgets)
+    come(warehouse, [order(None, 30, 1), order(NOON, 31, 1)])
+    with found_out():
+        warehouse.update("no_hour")
+    assert warehouse.told["no_hour"][-1][0] == "bucket-recompute"
+
+
+def test_values_that_are_only_counted_are_found_out(warehouse):
+    """Distinct values of two batches are not to be added up."""
+    plan = warehouse.shop.plans["distinct_state"]
+    assert isinstance(plan.merge, Decomposition)
+    (partial,) = plan.merge.partials
+    wrong = replace(
+        partial,
+        keys=(),
+        query="SELECT count(DISTINCT usr) AS n FROM orders",
+        combine=f"SELECT CAST(sum(n) AS BIGINT) AS n FROM {partial.name}",
+    )
+    plans = {
+        "distinct_state": states(
+            plan, partials=(wrong,), final=f"SELECT n FROM {partial.name}", group_columns=None
+        )
+    }
+    shop = warehouse.shop
+    liar = Proving(
+        Shop(shop.root, shop.session, shop.feeds, shop.tables, shop.numbers, plans), _files=2000
+    )
+    come(liar, [order(NOON, 39, 1)])
+    assert liar.update("distinct_state").code == "state-built"
+    come(liar, [order(NOON, 40, 1), order(NOON, 41, 7)])
+    with found_out():
+        liar.update("distinct_state")
+
+
+def test_a_deletion_taken_for_an_insertion_is_found_out(warehouse, monkeypatch):
+    come(warehouse, [order(NOON, 50, 1)])
+    assert warehouse.update("rewritten").code == "state-built"
+    warehouse.gone("orders", "id = 2")
+    monkeypatch.setattr(Changes, "rewrote", property(lambda _: False))
+    with found_out():
+        warehouse.update("rewritten")
+    assert warehouse.told["rewritten"][-1] == ("group-merge", "merges")
+
+
+def test_a_static_table_that_changes_unnoticed_is_found_out(warehouse, monkeypatch):
+    more = fixed(BY_NAME["users"], NOON).slice(0, 1)
+    warehouse.shop.delta("static/users", more)
+    monkeypatch.setattr(DerivedUpdates, "_hindrance", lambda *_: None)
+    with found_out():
+        warehouse.update("named")

@@ -1,0 +1,143 @@
+"""SQL that lies in wait, through the real thing: feeds, updates, commits, and two judges.
+
+Clocks change while the rows come: an hour in Berlin, half an hour on Lord Howe Island.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from freshline.sql.maintenance import Buckets, Decomposition
+from tests.spark.conftest import Shop
+from tests.spark.views.arrivals import edge, table
+from tests.spark.views.lie_in_wait import ANYWHERE, CLOCKS, PART, SALE, SHOP, Trap
+from tests.spark.views.proving import Proving, over_statics, session_in
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+
+STARTS = {
+    "UTC": datetime(2024, 2, 29, tzinfo=UTC),
+    # 03:00 becomes 02:00 at 01:00 UTC; the 25 hours of that day began at 22:00.
+    "Europe/Berlin": datetime(2024, 10, 27, 0, tzinfo=UTC),
+    # 02:00 becomes 02:30 at 15:30 UTC; a day of 23.5 hours.
+    "Australia/Lord_Howe": datetime(2024, 10, 5, 15, tzinfo=UTC),
+}
+SHOPS = ("a", "b", "it's", "back\\slash", "A", "a ", None)
+
+
+def sales(chance: random.Random, count: int, start: datetime, first_id: int) -> pa.Table:
+    rows = []
+    for number in range(count):
+        at = edge(chance, start, late=chance.random() < 0.3)
+        rows.append(
+            {
+                "id": first_id + number,
+                "at": chance.choice([None, *[at] * 12]),
+                "wall": chance.choice([None, *[at.replace(tzinfo=None)] * 12]),
+                "day": chance.choice([None, *[at.date()] * 12]),
+                "shop": chance.choice(SHOPS),
+                "amount": chance.choice([None, Decimal(chance.randrange(-900, 90_000)) / 100]),
+                "rate": Decimal(chance.randrange(1, 99_999)) / 100_000,
+                "weight": chance.choice([None, chance.randrange(100) / 8]),
+                "pieces": chance.choice([None, 1, 2, 3, 4]),
+                "sum": chance.choice([None, 0, 1, 2]),
+                "hour": at.replace(minute=0, second=0, microsecond=0),
+                "flag": chance.choice([None, True, False]),
+            }
+        )
+    return table(SALE, rows)
+
+
+def parts(chance: random.Random, count: int, start: datetime, ids: range) -> pa.Table:
+    rows = [
+        {
+            "id": chance.choice([None, *[chance.choice(ids)] * 9]),
+            "at": chance.choice([None, *[edge(chance, start, chance.random() < 0.3)] * 9]),
+            "kind": chance.choice(["x", "y", None]),
+            "price": chance.choice([None, Decimal(chance.randrange(99_999)) / 1000]),
+            "n": chance.choice([None, 1, 2, 3]),
+        }
+        for _ in range(count)
+    ]
+    return table(PART, rows)
+
+
+def warehouse(session, folder, traps) -> Proving:
+    proving = Proving(Shop(folder, session))
+    shops = [("a", "Ulm", 1), ("b", None, 2), ("it's", "Bonn", 3), ("none", "Rom", 4)]
+    rows = [dict(zip(SHOP.columns, row, strict=True)) for row in shops]
+    proving.shop.delta("static/shop", table(SHOP, rows))
+    for source in (SALE, PART):
+        proving.feed(source)
+    for trap in traps:
+        proving.view(trap.name, over_statics(trap.query, ["shop"]))
+    proving.plan()
+    return proving
+
+
+def prove(proving: Proving, traps: tuple[Trap, ...], start: datetime) -> None:
+    """Rows come three times and some go; every commit is judged, every strategy told."""
+    chance = random.Random(str(start))
+    merging = [trap.name for trap in traps if trap.way == "merge"]
+
+    def come(step: int, count: int) -> None:
+        proving.arrive("sale", sales(chance, count, start + step * HOUR, 100 * step))
+        ids = range(100 * step + count)
+        proving.arrive("part", parts(chance, count, start + step * HOUR, ids))
+
+    come(0, 24)
+    proving.step()
+    for view in merging:
+        proving.dear(view, "bucket-recompute")
+    come(1, 16)
+    proving.step()
+    come(2, 10)
+    proving.step(merging)
+    proving.gone("sale", "id % 5 = 1")
+    come(3, 8)
+    bucketed = [
+        trap.name
+        for trap in traps
+        if trap.way == "recompute" and isinstance(proving.shop.plans[trap.name].buckets, Buckets)
+    ]
+    proving.step(bucketed)
+    ways = {
+        trap.name: [name.removeprefix("bucket-").removeprefix("group-") for name, _ in told]
+        for trap in traps
+        for told in [proving.told[trap.name]]
+    }
+    assert ways == {trap.name: ["full", *TIMES[trap.way]] for trap in traps}
+
+
+HOUR = timedelta(hours=1)
+TIMES = {
+    "append": ["append"],
+    "recompute": ["recompute", "recompute"],
+    "merge": ["merge", "merge"],
+    "full": ["full"],
+}
+
+
+def test_there_are_enough_of_them():
+    assert len({trap.name for trap in (*ANYWHERE, *CLOCKS)}) == len(ANYWHERE) + len(CLOCKS)
+    assert len(ANYWHERE) + len(CLOCKS) >= 60
+    assert date(2024, 10, 27).weekday() == 6, "clocks change on Sundays"
+
+
+def test_sql_that_lies_in_wait(spark, tmp_path):
+    proving = warehouse(session_in(spark, "UTC"), tmp_path, ANYWHERE)
+    prove(proving, ANYWHERE, STARTS["UTC"])
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe"])
+def test_clocks_that_change(spark, tmp_path, zone):
+    proving = warehouse(session_in(spark, zone), tmp_path, CLOCKS)
+    assert sum(
+        isinstance(plan.merge, Decomposition) for plan in proving.shop.plans.values()
+    ) >= 6, "some merge"  # fmt: skip
+    prove(proving, CLOCKS, STARTS[zone])

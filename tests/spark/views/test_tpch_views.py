@@ -1,0 +1,121 @@
+"""All of TPC-H as views over orders and lineitem that arrive as feeds: each commit is right.
+
+Batches hold orders without their lines and lines of earlier orders, so rows meet across them;
+one batch has no orders at all. At the end a batch's orders are deleted again.
+"""
+
+from __future__ import annotations
+
+import deltalake
+import duckdb
+import pytest
+
+from freshline.sql.maintenance import Decomposition
+from freshline.sql.strategy import strategy
+from tests.spark.conftest import Shop
+from tests.spark.views.document import assert_up_to_date, tpch_section
+from tests.spark.views.proving import Proving, over_statics, session_in
+from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_query, tpch_sources
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+
+SCALE = 0.002
+NAMES = [f"q{number:02}" for number in range(1, 23)]
+SOURCES = tpch_sources(batch_keys=False)
+STATICS = [source.name for source in SOURCES if source.static]
+BATCHES = {
+    "orders": ("o_orderkey % 5 < 3", "o_orderkey % 5 = 3", "FALSE", "o_orderkey % 5 = 4"),
+    "lineitem": (
+        "l_orderkey % 5 < 2",
+        "l_orderkey % 5 IN (2, 4)",
+        "l_orderkey % 5 = 3 AND l_linenumber < 3",
+        "l_orderkey % 5 = 3 AND l_linenumber >= 3",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def tpch(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tpch")
+    generate(folder, SCALE)
+    with duckdb.connect(config={"threads": 1}) as database:
+        for source in SOURCES:
+            database.execute(f"CREATE VIEW {source.name} AS FROM '{folder}/{source.name}.parquet'")
+        yield database
+
+
+def warehouse(spark, folder) -> Proving:
+    """The queries as views, planned, before a row has come; static tables are empty."""
+    proving = Proving(Shop(folder, session_in(spark, "UTC")))
+    for source in SOURCES:
+        if source.static:
+            columns = ", ".join(f"{name} {kind}" for name, kind in source.columns.items())
+            path = f"{folder}/static/{source.name}"
+            spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta")
+        else:
+            proving.feed(source)
+    for name in NAMES:
+        query = tpch_query(name)
+        proving.view(name, over_statics(query, STATICS), duckdb=query)
+    proving.plan()
+    return proving
+
+
+@pytest.fixture(scope="module")
+def proving(spark, tpch, tmp_path_factory):
+    proving = warehouse(spark, tmp_path_factory.mktemp("warehouse"))
+    for name in STATICS:
+        proving.shop.delta(f"static/{name}", tpch.execute(f"FROM {name}").to_arrow_table())
+    return proving
+
+
+def come(proving, tpch, number):
+    for name, batches in BATCHES.items():
+        rows = tpch.execute(f"FROM {name} WHERE {batches[number]}").to_arrow_table()
+        proving.arrive(name, rows)
+
+
+def test_every_query_that_reads_a_stream_is_maintained_from_states(proving):
+    told = {}
+    for name in NAMES:
+        way = strategy(proving.shop.project.table(name), proving.shop.plans[name])
+        told[name] = way.name if way.name != "full" else way.code
+    expected = dict.fromkeys(NAMES, "group-merge") | dict.fromkeys(WITHOUT_STREAM, "NO_STREAM")
+    assert told == expected
+    plans = [proving.shop.plans[name].merge for name in NAMES]
+    assert {plan.linearity for plan in plans if isinstance(plan, Decomposition)} == {
+        "each",
+        "joint",
+    }
+
+
+def test_every_commit_equals_its_query(proving, tpch):
+    streaming = [name for name in NAMES if name not in WITHOUT_STREAM]
+    come(proving, tpch, 0)
+    proving.step(NAMES)
+    for number in (1, 2):
+        come(proving, tpch, number)
+        proving.step(streaming)
+    for name in streaming:
+        assert proving.told[name] == [
+            ("full", "first-build"),
+            ("group-merge", "state-built"),
+            ("group-merge", "merges"),
+        ], name
+    filled = [name for name in NAMES if deltalake.DeltaTable(proving.shop.path(name)).count()]
+    assert set(NAMES) - set(filled) <= {"q02", "q11", "q18", "q19", "q20"}
+
+
+def test_the_docs_have_the_table(proving):
+    assert_up_to_date(tpch_section(proving.shop.plans))
+
+
+def test_orders_that_are_deleted_are_taken_back(proving, tpch):
+    come(proving, tpch, 3)
+    proving.gone("orders", "o_orderkey % 5 = 1")
+    for name in ("q01", "q03", "q04", "q13"):
+        result = proving.update(name)
+        rewritten = name != "q01"
+        assert (result.strategy, result.code) == (
+            ("full", "parent-rewrote") if rewritten else ("group-merge", "merges")
+        )

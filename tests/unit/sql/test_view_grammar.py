@@ -1,0 +1,23 @@
+"""Random views of a grammar, random changes: DuckDB finds no row that analysis did not name."""
+
+from __future__ import annotations
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from freshline.sql.maintenance import Buckets
+from freshline.sql.timeline import buckets
+from tests.unit.sql.test_timeline_oracle import Oracle, violation
+from tests.unit.sql.view_cases import SOURCES, Case
+from tests.unit.sql.view_grammar import views
+
+
+@settings(max_examples=60, deadline=None)
+@given(views(), st.integers(0, 2**20))
+def test_changes_touch_only_the_buckets_that_the_analysis_names(query, seed):
+    found = buckets(query, SOURCES)
+    assert isinstance(found, Buckets), (query, found)
+    assert found.column == "t"
+    event(" ".join(sorted(found.reads)))
+    with Oracle(Case(query, query, "t", {})) as oracle:
+        assert violation(oracle, found, seed) is None
