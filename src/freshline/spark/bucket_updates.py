@@ -19,10 +19,12 @@ from freshline.spark.emission import Emission, emission
 from freshline.spark.incremental import (
     Increment,
     NotIncrementalError,
+    OtherWayError,
     Parent,
     Prepared,
 )
-from freshline.spark.sizing import sized, small
+from freshline.spark.replacement import replace
+from freshline.spark.sizing import COMPILED_FROM_BYTES, known_bytes
 from freshline.spark.timesets import (
     TimeSet,
     changed_by,
@@ -34,6 +36,7 @@ from freshline.spark.timesets import (
     within,
 )
 from freshline.sql.maintenance import Buckets
+from freshline.sql.strategy import with_state
 
 _BIN_US = 3_600_000_000
 """Change rows are summed up by the hour: their first and last time in it are enough."""
@@ -71,18 +74,16 @@ def recompute(increment: Increment) -> Prepared:
     output = increment.session.sql(increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
-    output = output.filter(predicate)
-    if again:
-        # Late rows are few, and so a pass more over the rows around them is not much.
-        corrected = output.filter(within(buckets.column, kind, again, zone)).count()
-        more = {**more, "corrected": corrected}
-    staged = increment.transaction.stage(
-        _sized(increment, output),
-        "overwrite",
-        partitioned_by=increment.table.partitioned_by,
-        options={"replaceWhere": predicate},
+    corrected = {"corrected": within(buckets.column, kind, again, zone)} if again else {}
+    replaced = replace(
+        increment.transaction,
+        output.filter(predicate),
+        predicate,
+        configuration=increment.project.configuration,
+        input_bytes=_input_bytes(increment, output),
+        counted=corrected,
     )
-    return Prepared(staged, more)
+    return Prepared(replaced.staged, {**more, **replaced.facts})
 
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
@@ -132,15 +133,27 @@ def _shown(
     return touched.until(shown.until_us + spread), again
 
 
-def _sized(increment: Increment, output: DataFrame) -> DataFrame:
-    """``output`` in as few partitions as fit what is really read.
+def _input_bytes(increment: Increment, output: DataFrame) -> int:
+    """Size of what is really read, roughly.
 
     Parents that are small as a whole need no closer look; of others Delta says how much of
     them is left when files without a wanted row are skipped.
+
+    Raises:
+        OtherWayError: So much that did not change would be read again and again that a state is
+            cheaper.
     """
-    configuration = increment.project.configuration
-    paths = [(parent.path, parent.changes.new) for parent in increment.parents]
-    if not increment.table.statics and small(paths):
-        return sized(increment.session, output, configuration, 0)
-    left_bytes = jvm.optimized_input_bytes(output)
-    return sized(increment.session, output, configuration, left_bytes)
+    whole_bytes = known_bytes((each.path, each.changes.new) for each in increment.parents)
+    if whole_bytes is not None and whole_bytes < COMPILED_FROM_BYTES:
+        return 0 if not increment.table.statics else jvm.optimized_input_bytes(output)
+    read_bytes = jvm.optimized_input_bytes(output)
+    rewrote = any(parent.changes.rewrote for parent in increment.parents)
+    merging = with_state(increment.table, increment.plan, rewrote=rewrote)
+    changed_bytes = sum(parent.changes.size_bytes for parent in increment.parents)
+    if (
+        merging is not None
+        and whole_bytes is not None
+        and increment.costs.reread(read_bytes, changed_bytes, whole_bytes)
+    ):
+        raise OtherWayError(merging)
+    return read_bytes

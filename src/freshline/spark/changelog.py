@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from freshline.spark.deltalog import local_log, unreadable
+from freshline.spark.metadata import decode
 
 _GLOB = re.compile(r"[*?\[\]{}\\]")
 
@@ -45,8 +46,9 @@ class LoggedChanges:
         added: The files added.
         rewrote: Rows were deleted or updated, so the added files are not all there is to say.
         redefined: The columns, the partitioning or the properties changed.
-        rows: In the files added and removed; the most change rows that there can be.
-        size_bytes: Of the files added.
+        rows: Change rows: what a commit with a change feed of ours says, else those in the
+            files added and removed, the most that there can be.
+        size_bytes: Of what has to be read for them: files added, or of the change feed.
         readable: Whether :attr:`added` can be read as they are: no deletion vectors, no
             characters in a path that Spark takes for patterns.
     """
@@ -77,8 +79,7 @@ def logged_changes(path: str, since: int, until: int) -> LoggedChanges | None:
         file = folder / f"{number:020d}.json"
         try:
             with file.open(encoding="utf-8") as lines:
-                for line in lines:
-                    tally.take(json.loads(line))
+                tally.take([json.loads(line) for line in lines])
         except FileNotFoundError as error:
             raise ChangesGoneError(f"commit {number} of {path} was cleaned up") from error
         except (OSError, ValueError) as error:
@@ -94,25 +95,38 @@ class _Tally:
         self._rows = self._bytes = 0
         self._readable = True
 
-    def take(self, action: Mapping[str, Any]) -> None:
-        added, removed = action.get("add"), action.get("remove")
-        if added is not None and added.get("dataChange", True):
-            name = unquote(str(added["path"]))
-            self._readable &= ":/" not in name and not _GLOB.search(name)
-            # With a deletion vector the file has rows that are not the table's.
-            self._readable &= added.get("deletionVector") is None
-            self._added.append(
-                AddedFile(str(self._root / name), added.get("partitionValues") or {})
-            )
-            self._rows += _rows(added.get("stats"))
-            self._bytes += int(added.get("size") or 0)
-        elif removed is not None and removed.get("dataChange", True):
-            self._rewrote = True
-            self._rows += _rows(removed.get("stats"))
-        elif "cdc" in action:
-            self._rewrote = True
-        elif "metaData" in action:
-            self._redefined = True
+    def take(self, actions: Sequence[Mapping[str, Any]]) -> None:
+        """Take one commit into account."""
+        rows = size_bytes = feed_bytes = 0
+        told: int | None = None
+        fed = False
+        for action in actions:
+            added, removed = action.get("add"), action.get("remove")
+            if added is not None and added.get("dataChange", True):
+                self._add(added)
+                rows += _rows(added.get("stats"))
+                size_bytes += int(added.get("size") or 0)
+            elif removed is not None and removed.get("dataChange", True):
+                self._rewrote = True
+                rows += _rows(removed.get("stats"))
+            elif "cdc" in action:
+                self._rewrote = fed = True
+                feed_bytes += int(action["cdc"].get("size") or 0)
+            elif "metaData" in action:
+                self._redefined = True
+            elif "commitInfo" in action:
+                facts = decode(action["commitInfo"].get("userMetadata")) or {}
+                told = facts.get("changes")
+        # With a change feed the files also hold rows that only moved from one to another.
+        self._rows += told if fed and told is not None else rows
+        self._bytes += feed_bytes if fed else size_bytes
+
+    def _add(self, added: Mapping[str, Any]) -> None:
+        name = unquote(str(added["path"]))
+        self._readable &= ":/" not in name and not _GLOB.search(name)
+        # With a deletion vector the file has rows that are not the table's.
+        self._readable &= added.get("deletionVector") is None
+        self._added.append(AddedFile(str(self._root / name), added.get("partitionValues") or {}))
 
     def result(self) -> LoggedChanges:
         return LoggedChanges(

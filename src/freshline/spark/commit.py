@@ -145,11 +145,65 @@ class Transaction:
         data = command.writeAndReturnCommitData(
             self._transaction, jvm.java_session(session), nothing, False
         )
-        return Staged(self, data)
+        return Staged(self, data.actions(), data.tags())
 
-    def commit(self, data: Any, metadata: str) -> int:
-        """Commit what :meth:`stage` wrote; see :meth:`Staged.commit`."""
-        return self._commit(data.actions(), data.tags(), metadata)
+    @property
+    def feeds_changes(self) -> bool:
+        """Whether the table has a change feed."""
+        changes = self._metadata.configuration().get("delta.enableChangeDataFeed")
+        return bool(changes.isDefined() and str(changes.get()).lower() == "true")
+
+    def touched(self, predicate: str) -> Touched:
+        """The table's files that may hold rows which satisfy ``predicate``.
+
+        They count as read, and the predicate too: the commit fails if another writer removes
+        one of them or adds rows that satisfy it.
+        """
+        session, transaction = self._session, self._transaction
+        jvm.activate(session)
+        no_files = jvm.scala_seq(session, ())
+        rows = self._log.createDataFrame(
+            transaction.snapshot(), no_files, False, jvm.none(session)
+        ).filter(predicate)
+        plan = rows.queryExecution().optimizedPlan()  # literals as Delta's skipping wants them
+        kind, alone = str(plan.nodeName()), False
+        if kind == "Filter":
+            condition = plan.condition()
+            columns = jvm.elements(condition.references().toSeq())
+            partitions = {name.lower() for name in self.partition_columns}
+            alone = {str(column.name()).lower() for column in columns} <= partitions
+            files = transaction.filterFiles(jvm.scala_seq(session, (condition,)), True)
+        elif kind == "LocalRelation":  # it is false
+            files = no_files
+        else:
+            files = transaction.filterFiles()
+        self._mode, self._predicate = jvm.named(session, _SAVE_MODES["overwrite"]), predicate
+        self._partitioned_by = self.partition_columns
+        return Touched(self._log, transaction.snapshot(), files, partitions_alone=alone)
+
+    def write(self, frame: DataFrame, instead_of: Touched) -> Staged:
+        """Write ``frame`` into data files that no reader sees yet, in place of other files.
+
+        Args:
+            frame: The rows; with a column ``_change_type``, those where it is not null go into
+                the change feed and not into the table.
+            instead_of: What the commit removes.
+        """
+        session = self._session
+        jvm.activate(session)
+        added = self._transaction.writeFiles(
+            jvm.java_frame(frame), jvm.none(session), jvm.scala_seq(session, ())
+        )
+        now_ms = time.time_ns() // 1_000_000
+        removed = [
+            file.removeWithTimestamp(now_ms, True) for file in jvm.elements(instead_of.files)
+        ]
+        actions = added.appendedAll(jvm.scala_seq(session, removed))
+        return Staged(self, actions, jvm.scala_map(session, {}))
+
+    def commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        """Commit what :meth:`stage` or :meth:`write` wrote; see :meth:`Staged.commit`."""
+        return self._commit(actions, tags, metadata)
 
     def advance(self, metadata: str) -> int:
         """Commit that nothing changed, for the metadata's sake; returns the version."""
@@ -179,14 +233,52 @@ class Transaction:
         return int(self._transaction.commit(actions.appended(identifier), operation, tags))
 
 
+class Touched:
+    """Files of a table's snapshot.
+
+    Args:
+        log, snapshot: Delta's own.
+        files: A Scala sequence of AddFile.
+        partitions_alone: They were selected by partition columns, so they hold no other rows.
+    """
+
+    def __init__(self, log: Any, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:
+        self._log = log
+        self._snapshot = snapshot
+        self.files = files
+        self.partitions_alone = partitions_alone
+        self.size_bytes = sum(int(file.size()) for file in jvm.elements(files))
+
+    def __bool__(self) -> bool:
+        return not self.files.isEmpty()
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """All their rows."""
+        jvm.activate(session)
+        nothing = jvm.none(session)
+        return DataFrame(
+            self._log.createDataFrame(self._snapshot, self.files, False, nothing), session
+        )
+
+
 class Staged:
     """Data files that were written and not yet committed."""
 
-    def __init__(self, transaction: Transaction, data: Any) -> None:
+    def __init__(self, transaction: Transaction, actions: Any, tags: Any) -> None:
         self._transaction = transaction
-        self._data = data
-        self.rows = _rows(data.actions())
-        """Rows in the new files."""
+        self._actions = actions
+        self._tags = tags
+        self.rows = _rows(actions)
+        """Rows in the new files; who writes other rows beside the new ones corrects it."""
+
+    @property
+    def feeds_changes(self) -> bool:
+        """Whether there are change files."""
+        return any(_kind(action) == "AddCDCFile" for action in jvm.elements(self._actions))
+
+    def discard(self) -> None:
+        """Leave the files to VACUUM: the commit changes no row."""
+        self._actions = self._actions.take(0)
 
     def commit(self, metadata: str) -> int:
         """Make the files the table's next version, in one atomic commit.
@@ -197,15 +289,17 @@ class Staged:
         Returns:
             The version.
         """
-        return self._transaction.commit(self._data, metadata)
+        return self._transaction.commit(self._actions, self._tags, metadata)
 
 
 def _rows(actions: Any) -> int:
     """The sum of numRecords over the files added."""
-    rows = 0
-    iterator = actions.iterator()
-    while iterator.hasNext():
-        action = iterator.next()
-        if action.getClass().getSimpleName() == "AddFile":
-            rows += int(action.numPhysicalRecords().get())
-    return rows
+    return sum(
+        int(action.numPhysicalRecords().get())
+        for action in jvm.elements(actions)
+        if _kind(action) == "AddFile"
+    )
+
+
+def _kind(action: Any) -> str:
+    return str(action.getClass().getSimpleName())

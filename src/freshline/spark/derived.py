@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +28,7 @@ from freshline.spark.failures import SparkError, is_gone, update_failed
 from freshline.spark.incremental import (
     Increment,
     NotIncrementalError,
+    OtherWayError,
     Parent,
     Prepared,
     Way,
@@ -197,22 +198,26 @@ class DerivedUpdates:
         schema = update.transaction.schema
         assert schema is not None
         failpoint("derived.before_data")
-        prepared = _WAYS[strategy.name](
-            Increment(
-                session,
-                update.transaction,
-                self._project,
-                self._table,
-                request,
-                update.pinned.query,
-                self._statics(update),
-                plan,
-                strategy,
-                tuple(parents),
-                last,
-                schema,
-            )
+        increment = Increment(
+            session,
+            update.transaction,
+            self._project,
+            self._table,
+            request,
+            update.pinned.query,
+            self._statics(update),
+            plan,
+            strategy,
+            tuple(parents),
+            last,
+            schema,
+            self._costs,
         )
+        try:
+            prepared = _WAYS[strategy.name](increment)
+        except OtherWayError as other:
+            strategy = other.strategy
+            prepared = _WAYS[strategy.name](replace(increment, strategy=strategy))
         strategy = prepared.strategy or strategy
         return self._committed(update, prepared, strategy, read_rows=change_rows)
 

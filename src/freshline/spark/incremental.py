@@ -18,7 +18,7 @@ from freshline.spark.pins import location
 from freshline.spark.records import UpdateRequest
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import quoted
-from freshline.sql.strategy import Strategy
+from freshline.sql.strategy import Costs, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Increment:
         parents: In the order of the table's definition.
         last: The view's last commit, made from the parents' old versions.
         schema: The view's columns.
+        costs: What former updates took.
     """
 
     session: SparkSession
@@ -88,6 +89,7 @@ class Increment:
     parents: tuple[Parent, ...]
     last: CommitRecord
     schema: StructType
+    costs: Costs
 
     @property
     def zone(self) -> str:
@@ -122,6 +124,7 @@ class Way(Protocol):
 
         Raises:
             NotIncrementalError: It turned out that only a full update is right.
+            OtherWayError: It turned out that another way is cheaper.
         """
         ...
 
@@ -136,6 +139,18 @@ class NotIncrementalError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class OtherWayError(Exception):
+    """Another incremental strategy is cheaper; nothing was written yet.
+
+    Args:
+        strategy: Which, with the reason.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        super().__init__(strategy.reason)
+        self.strategy = strategy
 
 
 def at_version(session: SparkSession, path: str, version: int) -> DataFrame:

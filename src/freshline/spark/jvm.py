@@ -6,12 +6,13 @@ module, so that a new version of Spark has one file to look at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 _UNKNOWN_BYTES = 2**60
 """Spark says 2**63 - 1 where a relation does not know its size."""
@@ -71,6 +72,13 @@ def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
     return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
 
 
+def elements(sequence: Any) -> Iterator[Any]:
+    """What a Scala collection holds."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
 def none(session: SparkSession) -> Any:
     """Scala's None."""
     return named(session, "scala.Option.empty")()
@@ -91,6 +99,29 @@ def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
         return None
     row = metrics.get()
     return tuple(int(row.get(column)) for column in range(row.size()))
+
+
+def observation(
+    session: SparkSession, asked: Observation, timeout_s: float
+) -> dict[str, int] | None:
+    """The whole-number metrics of an observation, whichever query measured them.
+
+    For a frame that another's plan contains, as a writer's does. Spark tells them after the
+    query's end by a thread of its own; None: not within the timeout.
+    """
+    java_observation: Any = asked._jo  # noqa: SLF001 - this module's purpose
+    future = java_observation.future()
+    wait_ms = round(timeout_s * 1000)
+    duration = named(session, "scala.concurrent.duration.Duration.create")(wait_ms, "ms")
+    try:
+        named(session, "scala.concurrent.Await.ready")(future, duration)
+    except Py4JJavaError:  # it took too long
+        return None
+    told = future.value().get()
+    if not told.isSuccess():
+        return None
+    row = told.get()
+    return {name: int(row.get(at)) for at, name in enumerate(row.schema().fieldNames())}
 
 
 def input_bytes(frame: DataFrame) -> int:

@@ -17,9 +17,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from freshline.spark import jvm
 from freshline.spark.columns import cast_to
 from freshline.spark.groups import Scope, scope
 from freshline.spark.incremental import Increment, NotIncrementalError, Prepared
+from freshline.spark.replacement import replace
 from freshline.spark.sizing import sized
 from freshline.spark.state import State
 from freshline.sql.maintenance import Decomposition, Partial
@@ -113,17 +115,22 @@ def _write(
         raise NotIncrementalError("schema-changed")
     # The regenerated query's names can differ from the user's, its columns' order cannot.
     output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
-    options = {}
+    configuration, more = increment.project.configuration, _more(plan, versions)
     if written is not None:
-        output = output.filter(written.view)
-        options["replaceWhere"] = written.view
+        replaced = replace(
+            increment.transaction,
+            output.filter(written.view),
+            written.view,
+            configuration=configuration,
+            input_bytes=jvm.input_bytes(output),
+        )
+        return Prepared(replaced.staged, {**more, **replaced.facts})
     staged = increment.transaction.stage(
-        sized(increment.session, output, increment.project.configuration),
+        sized(increment.session, output, configuration),
         "overwrite",
         partitioned_by=increment.table.partitioned_by,
-        options=options,
     )
-    return Prepared(staged, _more(plan, versions))
+    return Prepared(staged, more)
 
 
 def _combine(increment: Increment, partial: Partial) -> Any:

@@ -55,12 +55,12 @@ def sized(
     return frame.coalesce(tasks)
 
 
-def small(tables: Iterable[tuple[str, int]]) -> bool:
-    """Whether these tables, by path and version, are known to be one task's work together."""
+def known_bytes(tables: Iterable[tuple[str, int]]) -> int | None:
+    """Size of these tables together, by path and version; None: not known without a Spark job."""
     total_bytes = 0
     for path, version in tables:
         size = table_bytes(path, version)
         if size is None:
-            return False
+            return None
         total_bytes += size
-    return tasks_for(total_bytes) == 1
+    return total_bytes

@@ -127,6 +127,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._learned: dict[str, LearnedCost] = {}
+        self._reread_bytes = 0
 
     def note(self, strategy: str, rows: int, seconds: float) -> None:
         """Take one finished update into account."""
@@ -135,6 +136,25 @@ class Costs:
         if strategy not in self._learned:
             self._learned[strategy] = LearnedCost(seconds, 0.0)
         self._learned[strategy].learn(amount, seconds)
+
+    def reread(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
+        """Whether a state should be built instead of reading again what did not change.
+
+        To build one takes a pass over everything, to do without one means to read at every
+        update more than what changed. Whoever does without until that excess would add up to
+        such a pass, and then builds it, pays at most about twice what was best in hindsight
+        (the break-even rule of renting or buying).
+
+        Args:
+            read_bytes: What the next update would read.
+            changed_bytes: What of that changed.
+            whole_bytes: Size of everything.
+        """
+        self._reread_bytes += max(0, read_bytes - changed_bytes)
+        if self._reread_bytes == 0 or self._reread_bytes < whole_bytes - changed_bytes:
+            return False
+        self._reread_bytes = 0
+        return True
 
     def samples(self, strategy: str) -> int:
         """How many updates were noted."""
@@ -183,19 +203,29 @@ def chosen(
     return Strategy(best.name, best.code, f"{best.reason}; {measured}")
 
 
+def with_state(table: _Table, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
+    """The way that keeps a state, where it is right beside bucket-recompute."""
+    ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
+    return ways[1] if len(ways) > 1 else None
+
+
 def _cheaper(
     ways: list[Strategy], costs: Costs, change_rows: int, *, holds_state: bool
 ) -> Strategy:
     """The first way, or the one with a state where that is measured or promises to be quicker.
 
     Building a state takes a pass over all rows, so it is not tried for the sake of measuring,
-    and one that is there is not given up for a small difference.
+    and one that is there is not given up for a small difference or before it was used.
     """
     first, *others = ways
-    first_s = costs.expected_s(first.name, change_rows)
-    if not others or first_s is None:
+    if not others:
         return first
+    first_s = costs.expected_s(first.name, change_rows)
     other_s = costs.expected_s(others[0].name, change_rows)
+    if holds_state and (first_s is None or other_s is None):
+        return others[0]
+    if first_s is None:
+        return first
     if other_s is None:
         full_s = costs.expected_s("full", change_rows) or 0.0
         slow = costs.samples(first.name) >= _ENOUGH and first_s > max(_SLOW_S, full_s / 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import deltalake
 import pyarrow as pa
 import pytest
@@ -71,3 +73,21 @@ def test_a_commit_that_was_cleaned_up_is_missed(path, tmp_path):
 
 def test_a_log_elsewhere_is_not_read_here():
     assert logged_changes("s3://bucket/table", 0, 1) is None
+
+
+def test_a_change_feed_of_ours_says_how_many_rows_it_has(tmp_path):
+    folder = tmp_path / "view" / "_delta_log"
+    folder.mkdir(parents=True)
+    commit = {"freshline": 1, "changes": 3}
+    files = [
+        {"add": {"path": "a", "size": 900, "stats": '{"numRecords": 500}', "dataChange": True}},
+        {"remove": {"path": "b", "stats": '{"numRecords": 499}', "dataChange": True}},
+        {"cdc": {"path": "_change_data/c", "size": 20, "dataChange": False}},
+    ]
+    for version, facts in enumerate((commit, {"freshline": 1}, None)):
+        info = {"commitInfo": {"userMetadata": json.dumps(facts)} if facts else {}}
+        lines = [json.dumps(action) for action in (info, *files)]
+        (folder / f"{version:020d}.json").write_text("\n".join(lines))
+    path = str(tmp_path / "view")
+    assert [changes(path, version - 1, version).rows for version in range(3)] == [3, 999, 999]
+    assert (changes(path, -1, 2).rows, changes(path, -1, 0).size_bytes) == (3 + 2 * 999, 20)

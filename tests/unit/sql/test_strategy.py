@@ -14,7 +14,15 @@ from freshline.sql.maintenance import (
     Reason,
     ViewPlan,
 )
-from freshline.sql.strategy import ASKED, Costs, Strategy, chosen, full, strategy
+from freshline.sql.strategy import (
+    ASKED,
+    Costs,
+    Strategy,
+    chosen,
+    full,
+    strategy,
+    with_state,
+)
 
 KEEPS = Reason("HOLISTIC", "percentile needs the rows themselves")
 UNBOUNDED = Reason("UNBOUNDED", "no predicate bounds the time")
@@ -113,12 +121,39 @@ def test_a_state_is_built_where_recomputing_is_slow_and_kept_where_it_is_quicker
             (noted(bucket_recompute=1.0, bucket_merge=0.9), False),  # not worth a new state
             (noted(bucket_recompute=1.0, bucket_merge=1.2), True),  # not worth giving it up
             (noted(bucket_recompute=1.0, bucket_merge=1.3), True),
+            (noted(), True),  # after a restart
+            (noted(bucket_recompute=0.1), True),  # just built
+            (noted(bucket_merge=9.0), True),
+            (noted(bucket_merge=0.1), False),
         )
     ]
     assert names == [
         "bucket-recompute", "bucket-recompute", "bucket-merge", "bucket-recompute",
         "bucket-merge", "bucket-recompute",
+        "bucket-merge", "bucket-merge", "bucket-merge", "bucket-recompute",
     ]  # fmt: skip
+
+
+def test_a_state_is_built_when_reading_again_has_cost_as_much():
+    costs = Costs()
+    # A history in one file: all of it would be read again at once.
+    assert costs.reread(1_000, 10, 1_000)
+    # Rows that come in the order of their times: 40 of 1,000 bytes are read beyond the new ones.
+    assert [costs.reread(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
+    assert not costs.reread(50, 10, 1_000)
+    assert not Costs().reread(10, 10, 1_000)
+    assert not Costs().reread(10, 10, 10)
+
+
+def test_only_where_buckets_can_be_merged_is_there_another_way_with_a_state():
+    plan = ViewPlan(KEEPS, BUCKETS, MERGE)
+    merging = with_state(Table(), plan, rewrote=False)
+    assert merging is not None
+    assert merging.name == "bucket-merge"
+    assert with_state(Table(), plan, rewrote=True) is None
+    assert with_state(Table(emit="final"), plan, rewrote=False) is None
+    assert with_state(Table(), ViewPlan(KEEPS, BUCKETS, KEEPS), rewrote=False) is None
+    assert with_state(Table(), ViewPlan(KEEPS, KEEPS, MERGE), rewrote=False) is None
 
 
 def test_a_table_without_a_plan_is_not_judged():

@@ -1,0 +1,274 @@
+"""Rows of a view replaced by one write: the same table and change feed as by Delta's own way."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import deltalake
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.spark.commit import Staged, Transaction
+from freshline.spark.failures import SparkError, message
+from freshline.spark.pins import location
+from freshline.spark.replacement import Replaced, replace
+
+pytestmark = pytest.mark.spark
+
+Row = tuple[int | None, str | None, float | None]
+"""Hours since the start, a name, a number."""
+
+START = datetime(2026, 3, 28, 20, tzinfo=UTC)
+NAMES = ("hour", "name", "x")
+SCHEMA = "hour TIMESTAMP, name STRING, x DOUBLE"
+FIRST: tuple[Row, ...] = (
+    (0, "a", 1.0), (0, "b", None), (1, "a", 2.0), (1, "a", 2.0),
+    (2, None, math.nan), (None, "c", 3.0),
+)  # fmt: skip
+LATER: tuple[Row, ...] = ((3, "a", 4.0), (4, "a", 5.0))
+
+
+def hour(count: int) -> str:
+    return f"TIMESTAMP_LTZ'{START + timedelta(hours=count):%Y-%m-%d %H:%M:%S}Z'"
+
+
+def of_hours(*counts: int) -> str:
+    chosen = " OR ".join(f"(hour >= {hour(each)} AND hour <= {hour(each)})" for each in counts)
+    return f"(hour IS NOT NULL AND ({chosen}))"
+
+
+@dataclass
+class Table:
+    """A Delta table of two files that a test changes."""
+
+    session: SparkSession
+    path: str
+    number: int = 0
+
+    def frame(self, rows: Iterable[Row]) -> DataFrame:
+        made = [
+            (None if at is None else START + timedelta(hours=at), name, x) for at, name, x in rows
+        ]
+        return self.session.createDataFrame(made, SCHEMA).coalesce(1)
+
+    def begin(self) -> Transaction:
+        self.number += 1
+        return Transaction(self.session.newSession(), location(self.path), "view", self.number)
+
+    def fill(self, *commits: tuple[Row, ...], partitioned_by: tuple[str, ...] = ()) -> None:
+        for rows in commits:
+            staged = self.begin().stage(self.frame(rows), "append", partitioned_by=partitioned_by)
+            staged.commit("{}")
+
+    def stage(self, rows: Iterable[Row], predicate: str, **counted: str) -> Replaced:
+        return replace(
+            self.begin(),
+            self.frame(rows),
+            predicate,
+            configuration={},
+            input_bytes=0,
+            counted=counted,
+        )
+
+    def replace(self, rows: Iterable[Row], predicate: str) -> Replaced:
+        replaced = self.stage(rows, predicate)
+        replaced.staged.commit("{}")
+        return replaced
+
+    def rows(self) -> Counter[str]:
+        return told(self.session.read.format("delta").load(self.path))
+
+    def changes(self, version: int) -> Counter[str]:
+        reader = self.session.read.format("delta").option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", version).option("endingVersion", version)
+        return told(reader.load(self.path).drop("_commit_version", "_commit_timestamp"))
+
+    def actions(self) -> Counter[str]:
+        """Kinds of actions in the newest commit."""
+        log = Path(self.path) / "_delta_log"
+        newest = max(log.glob("*.json"))
+        return Counter(key for line in newest.read_text().splitlines() for key in json.loads(line))
+
+    @property
+    def version(self) -> int:
+        return int(deltalake.DeltaTable(self.path).version())
+
+
+def told(frame: DataFrame) -> Counter[str]:
+    """Rows by their text, which tells -0.0 from 0.0 and NaN from NULL."""
+    return Counter(repr(tuple(row)) for row in frame.collect())
+
+
+@pytest.fixture(scope="module")
+def filled(spark, tmp_path_factory) -> Table:
+    """What every test begins with."""
+    made = Table(spark, str(tmp_path_factory.mktemp("filled") / "table"))
+    made.fill(FIRST, LATER)
+    return made
+
+
+@pytest.fixture
+def table(filled, tmp_path) -> Table:
+    return copied(filled, tmp_path / "ours")
+
+
+def copied(table: Table, path: Path) -> Table:
+    shutil.copytree(table.path, path)
+    return Table(table.session, str(path), table.number)
+
+
+def net(changes: Counter[str]) -> Counter[str]:
+    """Changes without the pairs that undo each other."""
+    gone = Counter(
+        {row.replace("'delete'", "'insert'"): n for row, n in changes.items() if "'delete'" in row}
+    )
+    come = Counter({row: n for row, n in changes.items() if "'insert'" in row})
+    taken = gone - come
+    return (come - gone) + Counter(
+        {row.replace("'insert'", "'delete'"): n for row, n in taken.items()}
+    )
+
+
+CASES: dict[str, tuple[tuple[Row, ...], str]] = {
+    "one bucket of a file": (((0, "a", 7.0), (0, "b", None)), of_hours(0)),
+    "buckets of both files": (((1, "a", 2.0), (3, "z", None)), of_hours(1, 3)),
+    "the bucket without a time": (((None, "c", 4.0), (None, None, None)), "hour IS NULL"),
+    "null and others": (((None, "c", 3.0), (2, "q", 1.0)), f"({of_hours(2)} OR hour IS NULL)"),
+    "fewer of equal rows": (((1, "a", 2.0),), of_hours(1)),
+    "more of equal rows": (((1, "a", 2.0),) * 3, of_hours(1)),
+    "no row of the table": (((9, "new", 1.0),), of_hours(9)),
+    "a condition on another column": (((7, "a", 0.5),), "(name IS NOT NULL AND name IN ('a'))"),
+    "all rows": (((5, "a", 1.0), (None, "b", 2.0)), "true"),
+    "an empty result": ((), of_hours(0, 2)),
+    "an empty table": ((), "true"),
+    "a value that only its sign changes": (((0, "a", -0.0), (0, "b", None)), of_hours(0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_part_is_replaced_as_delta_would(case, table, tmp_path):
+    rows, predicate = CASES[case]
+    twin = copied(table, tmp_path / "twin")
+    twin.begin().stage(twin.frame(rows), "overwrite", options={"replaceWhere": predicate}).commit(
+        "{}"
+    )
+    replaced = table.replace(rows, predicate)
+    assert replaced.staged.rows == len(rows)
+    assert table.rows() == twin.rows()
+    changes = table.changes(2)
+    assert changes == net(twin.changes(2))
+    assert replaced.changes == changes.total()
+    if changes:
+        by_delta_rs = deltalake.DeltaTable(table.path).load_cdf(2, 2).read_all()
+        assert by_delta_rs.num_rows == changes.total()
+    assert deltalake.DeltaTable(table.path).to_pyarrow_table().num_rows == table.rows().total()
+    assert "deletionVector" not in "".join(
+        each.read_text() for each in (Path(table.path) / "_delta_log").glob("*.json")
+    )
+
+
+def test_delta_rs_reads_the_same_change_feed(table):
+    table.replace([(0, "a", 7.0), (0, "b", None)], of_hours(0))
+    found = deltalake.DeltaTable(table.path).load_cdf(2, 2).read_all()
+    rows = zip(*(found.column(name).to_pylist() for name in (*NAMES, "_change_type")), strict=True)
+    assert sorted(rows) == [(START, "a", 1.0, "delete"), (START, "a", 7.0, "insert")]
+
+
+def test_files_that_hold_no_row_of_the_part_stay(table):
+    table.replace([(4, "a", 6.0)], of_hours(4))
+    assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 1}
+    table.replace([(9, "a", 6.0)], of_hours(9))
+    assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1}
+
+
+def test_where_nothing_differs_no_file_changes(table):
+    before = table.rows()
+    replaced = table.replace([row for row in FIRST if row[0] in (0, 2)], of_hours(0, 2))
+    assert (replaced.staged.rows, replaced.changes) == (3, 0)
+    assert table.actions() == {"commitInfo": 1, "txn": 1}
+    assert table.rows() == before
+
+
+def test_new_rows_are_counted_by_condition(table):
+    rows: list[Row] = [(0, "late", 1.0), (1, "late", 2.0), (1, "late", 3.0)]
+    for hours in ((0, 1), (10, 11)):
+        moved = [(hours[row[0] or 0], *row[1:]) for row in rows]
+        replaced = table.stage(moved, of_hours(*hours), last=of_hours(hours[1]), none="x > 5")
+        assert replaced.counts == {"last": 2, "none": 0}
+        assert replaced.staged.rows == 3
+
+
+def test_columns_that_cannot_be_compared_are_replaced_whole(spark, tmp_path):
+    table = Table(spark, str(tmp_path / "nested"))
+    columns = ("hour", "name", F.array("x").alias("x"))
+    table.begin().stage(table.frame(FIRST).select(*columns), "append").commit("{}")
+    replaced = replace(
+        table.begin(),
+        table.frame([(0, "a", 1.0), (0, "b", 2.0)]).select(*columns),
+        of_hours(0),
+        configuration={},
+        input_bytes=0,
+    )
+    replaced.staged.commit("{}")
+    assert (replaced.staged.rows, replaced.changes) == (2, 4)
+    assert table.changes(1).total() == 4
+    assert table.rows().total() == len(FIRST)
+
+
+def test_a_partitioned_table_is_replaced_by_whole_files(spark, tmp_path):
+    table = Table(spark, str(tmp_path / "partitioned"))
+    table.fill(FIRST, LATER, partitioned_by=("hour",))
+    replaced = table.stage([(1, "b", 1.0)], of_hours(1), late="name = 'b'")
+    replaced.staged.commit("{}")
+    assert (replaced.staged.rows, replaced.counts, replaced.changes) == (1, {"late": 1}, None)
+    assert table.changes(2).total() == 3
+    assert table.actions()["cdc"] == 0
+    # By another column each partition's file is gone through.
+    assert table.replace([(1, "a", 1.0)], "name = 'a'").staged.rows == 1
+    assert table.rows().total() == 5
+
+
+def appended(table: Table) -> Staged:
+    return table.begin().stage(table.frame([(0, "late", 1.0)]), "append")
+
+
+def emptied(table: Table) -> Staged:
+    return table.stage((), of_hours(1)).staged
+
+
+@pytest.mark.parametrize("other", [emptied, appended])
+def test_another_writer_in_between_is_noticed(table, other):
+    replaced = table.stage([(0, "a", 7.0)], of_hours(0))
+    rewriting = other is emptied
+    if rewriting:
+        other(table).commit("{}")
+    else:
+        # An append that read nothing may come before or after, but Delta must not lose it.
+        deltalake.write_deltalake(
+            table.path,
+            deltalake.DeltaTable(table.path).to_pyarrow_table().slice(0, 1),
+            mode="append",
+        )
+    between = table.rows()
+    with pytest.raises((*SparkError, PySparkException)) as raised:
+        replaced.staged.commit("{}")
+    assert "DELTA_CONCURRENT" in message(raised.value) or "oncurrent" in str(raised.value)
+    assert table.rows() == between
+
+
+def test_what_is_staged_and_never_committed_leaves_the_table_as_it_was(table):
+    before, version = table.rows(), table.version
+    table.stage([(0, "a", 7.0)], of_hours(0))
+    assert (table.rows(), table.version) == (before, version)
+    table.replace([(0, "a", 8.0)], of_hours(0))
+    assert table.rows().total() == before.total() - 1
+    assert table.changes(version + 1).total() == 3
