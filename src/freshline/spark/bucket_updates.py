@@ -88,18 +88,26 @@ def recompute(increment: Increment) -> Prepared:
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
     """The buckets that can differ, from the event times of all change rows."""
-    changed = [parent for parent in increment.parents if parent.changes.some]
-    if not changed:
-        return TimeSet()
+    touched, unknown = TimeSet(), []
+    for parent in increment.parents:
+        reads = buckets.reads[parent.name.lower()]
+        if not parent.changes.some:
+            continue
+        at = _logged_times(parent, reads.column)
+        if at is None:
+            unknown.append(parent)
+        else:
+            touched = touched.either(changed_by(at, reads))
+    if not unknown:
+        return touched
     times = [
         _times(parent, buckets.reads[parent.name.lower()].column).select(
             F.lit(number).alias("parent"), "bin", "first", "last"
         )
-        for number, parent in enumerate(changed)
+        for number, parent in enumerate(unknown)
     ]
     rows = reduce(DataFrame.unionAll, times).collect()
-    touched = TimeSet()
-    for number, parent in enumerate(changed):
+    for number, parent in enumerate(unknown):
         mine = [row for row in rows if row["parent"] == number]
         at = time_set(
             ((row["first"], row["last"]) for row in mine if row["bin"] is not None),
@@ -109,6 +117,20 @@ def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
         reads = buckets.reads[parent.name.lower()]
         touched = touched.either(changed_by(at, reads))
     return touched
+
+
+def _logged_times(parent: Parent, column: str) -> TimeSet | None:
+    """The event times of the change rows as the log knows them; None: they must be read.
+
+    Good enough where no file spans more time than one of the bins that reading would tell.
+    """
+    told = parent.changes.times_us(column) if parent.kind(column) == "timestamp" else None
+    if told is None:
+        return None
+    spans = [span for span, _ in told if span is not None]
+    if any(last - first >= _BIN_US for first, last in spans):
+        return None
+    return time_set(spans, null=any(null for _, null in told), most=max(1, len(spans)))
 
 
 def _times(parent: Parent, column: str) -> DataFrame:

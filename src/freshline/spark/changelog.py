@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +20,11 @@ from freshline.spark.deltalog import local_log, unreadable
 from freshline.spark.metadata import decode
 
 _GLOB = re.compile(r"[*?\[\]{}\\]")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_CUT_OFF_US = 999
 
 
 class ChangesGoneError(Exception):
@@ -32,10 +38,37 @@ class AddedFile:
     Attributes:
         path: Where it is, or was: VACUUM may have removed it.
         partition: Value of each partition column as text; None for NULL.
+        stats: What the log says of its rows, as JSON; empty where it says nothing.
     """
 
     path: str
     partition: Mapping[str, str | None]
+    stats: str = ""
+
+    def times_us(self, column: str) -> tuple[tuple[int, int] | None, bool] | None:
+        """First and last time that a TIMESTAMP column can have in it, and whether NULL is there.
+
+        Args:
+            column: A top-level column, by its name in any case.
+
+        Returns:
+            Microseconds since the epoch, not narrower than what is there; None: the log does
+            not tell.
+        """
+        stats = json.loads(self.stats) if self.stats else {}
+        nulls, rows = _of(stats.get("nullCount"), column), stats.get("numRecords")
+        if not isinstance(nulls, int) or rows is None:
+            return None
+        if nulls == rows:
+            return None, bool(rows)
+        first, last = _of(stats.get("minValues"), column), _of(stats.get("maxValues"), column)
+        try:
+            lo, hi = datetime.fromisoformat(first), datetime.fromisoformat(last)
+            first_us, last_us = ((each - _EPOCH) // _MICROSECOND for each in (lo, hi))
+        except (TypeError, ValueError):  # no text, no time, or none that names its zone
+            return None
+        # Delta cuts both off to milliseconds.
+        return (first_us, last_us + _CUT_OFF_US), nulls > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +159,8 @@ class _Tally:
         self._readable &= ":/" not in name and not _GLOB.search(name)
         # With a deletion vector the file has rows that are not the table's.
         self._readable &= added.get("deletionVector") is None
-        self._added.append(AddedFile(str(self._root / name), added.get("partitionValues") or {}))
+        partition, stats = added.get("partitionValues") or {}, added.get("stats") or ""
+        self._added.append(AddedFile(str(self._root / name), partition, stats))
 
     def result(self) -> LoggedChanges:
         return LoggedChanges(
@@ -137,6 +171,12 @@ class _Tally:
             self._bytes,
             self._readable,
         )
+
+
+def _of(values: Any, column: str) -> Any:
+    """What statistics say of a column; None where they say nothing."""
+    wanted = column.lower()
+    return next((each for name, each in (values or {}).items() if name.lower() == wanted), None)
 
 
 def _rows(stats: str | None) -> int:

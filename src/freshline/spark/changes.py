@@ -76,6 +76,16 @@ class Changes:
         """Of the files that were added."""
         return self._logged.size_bytes
 
+    def times_us(self, column: str) -> list[tuple[tuple[int, int] | None, bool]] | None:
+        """Per file added, what the log says of a TIMESTAMP column's values.
+
+        See :meth:`freshline.spark.changelog.AddedFile.times_us`; None: the rows must be read.
+        """
+        if self._logged.rewrote:
+            return None
+        told = [file.times_us(column) for file in self._logged.added]
+        return None if None in told else [each for each in told if each is not None]
+
     def inserted(self, schema: StructType) -> DataFrame:
         """The rows inserted, where some were and none were deleted or updated.
 

@@ -8,7 +8,12 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from freshline.spark.changelog import ChangesGoneError, LoggedChanges, logged_changes
+from freshline.spark.changelog import (
+    AddedFile,
+    ChangesGoneError,
+    LoggedChanges,
+    logged_changes,
+)
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 
@@ -91,3 +96,31 @@ def test_a_change_feed_of_ours_says_how_many_rows_it_has(tmp_path):
     path = str(tmp_path / "view")
     assert [changes(path, version - 1, version).rows for version in range(3)] == [3, 999, 999]
     assert (changes(path, -1, 2).rows, changes(path, -1, 0).size_bytes) == (3 + 2 * 999, 20)
+
+
+def added(**stats: object) -> AddedFile:
+    return AddedFile("f", {}, json.dumps(stats))
+
+
+def test_statistics_tell_the_times_of_a_file_cut_off_to_milliseconds():
+    told = added(
+        numRecords=3,
+        minValues={"at": "1970-01-01T01:00:00.001+01:00"},
+        maxValues={"at": "1970-01-01T00:00:02.500Z"},
+        nullCount={"at": 1},
+    )
+    assert told.times_us("AT") == ((1_000, 2_500_999), True)
+    assert added(numRecords=2, nullCount={"at": 2}).times_us("at") == (None, True)
+    assert added(numRecords=0, nullCount={"at": 0}).times_us("at") == (None, False)
+
+
+def test_statistics_that_do_not_tell_the_times_of_a_file_are_not_believed():
+    plain = {"minValues": {"at": "1970-01-01T00:00:00"}, "maxValues": {"at": "1970-01-01T00:00:02"}}
+    whole = {"minValues": {"at": 1}, "maxValues": {"at": 2}}
+    known = {"numRecords": 3, "nullCount": {"at": 0}}
+    assert AddedFile("f", {}).times_us("at") is None
+    assert added(numRecords=3).times_us("at") is None
+    assert added(**known).times_us("at") is None
+    assert added(**known, **plain).times_us("at") is None
+    assert added(**known, **whole).times_us("at") is None
+    assert added(**known, **plain).times_us("other") is None
