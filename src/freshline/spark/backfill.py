@@ -25,7 +25,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.columns import same_columns
 from freshline.spark.commit import Transaction
-from freshline.spark.deltalog import last_commit
+from freshline.spark.deltalog import last_commit, same_rows
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError, update_failed
 from freshline.spark.feeds import FeedReader, view_of
@@ -132,13 +132,24 @@ class Backfills:
         last = last_commit(self._project.table_path(self._table.name))
         unchanged = (
             last is not None
-            and dict(last.metadata.get("parents", {})) == dict(parents)
+            and self._has_read(last.metadata.get("parents", {}), parents)
             and last.metadata.get("definition", "") == request.definition
             and self._table.emit != "final"
         )
         if last is None or not (same and has_time and unchanged):
             return None
         return {key: last.metadata[key] for key in _CARRIED_ON if key in last.metadata}
+
+    def _has_read(self, pins: Mapping[str, int], parents: Mapping[str, int]) -> bool:
+        """Whether the view is made of these versions, or of others with the same rows."""
+        return pins.keys() == parents.keys() and all(
+            pins[name] == version
+            or (
+                name in self._table.parents
+                and same_rows(self._project.table_path(name), pins[name], version)
+            )
+            for name, version in parents.items()
+        )
 
     def _replace(
         self,

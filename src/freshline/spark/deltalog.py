@@ -25,6 +25,9 @@ from urllib.parse import unquote, urlsplit
 from freshline.core.errors import PlatformError
 from freshline.spark.metadata import decode
 
+COMPACT = "compact"
+"""Strategy of a commit that put files together and changed no row."""
+
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
 
 
@@ -101,6 +104,23 @@ def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
         record = _record(folder, version)
         if record is not None:
             yield record
+
+
+def same_rows(path: str, older: int, newer: int) -> bool:
+    """Whether version ``newer`` has the rows of ``older``: only compactions lie between.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    reached = older
+    if reached < newer:
+        for record in commits(path, since=older):
+            if record.version != reached + 1 or record.metadata.get("strategy") != COMPACT:
+                return False
+            reached += 1
+            if reached == newer:
+                break
+    return reached == newer
 
 
 def version(path: str) -> int | None:

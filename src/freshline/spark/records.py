@@ -50,6 +50,7 @@ class UpdateRequest:
         definition: A short name for the table's query, kept in the commit when not empty.
         range_s: Event times [from, to), seconds since the epoch: do the data of the range
             again, from ``files`` (all that are in the table) or ``parents``, and no more.
+        upkeep: compact or vacuum: work on the table's files, and change no row; else empty.
     """
 
     number: int
@@ -62,6 +63,7 @@ class UpdateRequest:
     attempt: int = 1
     definition: str = ""
     range_s: tuple[float, float] | None = None
+    upkeep: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from freshline.project.model import Feed, Project
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.base import BaseUpdates
+from freshline.spark.compaction import compact
+from freshline.spark.deltalog import COMPACT
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError
 from freshline.spark.feeds import FeedReader
@@ -22,6 +24,7 @@ from freshline.spark.kafka.topic import Topic
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.report_batches import ReportBatches
 from freshline.spark.report_records import BatchRequest, BatchResult
+from freshline.spark.vacuum import vacuum
 from freshline.sql.maintenance import ViewPlan
 
 
@@ -101,10 +104,9 @@ class SparkExecutor:
             UnreadableFilesError: Some of the files cannot be read; nothing was committed.
             FreshlineError: The update failed.
         """
-        updates: BaseUpdates | DerivedUpdates | Backfills
-        updates = (self._backfills if request.range_s else self._updates)[request.table]
         context = self._session.sparkContext
         amount = f"{len(request.files)} files" if request.files else "from its parents"
+        amount = request.upkeep or amount
         with self._pools.lease() as pool:
             context.setLocalProperty("spark.scheduler.pool", pool)
             context.setJobGroup(
@@ -113,9 +115,19 @@ class SparkExecutor:
             )
             try:
                 failpoint("update.before")
-                return updates.run(self._session.newSession(), request)
+                return self._carried_out(self._session.newSession(), request)
             finally:
                 self._forget_properties()
+
+    def _carried_out(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
+        if request.upkeep:
+            table = self._project.table(request.table)
+            if request.upkeep == COMPACT:
+                return compact(session, self._project, table, request)
+            return vacuum(session, self._project, table)
+        updates: BaseUpdates | DerivedUpdates | Backfills
+        updates = (self._backfills if request.range_s else self._updates)[request.table]
+        return updates.run(session, request)
 
     def topic(self, feed: str) -> Topic:
         """The topic of a feed of kind kafka."""

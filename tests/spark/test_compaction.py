@@ -1,0 +1,176 @@
+"""Compaction and VACUUM on Spark and Delta: fewer files, the same rows, and nobody notices."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+
+import deltalake
+import pytest
+
+from freshline.core.errors import PlatformError
+from freshline.failpoints import armed
+from freshline.project.model import MaintenanceSettings
+from freshline.spark import small_files
+from freshline.spark.changelog import logged_changes
+from freshline.spark.deltalog import last_commit, same_rows
+from freshline.spark.small_files import files_of
+from freshline.spark.vacuum import vacuum
+
+pytestmark = pytest.mark.spark
+
+DAY_S = 86_400.0
+
+
+@pytest.fixture(autouse=True)
+def _three_files_are_many(monkeypatch):
+    monkeypatch.setattr(small_files, "MOST_FILES", 3)
+
+
+@pytest.fixture
+def orders(shop):
+    """Orders of three files, an hour each, and a function that brings the next one."""
+    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price BIGINT")
+    shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
+
+    def bring(hour):
+        (folder / f"{hour}.csv").write_text(
+            f"{hour},2026-01-01T{hour:02d}:00:00Z,{hour}\n{hour + 100},2026-01-01T00:30:00Z,1\n"
+        )
+        return shop.load("orders", f"{hour}.csv").version
+
+    for hour in range(3):
+        bring(hour)
+    return bring
+
+
+def upkeep(shop, table, kind="compact"):
+    request = shop.request(table, upkeep=kind, definition="")
+    if kind == "vacuum":
+        shop.numbers[table] -= 1  # it makes no commit
+    return shop.executor.run(request)
+
+
+def test_small_files_become_one_and_no_row_changes(shop, orders, spark):
+    before = shop.rows("orders")
+    metadata = last_commit(shop.path("orders")).metadata
+    done = upkeep(shop, "orders")
+    assert (done.strategy, done.code, done.rows, done.version) == ("compact", "small-files", 0, 3)
+    assert done.reason.startswith("3 small files were put together, 0.0 MB")
+    assert len(files_of(shop.path("orders"))) == 1
+    assert shop.rows("orders") == before
+    commit = last_commit(shop.path("orders"))
+    assert commit.update == 4
+    assert {key: commit.metadata[key] for key in ("strategy", "rows", "files", "from", "to")} == {
+        "strategy": "compact", "rows": 0, "files": [], "from": metadata["to"], "to": metadata["to"],
+    }  # fmt: skip
+    assert commit.metadata["rewritten"]["rows"] == 6
+    assert deltalake.DeltaTable(shop.path("orders")).history(1)[0]["operation"] == "OPTIMIZE"
+    # Nobody who reads changes sees any.
+    assert not logged_changes(shop.path("orders"), 2, 3)
+    feed = spark.read.format("delta").option("readChangeFeed", "true")
+    changes = feed.option("startingVersion", 3).load(shop.path("orders"))
+    assert changes.count() == 0
+    assert same_rows(shop.path("orders"), 2, 3)
+    assert not same_rows(shop.path("orders"), 1, 3)
+
+
+def test_done_again_it_is_the_same_commit_and_the_next_update_goes_on(shop, orders):
+    upkeep(shop, "orders")
+    shop.numbers["orders"] -= 1
+    shop.restart()
+    assert upkeep(shop, "orders").repeated
+    assert orders(3) == 4
+    assert len(shop.rows("orders")) == 8
+
+
+def test_partitions_are_merged_each_for_itself(shop):
+    folder = shop.feed("f", "csv", "id BIGINT, day STRING")
+    shop.table("days", "SELECT * FROM STREAM f", partitioned_by=("day",))
+    for number in range(3):
+        (folder / f"{number}.csv").write_text(f"{number},a b\n{number},c%d\n{number + 10},\n")
+        shop.load("days", f"{number}.csv")
+    before = shop.rows("days")
+    upkeep(shop, "days")
+    files = files_of(shop.path("days"))
+    assert len({file.partition for file in files}) == len(files) == 3
+    assert shop.rows("days") == before
+
+
+def test_what_somebody_else_wrote_is_not_hidden_under_a_commit_of_ours(shop, orders):
+    table = deltalake.DeltaTable(shop.path("orders"))
+    deltalake.write_deltalake(table, table.to_pyarrow_table().slice(0, 1), mode="append")
+    with pytest.raises(PlatformError, match="written by somebody else"):
+        upkeep(shop, "orders")
+
+
+def test_views_go_on_incrementally_over_compactions_of_their_parent_and_of_themselves(shop, orders):
+    shop.table("twice", "SELECT id, price * 2 AS twice FROM orders")
+    query = "SELECT date_trunc('HOUR', at) AS h, sum(price) AS s FROM orders GROUP BY 1"
+    shop.table("hourly", query)
+    for version in range(3):
+        shop.derive("twice", orders=version)
+    shop.derive("hourly", orders=2)
+    for view, files in (("twice", 1), ("hourly", 1)):
+        before = last_commit(shop.path(view)).metadata
+        upkeep(shop, view)
+        assert len(files_of(shop.path(view))) == files
+        carried = last_commit(shop.path(view)).metadata
+        for key in ("parents", "settings", "definition", "to"):
+            assert carried[key] == before[key], key
+    upkeep(shop, "orders")
+    version = orders(3)
+    for view, strategy in (("twice", "append"), ("hourly", "bucket-recompute")):
+        done = shop.derive(view, orders=version)
+        assert (done.strategy, done.read_rows) == (strategy, 2)
+    rows = shop.rows("orders")
+    assert sorted((row["id"], row["twice"]) for row in shop.rows("twice")) == sorted(
+        (row["id"], row["price"] * 2) for row in rows
+    )
+    sums: dict[object, int] = {}
+    for row in rows:
+        hour = row["at"].replace(minute=0)
+        sums[hour] = sums.get(hour, 0) + row["price"]
+    assert {row["h"]: row["s"] for row in shop.rows("hourly")} == sums
+
+
+def test_readers_see_no_change_while_it_happens(shop, orders):
+    before = shop.rows("orders")
+    for point in ("compact.before_data", "compact.after_data", "compact.before_commit"):
+        with armed(f"{point}=eio"), pytest.raises(OSError, match="Input/output"):
+            upkeep(shop, "orders")
+        shop.numbers["orders"] -= 1
+        assert shop.rows("orders") == before
+        assert len(files_of(shop.path("orders"))) == 3
+    with armed("compact.after_commit=eio"), pytest.raises(OSError, match="Input/output"):
+        upkeep(shop, "orders")
+    assert shop.rows("orders") == before
+    assert len(files_of(shop.path("orders"))) == 1
+
+
+def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementally(shop, orders):
+    query = "SELECT date_trunc('HOUR', at) AS hour, sum(price) AS s FROM orders GROUP BY 1"
+    shop.table("slow", query)
+    shop.derive("slow", orders=0)
+    version = orders(3)
+    upkeep(shop, "orders")
+    small = set(Path(shop.path("orders")).glob("*.parquet"))
+    # Two days later, with a retention of one.
+    done = _vacuumed(shop, "orders", time.time() + 2 * DAY_S)
+    assert (done.strategy, done.code, done.version) == ("vacuum", "retention", version + 1)
+    assert set(Path(shop.path("orders")).glob("*.parquet")) == small
+    derived = shop.derive("slow", orders=version + 1)
+    assert derived.strategy == "bucket-recompute"
+    # Now nobody needs the small files.
+    _vacuumed(shop, "orders", time.time() + 2 * DAY_S)
+    assert len(list(Path(shop.path("orders")).glob("*.parquet"))) == 1
+    assert len(shop.rows("orders")) == 8
+    assert deltalake.DeltaTable(shop.path("orders")).version() == version + 1
+
+
+def _vacuumed(shop, table, now_s):
+    settings = MaintenanceSettings(retention_s=DAY_S)
+    project = dataclasses.replace(shop.project, maintenance=settings)
+    session = shop.session.newSession()
+    return vacuum(session, project, project.table(table), clock=lambda: now_s)
