@@ -47,6 +47,11 @@ class Upkeep:
         self._offers: deque[Offer] = deque()
         self.running = False
 
+    @property
+    def busy(self) -> bool:
+        """Whether one runs, or waits and no update has overtaken it."""
+        return self.running or any(each.number == each.table.number for each in self._offers)
+
     def offer(self, offer: Offer) -> None:
         """One more; a second one of a kind for a table takes the first one's place."""
         same = (offer.table, offer.kind)

@@ -182,13 +182,17 @@ class Ledger:
         self, table: str, error: str, failures: int, retry_s: float, seconds: float, now_s: float
     ) -> None:
         """An update failed; nothing of it is visible."""
-        self.journal.write(
-            "UPDATE updates SET state='failed', finish_s=?, seconds=?, error=? WHERE id=?",
-            (now_s, seconds, error, self._update_ids.get(table)),
-        )
+        self.upkeep_failed(table, error, seconds, now_s)
         self.journal.write(
             "UPDATE tables SET failures=?, error=?, retry_s=?, busy_s=busy_s+? WHERE name=?",
             (failures, error, retry_s, seconds, table),
+        )
+
+    def upkeep_failed(self, table: str, error: str, seconds: float, now_s: float) -> None:
+        """Work on a table's files failed, which says nothing of its updates."""
+        self.journal.write(
+            "UPDATE updates SET state='failed', finish_s=?, seconds=?, error=? WHERE id=?",
+            (now_s, seconds, error, self._update_ids.get(table)),
         )
 
     # ---- tables ----

@@ -19,6 +19,7 @@ from freshline.project.model import Project
 from freshline.runtime.assembly import specs_for
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
+from freshline.runtime.strategies import UPKEEP
 
 MOST_UPDATES = 1000
 """Of each table the newest so many count: what a table cost a year ago says little."""
@@ -116,8 +117,9 @@ def _ratios(journal: Journal, name: str, alpha_s: float, beta: float) -> list[fl
     ratios = []
     for row in journal.rows(
         "SELECT seconds, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
-        " AND seconds IS NOT NULL AND NOT coalesce(full, 0) ORDER BY id DESC LIMIT ?",
-        (name, MOST_UPDATES),
+        " AND seconds IS NOT NULL AND NOT coalesce(full, 0)"
+        f" AND strategy NOT IN ({','.join('?' * len(UPKEEP))}) ORDER BY id DESC LIMIT ?",
+        (name, *UPKEEP, MOST_UPDATES),
     ):
         expected_s = alpha_s + beta * max(0.0, row["to_s"] - row["from_s"])
         if expected_s > 0.0:

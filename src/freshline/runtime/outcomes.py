@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
+from freshline.core.upkeep import VACUUM
 from freshline.project.model import Project
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.pending import PendingFiles
@@ -36,6 +37,7 @@ def request_for(
         attempt=failures.attempt(command.table),
         definition=definition_of(table),
         range_s=command.backfill,
+        upkeep=command.upkeep,
     )
 
 
@@ -48,6 +50,8 @@ def finished_event(
     stands in its metadata and may be less than what this attempt was given.
     """
     request = outcome.request
+    if request.upkeep == VACUUM:  # it makes no version
+        return UpdateFinished(request.table, None, outcome.seconds), ()
     # A backfill's files are in the table by the commits that name them.
     names = () if request.range_s else tuple(file.name for file in request.files)
     if result.repeated:

@@ -116,6 +116,8 @@ class Oversight:
         for event in events:
             self._heard(event, now_s)
         for command in commands:
+            if command.upkeep:
+                continue  # nothing is promised of it
             self._bounds.started(command, now_s)
         self._bounds.look(now_s)
         free = self._scheduler.track_count - len(self._scheduler.running())

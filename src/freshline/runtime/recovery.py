@@ -23,7 +23,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.ledger import Ledger
-from freshline.spark.deltalog import CommitRecord, commits, last_commit
+from freshline.spark.deltalog import CommitRecord, commits, last_commit, same_rows
 from freshline.spark.metadata import loaded_names, seconds
 
 
@@ -85,7 +85,7 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
                     "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
                 )
             }
-        found.events.append(_restored(table, row, commit, newest, stale=stale))
+        found.events.append(_restored(project, table, row, commit, newest, stale=stale))
     gone = [name for name in rows if not project.has_table(name)]
     ledger.tables_dropped(gone)
     found.notes += [
@@ -160,7 +160,13 @@ def _repair(
     journal.flush()
 
 
+def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:
+    """Whether a view that has read version ``pin`` of a parent has read its newest rows."""
+    return pin is not None and same_rows(project.table_path(parent), pin, version)
+
+
 def _restored(
+    project: Project,
     table: TableDef,
     row: Row | None,
     commit: CommitRecord | None,
@@ -173,7 +179,7 @@ def _restored(
         pins: Mapping[str, Any] = commit.metadata.get("parents", {})
         for name in table.parents:
             parent = newest[name]
-            if parent is not None and pins.get(name) != parent.version:
+            if parent is not None and not _has_read(project, name, pins.get(name), parent.version):
                 late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
     return TableRestored(
         table.name,

@@ -43,6 +43,7 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
 from freshline.runtime.listening import Heard, Listening
 from freshline.runtime.lock import WarehouseLock
+from freshline.runtime.maintenance import Maintenance
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.pending import PendingFiles
@@ -175,13 +176,7 @@ class Warehouse:
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
         journal.flush()  # so that `status` knows of the run while Spark starts
-        if journal.moved_aside is not None:
-            self._observer.notice(
-                "the journal was damaged and is rebuilt from the tables' logs; the old one is kept"
-                f" as {journal.moved_aside}"
-            )
-        for note in recovered.notes:
-            self._observer.notice(note)
+        self._tell(recovered, journal)
         self._hire(journal)
         first: list[Event] = [
             *recovered.events,
@@ -238,7 +233,20 @@ class Warehouse:
             self.project, journal, self._ledger, self._scheduler, self._failures, self._reports
         )
         self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
+        self._maintenance = Maintenance(
+            self.project, journal, self._ledger, self._scheduler, self._observer
+        )
         self._failures.restored()
+
+    def _tell(self, recovered: Recovered, journal: Journal) -> None:
+        """What people should hear of the start."""
+        if journal.moved_aside is not None:
+            self._observer.notice(
+                "the journal was damaged and is rebuilt from the tables' logs; the old one is kept"
+                f" as {journal.moved_aside}"
+            )
+        for note in recovered.notes:
+            self._observer.notice(note)
 
     def _narrow(self, journal: Journal, recovered: Recovered) -> None:
         """Go on with the tables to refresh and their ancestors alone.
@@ -307,6 +315,7 @@ class Warehouse:
                 events += self._requests.new(self._now_s)
                 self._instant(ended + events)
                 self._go_on_with_reports()
+                self._offer_upkeep()
                 if self.options.until_idle and self._is_idle():
                     return self._left_behind()
             else:
@@ -336,6 +345,12 @@ class Warehouse:
         if reserved := self._reports.step(self._now_s):
             self._instant(list(reserved))
         self._reports.go(self._now_s)
+
+    def _offer_upkeep(self) -> None:
+        """Where nothing waits, something may be done about the tables' files."""
+        offers = self._maintenance.offers(self._now_s)
+        if offers:
+            self._instant(offers)
 
     def _messages(self) -> list[tuple[str, Any]]:
         """All that came in, waiting for the first at most until something is due."""
@@ -430,7 +445,7 @@ class Warehouse:
             self._journal.flush()
             self._reports.committed()
             failpoint("update.after_journal")
-            if self._stopping_since_s is not None:
+            if self._stopping_since_s is not None and event.version is not None:
                 self._ledger.table_restored(
                     table,
                     outcome.command.number,
@@ -441,11 +456,17 @@ class Warehouse:
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
+            self._maintenance.done(outcome, self._now_s)
             if outcome.command.backfill is not None:
                 note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
             self._observer.ended(outcome, None)
             return [event]
-        events, retry_s = self._failures.failed(outcome, self._now_s, self._listening.has_vanished)
+        if outcome.command.upkeep:
+            events, retry_s = self._maintenance.failed(outcome, self._now_s), self._now_s
+        else:
+            events, retry_s = self._failures.failed(
+                outcome, self._now_s, self._listening.has_vanished
+            )
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
         if outcome.command.backfill is not None and any(
             isinstance(event, UpdateFailed) and event.gives_up for event in events

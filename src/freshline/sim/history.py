@@ -19,8 +19,8 @@ from freshline.core.events import Event, UpdateFailed, UpdateFinished
 from freshline.core.recorded import RecordedRun
 from freshline.sim.accounts import Accounts
 
-Form = tuple[str, float, float, bool, tuple[str, ...], tuple[float, float] | None]
-"""Table, from, to, full, files, backfill: updates of one form load the same data."""
+Form = tuple[str, float, float, bool, tuple[str, ...], tuple[float, float] | None, str]
+"""Table, from, to, full, files, backfill, upkeep: updates of one form load the same data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,14 @@ class Durations:
         for each in done:
             command = each.command
             self._by_form[_form(command)] = each.seconds
+            if command.upkeep:
+                continue
             spec = specs[command.table]
             cost = self._costs.setdefault(command.table, LearnedCost(spec.alpha_s, spec.beta))
             cost.learn(each.amount_s, each.seconds)
         for each in done:
+            if each.command.upkeep:
+                continue
             expected_s = self._costs[each.command.table].expected_s(each.amount_s)
             ratio = each.seconds / expected_s if expected_s > 0.0 else 1.0
             self._ratios.setdefault(each.command.table, []).append(ratio)
@@ -168,6 +172,7 @@ def _form(command: StartUpdate) -> Form:
         command.full,
         command.files,
         command.backfill,
+        command.upkeep,
     )
 
 

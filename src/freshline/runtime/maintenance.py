@@ -1,0 +1,119 @@
+"""When a table's files are worked on: what is offered to the core, which knows when tracks idle.
+
+A table is looked at (its files, from the log, a few milliseconds) at the start of a run and
+after every few updates, and only while nothing waits. Old files are removed once a day. What
+failed is not tried again before the table has changed, or an hour has passed.
+"""
+
+from __future__ import annotations
+
+from freshline.core.errors import FreshlineError
+from freshline.core.events import Event, UpdateFailed, UpkeepOffered
+from freshline.core.model import Table
+from freshline.core.scheduler import Scheduler
+from freshline.core.upkeep import COMPACT, VACUUM
+from freshline.project.model import Project
+from freshline.runtime.failures import Hears, one_line
+from freshline.runtime.journal import Journal
+from freshline.runtime.ledger import Ledger
+from freshline.runtime.tracks import Outcome
+from freshline.spark.small_files import files_of, worth_merging
+
+LOOK_EVERY_UPDATES = 8
+"""An update adds a file or a few; the rule wants sixteen of a size."""
+
+VACUUM_EVERY_S = 86_400.0
+VACUUM_RETRY_S = 3600.0
+
+_BYTES_PER_S = 30e6
+_COMMIT_S = 1.0
+
+
+class Maintenance:
+    """Offers compaction and VACUUM of the project's tables.
+
+    Args:
+        project: Its tables, and whether they are to be maintained.
+        journal: Of earlier runs.
+        ledger: Told of failures.
+        scheduler: Looked at, never changed.
+        hears: Told of failures.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        journal: Journal,
+        ledger: Ledger,
+        scheduler: Scheduler,
+        hears: Hears,
+    ) -> None:
+        self._project = project
+        self._ledger = ledger
+        self._scheduler = scheduler
+        self._hears = hears
+        self._looked: dict[str, int] = {}
+        first = journal.row("SELECT min(started_s) AS at_s FROM runs")
+        since_s = scheduler.now_s if first is None or first["at_s"] is None else first["at_s"]
+        self._vacuumed_s = {table.name: since_s for table in project.tables}
+        for row in journal.rows(
+            "SELECT table_name, max(last_s) AS at_s FROM strategies WHERE strategy=?"
+            " GROUP BY table_name",
+            (VACUUM,),
+        ):
+            self._vacuumed_s[row["table_name"]] = row["at_s"]
+
+    def offers(self, now_s: float) -> list[Event]:
+        """What would pay now: nothing while anything waits, else at most one thing."""
+        settings, scheduler = self._project.maintenance, self._scheduler
+        background = scheduler.background
+        if len(scheduler.running()) == scheduler.track_count or scheduler.first() is not None:
+            return []
+        if background is not None and (background.active or background.upkeep.busy):
+            return []
+        for table in scheduler.tables:
+            if table.version is None or table.running is not None or table.paused:
+                continue
+            if table.deferred_until_s > now_s or not self._project.has_table(table.name):
+                continue
+            if settings.compact and self._is_to_be_looked_at(table):
+                expected_s = self._compaction_s(table)
+                if expected_s is not None:
+                    return [UpkeepOffered(table.name, COMPACT, table.number, expected_s)]
+            if settings.vacuum and now_s - self._vacuumed_s[table.name] >= VACUUM_EVERY_S:
+                return [UpkeepOffered(table.name, VACUUM, table.number)]
+        return []
+
+    def done(self, outcome: Outcome, now_s: float) -> None:
+        """An update of any kind was committed."""
+        command = outcome.command
+        if command.upkeep == VACUUM:
+            self._vacuumed_s[command.table] = now_s
+        elif command.upkeep == COMPACT:
+            self._looked.pop(command.table, None)  # there may be more than one budget's worth
+
+    def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
+        """Upkeep failed: the table is as it was, and its updates go on."""
+        command = outcome.command
+        if command.upkeep == VACUUM:
+            self._vacuumed_s[command.table] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
+        reason = one_line(outcome.error)
+        self._ledger.upkeep_failed(command.table, reason, outcome.seconds, now_s)
+        self._hears.notice(f"{command.table}: {command.upkeep} failed: {reason}")
+        return [UpdateFailed(command.table, now_s)]
+
+    def _is_to_be_looked_at(self, table: Table) -> bool:
+        looked = self._looked.get(table.name)
+        return looked is None or table.number - looked >= LOOK_EVERY_UPDATES
+
+    def _compaction_s(self, table: Table) -> float | None:
+        """Seconds that a compaction should take; None where it would not pay."""
+        self._looked[table.name] = table.number
+        try:
+            chosen = worth_merging(files_of(self._project.table_path(table.name)))
+        except FreshlineError as error:
+            self._hears.notice(f"{table.name}: not compacted: {one_line(error)}")
+            return None
+        if not chosen:
+            return None
+        return _COMMIT_S + sum(file.size_bytes for file in chosen) / _BYTES_PER_S
