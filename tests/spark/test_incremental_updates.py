@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
 
+from freshline.spark import bucket_updates
 from freshline.sql.maintenance import (
     Buckets,
     Decomposition,
@@ -16,7 +18,7 @@ from freshline.sql.maintenance import (
     Reason,
     ViewPlan,
 )
-from tests.spark.arrivals import Arrivals
+from tests.spark.arrivals import START, Arrivals
 
 pytestmark = pytest.mark.spark
 
@@ -209,6 +211,38 @@ def test_a_static_table_at_a_new_version_means_all_anew(shop, arrivals, view):
     result = arrivals.update("regions")
     assert (result.strategy, result.code) == ("full", "static-changed")
     assert result.reason == "computed in full: a static table that it reads has a new version"
+
+
+def test_children_are_told_only_of_rows_that_differ(shop, arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
+    arrivals.come("events", [row | {"at": START} for row in arrivals.rows(0, 5)])
+    arrivals.come(
+        "events", [row | {"at": START + timedelta(hours=3)} for row in arrivals.rows(0, 2)]
+    )
+    for name in ("hourly", "daily"):
+        arrivals.update(name)
+    arrivals.come("events", [row | {"at": START} for row in arrivals.rows(0, 1)])
+    assert arrivals.update("hourly").rows == 1
+    assert arrivals.facts("hourly")["changes"] == 2  # an hour before and after
+    daily = arrivals.update("daily")
+    assert (daily.strategy, daily.rows, daily.read_rows) == ("bucket-recompute", 1, 2)
+
+
+def test_buckets_of_a_long_history_are_merged_rather_than_read_again(
+    shop, arrivals, view, monkeypatch
+):
+    monkeypatch.setattr(bucket_updates, "COMPILED_FROM_BYTES", 0)
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, HOURLY_STATES))
+    arrivals.come("events", arrivals.rows(0, 300))
+    arrivals.update("hourly")
+    told = []
+    for _ in range(2):
+        arrivals.come("events", arrivals.rows(0, 5))
+        result = arrivals.update("hourly")
+        told.append((result.strategy, result.code))
+        shop.restart()
+    assert told == [("bucket-merge", "state-built"), ("bucket-merge", "merges")]
 
 
 def test_bucket_merge_replaces_the_buckets_of_the_new_rows(shop, arrivals, view):

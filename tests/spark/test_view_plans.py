@@ -72,10 +72,9 @@ def test_every_view_has_a_plan_before_there_is_a_row(shop, arrivals):
 @pytest.mark.timeout(1200)
 def test_views_follow_their_plans_and_equal_their_queries(arrivals):
     told: dict[str, set[str]] = {name: set() for name in VIEWS}
-    for hour in range(3):
+    for hour in range(2):  # the first builds them
         arrivals.come("events", arrivals.rows(20 * hour, 25))
-        if hour != 1:
-            arrivals.come("visits", arrivals.rows(20 * hour, 20))
+        arrivals.come("visits", arrivals.rows(20 * hour, 20))
         for name in VIEWS:
             strategy_name = arrivals.update(name).strategy
             if hour:

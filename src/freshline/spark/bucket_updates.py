@@ -166,15 +166,17 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
             cheaper.
     """
     whole_bytes = known_bytes((each.path, each.changes.new) for each in increment.parents)
-    if whole_bytes is not None and whole_bytes < COMPILED_FROM_BYTES:
-        return 0 if not increment.table.statics else jvm.optimized_input_bytes(output)
+    if whole_bytes is None:
+        whole_bytes = jvm.input_bytes(output)
+    if whole_bytes < COMPILED_FROM_BYTES and not increment.table.statics:
+        return 0
     read_bytes = jvm.optimized_input_bytes(output)
     rewrote = any(parent.changes.rewrote for parent in increment.parents)
     merging = with_state(increment.table, increment.plan, rewrote=rewrote)
     changed_bytes = sum(parent.changes.size_bytes for parent in increment.parents)
     if (
         merging is not None
-        and whole_bytes is not None
+        and whole_bytes >= COMPILED_FROM_BYTES
         and increment.costs.reread(read_bytes, changed_bytes, whole_bytes)
     ):
         raise OtherWayError(merging)
