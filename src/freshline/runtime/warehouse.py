@@ -19,9 +19,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from freshline.core.commands import StartUpdate
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.core.events import (
     Event,
@@ -44,6 +43,7 @@ from freshline.runtime.ledger import Ledger
 from freshline.runtime.listening import Heard, Listening
 from freshline.runtime.lock import WarehouseLock
 from freshline.runtime.maintenance import Maintenance
+from freshline.runtime.observer import Observer
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.pending import PendingFiles
@@ -77,22 +77,6 @@ class RunOptions:
     grace_s: float = 30.0
     refresh: tuple[str, ...] = ()
     full: bool = False
-
-
-class Observer(Protocol):
-    """Somebody who watches a run: log lines, a live table."""
-
-    def ready(self, seconds: float) -> None:
-        """Spark is there after ``seconds``."""
-
-    def started(self, command: StartUpdate) -> None:
-        """An update starts."""
-
-    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
-        """An update ended; ``retry_in_s`` when it failed."""
-
-    def notice(self, text: str) -> None:
-        """Something people should hear."""
 
 
 class Warehouse:
