@@ -53,6 +53,7 @@ class UtcSessions:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self.sparkContext = spark.sparkContext
+        self._jvm = spark._jvm
 
     def newSession(self) -> SparkSession:  # noqa: N802 - PySpark's name
         return utc_session(self._spark)

@@ -185,7 +185,9 @@ class JvmTopic:
         self._consumer.assign([key])
         self._consumer.seek(key, offset)
         wait = self._class("java.time.Duration.ofMillis")(_POLL_MS)
-        for record in self._consumer.poll(wait):
+        records = self._consumer.poll(wait).iterator()
+        while records.hasNext():
+            record = records.next()
             if int(record.offset()) < to and int(record.timestamp()) >= 0:
                 return int(record.timestamp()) / 1000.0
         return None
