@@ -30,15 +30,16 @@ def learned_cost(measured: Iterable[tuple[int, float]], first: LinearCost) -> Co
 
     Args:
         measured: Tuples and seconds of finished batches, oldest first.
-        first: What is taken where nothing was measured; its slope holds until two sizes were.
+        first: What is taken where nothing was measured.
     """
     points = _points([(float(n), s) for n, s in list(measured)[-_NEWEST:] if n > 0])
     if not points:
         return first
     if len(points) == 1:
         ((tuples, seconds),) = points
-        per_tuple_s = min(first.per_tuple_s, seconds / tuples)
-        return LinearCost(per_tuple_s, max(0.0, seconds - per_tuple_s * tuples))
+        # Half for the tuples, half for the batch: rather too dear than too late, until a second
+        # size was measured.
+        return LinearCost(0.5 * seconds / tuples, 0.5 * seconds)
     return PiecewiseCost(tuple(points))
 
 

@@ -31,7 +31,7 @@ class Live:
         probing: Its first batch runs as soon as there is data, to measure its cost.
         once: The query cannot be cut; ``code`` says why.
         foreseen: The first plan missed the deadline already.
-        slower, waited, late_input: What happened that a plan cannot know.
+        restarted, slower, waited, late_input: What happened that a plan cannot know.
         not_before_s: Nothing of it starts before: it failed lately.
         stale: The planner is to be told anew.
     """
@@ -42,7 +42,6 @@ class Live:
     parents: Sequence[Table]
     outlook: Outlook | None = None
     key: str = ""
-    keys: int = 0
     told_rows: int = 0
     arrived_rows: int = 0
     taken_rows: int = 0
@@ -55,6 +54,7 @@ class Live:
     once: bool = False
     code: str = ""
     foreseen: bool | None = None
+    restarted: bool = False
     slower: bool = False
     waited: bool = False
     late_input: bool = False
@@ -100,6 +100,7 @@ class Live:
         reasons = {
             "failed": self.failures > 0,
             "foreseen": bool(self.foreseen),
+            "restarted": self.restarted,
             "slower": self.slower,
             "waited": self.waited,
             "input": self.late_input,
@@ -110,6 +111,7 @@ class Live:
 LATENESS = {
     "failed": "a batch failed and was tried again",
     "foreseen": "no plan could meet it when it was submitted",
+    "restarted": "the warehouse was stopped meanwhile",
     "slower": "a batch took longer than its margin allows",
     "waited": "an update was still running on the report's track",
     "input": "the streams were late with the window's end",

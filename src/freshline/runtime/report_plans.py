@@ -65,13 +65,13 @@ class Outlook:
         """How much before the report's own deadline the planner's is."""
         return MARGIN * self.final_s
 
-    def plan(self) -> Plan | Infeasible:
-        """The fewest batches that meet the planner's deadline, with the margin."""
+    def plan(self, now_s: float) -> Plan | Infeasible:
+        """The fewest batches from now on that meet the planner's deadline, with the margin."""
         report = self.report
         window = Window(
             report.start_s,
-            report.end_s,
-            report.predicted_s,
+            max(report.end_s, now_s),
+            tuple(max(each, now_s) for each in report.predicted_s),
             report.deadline_s,
             slower(report.cost),
             FinalCost(MARGIN * report.final.per_batch_s, MARGIN * report.final.overhead_s),

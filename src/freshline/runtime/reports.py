@@ -248,6 +248,7 @@ class Reports:
         if live.key:
             self._events.append(Withdrawn(live.key))
         note(self._journal, live.name, state="withdrawn", planned="[]")
+        self._journal.flush()
         return True
 
     # ---- from the journal to the planner ----
@@ -277,6 +278,8 @@ class Reports:
         if found is not None and found.wanted.name == wanted.name:
             live.taken_rows, live.batches = found.taken_rows, found.batches
             live.cost_s = found.cost_s
+            if found.state == "live":
+                live.foreseen, live.restarted = found.foreseen, True
         live.once = measured(self._journal, wanted.view).once
         self._live[wanted.name] = live
         self._journal.flush()
@@ -313,29 +316,28 @@ class Reports:
         cold = not known.batches
         if live.once:
             known = Measured(known.batches, known.finals, once=True)
-        live.keys += 1
-        key = f"{live.name}#{live.keys}"
+        self._submissions += 1
+        key = f"{live.name}#{self._submissions}"
         found = outlook(
             self._project, self._journal, live.table, live.wanted, now_s,
             taken_rows=live.taken_rows, batches=live.batches, key=key, known=known,
         )  # fmt: skip
         if live.foreseen is None:
-            plan = found.plan()
+            plan = found.plan(now_s)
             live.foreseen = isinstance(plan, Infeasible)
             note(self._journal, live.name, foreseen=int(live.foreseen), slack_s=plan.slack_s)
         if before_end and found.expected_rows == 0:
             return  # until something comes
-        if before_end and cold and found.unit_rows is not None:
-            if live.arrived_rows and not live.probing:
+        if before_end and cold:
+            if live.arrived_rows and not (live.probing or live.once):
                 live.probing = True
                 self._queue.append(_Order(live, final=False, planned=False, expected_s=0.0))
             return  # until its first batch is measured
-        if self._until_idle:
+        if self._until_idle or cold:  # what nobody knows the cost of does not wait
             report = replace(found.report, deadline_s=min(found.report.deadline_s, now_s))
             found = replace(found, report=report)
         live.outlook, live.key, live.units = found, key, 0
         live.told_rows, live.closed_told = live.taken_rows, False
-        self._submissions += 1
         self._events.append(Submitted(found.report, self._submissions))
 
     def _anew(self, live: Live) -> None:

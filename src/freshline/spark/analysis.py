@@ -76,7 +76,7 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     found = Analysis()
     feeds = {feed.name: _feed_schema(project, feed, session, found) for feed in _read(project)}
     accepted: dict[str, StructType] = {}
-    for table in project.tables:
+    for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
             continue

@@ -19,9 +19,8 @@ def test_before_anything_was_measured() -> None:
     assert learned_final([], FIRST_FINAL) == FIRST_FINAL
 
 
-def test_one_measurement_tells_the_overhead() -> None:
-    assert learned_cost([(1000, 4.0)], FIRST) == LinearCost(0.001, 3.0)
-    assert learned_cost([(1000, 0.5)], FIRST) == LinearCost(0.0005, 0.0)
+def test_one_measurement_is_halved_between_batch_and_tuples() -> None:
+    assert learned_cost([(1000, 4.0)], FIRST) == LinearCost(0.002, 2.0)
     assert learned_final([(4, 2.4)], FIRST_FINAL) == FinalCost(0.1, 2.0)
 
 
