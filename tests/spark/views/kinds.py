@@ -108,10 +108,10 @@ _MORE = (
     # In full.
     ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "
      "id) AS before FROM orders")),
-    ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, usr, "
+    ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, "
      "amount LIMIT 5")),
-    ("unbounded join", "full KEEPS_ROWS", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c "
-     "ON o.usr = c.usr")),
+    ("unbounded join", "full KEEPS_ROWS", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks "
+     "c ON o.usr = c.usr")),
     ("static keeps its rows", "full KEEPS_ROWS", ("SELECT u.name, o.ts, o.id FROM users u LEFT "
      "JOIN orders o ON o.usr = u.usr")),
     ("rank among all", "full WINDOW", ("SELECT id, ts, rank() OVER (ORDER BY amount) AS r "

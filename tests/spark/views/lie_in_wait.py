@@ -141,7 +141,7 @@ column called like a keyword | merge
 SELECT shop AS `select`, sum(pieces) AS `from`, max(day) AS `group` FROM sale GROUP BY shop
 
 names in other case | merge
-SELECT SHOP AS Shop, Sum(PIECES) AS PieceS FROM Sale GROUP BY sHOP
+SELECT SHOP AS Shop, Sum(PIECES) AS PieceS FROM sale GROUP BY sHOP
 
 alias that hides a column | merge
 SELECT upper(shop) AS shop, count(*) AS pieces FROM sale GROUP BY upper(shop)
@@ -153,7 +153,7 @@ FROM sale
 the same parent twice | recompute
 SELECT a.id, b.id AS other, a.at FROM sale a JOIN sale b ON a.at = b.at AND a.id < b.id
 
-the same parent twice, grouped | merge
+the same parent twice, grouped | full
 SELECT a.shop, count(*) AS n, sum(b.pieces) AS s FROM sale a JOIN sale b ON a.shop = b.shop AND
 a.id <= b.id
 GROUP BY a.shop
@@ -222,8 +222,8 @@ constant as a group | merge
 SELECT 'all' AS g, count(*) AS n FROM sale GROUP BY 'all'
 
 strings with quotes as groups | merge
-SELECT concat(shop, '''s \\\\ "x"') AS g, count(*) AS n FROM sale GROUP BY concat(shop, '''s \\\\
-"x"')
+SELECT concat(shop, '''s "x"') AS g, count(*) AS n FROM sale
+GROUP BY concat(shop, '''s "x"')
 
 trailing blanks and case of groups | merge
 SELECT rpad(upper(shop), 3, ' ') AS g, count(*) AS n FROM sale GROUP BY 1
@@ -263,7 +263,7 @@ first of each bucket | recompute
 SELECT at, id FROM sale QUALIFY row_number() OVER (PARTITION BY date_trunc('hour', at) ORDER BY
 id) = 1
 
-intersection of streams | full
+intersection of streams | merge
 SELECT id FROM sale INTERSECT SELECT id FROM part
 
 except all | full

@@ -85,7 +85,7 @@ class Proving:
     def plan(self) -> Mapping[str, ViewPlan]:
         """Has Spark analyse every view; the plans are those that updates follow."""
         found = self.shop.executor.analyse()
-        assert [error.render() for error in found.errors] == []
+        assert not found.errors, "\n".join(error.render() for error in found.errors)
         self.shop.plans = dict(found.plans)
         self.shop.restart()
         return found.plans
