@@ -157,7 +157,8 @@ class Transaction:
         """The table's files that may hold rows which satisfy ``predicate``.
 
         They count as read, and the predicate too: the commit fails if another writer removes
-        one of them or adds rows that satisfy it.
+        one of them or adds rows that satisfy it. Where the predicate is on partition columns
+        alone they are not looked for: Delta's own replaceWhere is as quick.
         """
         session, transaction = self._session, self._transaction
         jvm.activate(session)
@@ -172,7 +173,9 @@ class Transaction:
             columns = jvm.elements(condition.references().toSeq())
             partitions = {name.lower() for name in self.partition_columns}
             alone = {str(column.name()).lower() for column in columns} <= partitions
-            files = transaction.filterFiles(jvm.scala_seq(session, (condition,)), True)
+            files = no_files
+            if not alone:
+                files = transaction.filterFiles(jvm.scala_seq(session, (condition,)), True)
         elif kind == "LocalRelation":  # it is false
             files = no_files
         else:
@@ -239,7 +242,8 @@ class Touched:
     Args:
         log, snapshot: Delta's own.
         files: A Scala sequence of AddFile.
-        partitions_alone: They were selected by partition columns, so they hold no other rows.
+        partitions_alone: The predicate is on partition columns, so files hold no other rows;
+            ``files`` is empty.
     """
 
     def __init__(self, log: Any, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:

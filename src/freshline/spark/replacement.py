@@ -91,9 +91,8 @@ def replace(
     if touched.partitions_alone or not transaction.feeds_changes:
         # Delta removes whole files, or has no change feed to write.
         rows = counts.on(rows)
-        size_bytes = input_bytes + touched.size_bytes
         options = {"replaceWhere": predicate}
-        output = sized(session, rows, configuration, size_bytes)
+        output = sized(session, rows, configuration, input_bytes)
         staged = transaction.stage(
             output,
             "overwrite",
