@@ -14,6 +14,9 @@ from freshline.reports.filling import fill
 from freshline.reports.plan import Infeasible, Objective, Plan, Window, late_plan
 from freshline.reports.recursion import cheapest_any, cheapest_next, earliest_first, earliest_next
 
+_FURTHER = 24
+"""How far beyond twice its own number of batches a recursion is continued to bound others."""
+
 
 def solve(window: Window, objective: Objective) -> Plan | Infeasible:
     """The best plan by ``objective``, or the earliest feasible deadline."""
@@ -99,28 +102,53 @@ class _Search:
     def cheapest(self, fewest: int) -> list[int] | None:
         """Sizes of the cheapest plan of all; of equal ones, that with fewer batches.
 
-        The numbers of batches are tried by the larger of two bounds, their own and that of
-        `_floor_s`, so that most need no recursion.
+        Numbers of batches whose bound is not below the best plan so far are left out. Where
+        the final depends on the number each needs a recursion of its own, as it leaves another
+        end; so that of a number in the middle serves all above it as a bound too: less time
+        never makes them cheaper. It takes turns with the number of the least bound.
         """
         floor_s = self._floor_s()
         best = self._sizes(1) if fewest == 1 else None
         best_s = late_plan(self.window, best).cost_s if best else math.inf
-        for bound_s, batches in sorted(
-            (max(bound_s, floor_s) if batches > 1 else bound_s, batches)
-            for bound_s, batches in self._lower_bounds_s(fewest)
-        ):
-            if bound_s > best_s + TOLERANCE_S:
-                break
-            if best is not None and bound_s >= best_s - TOLERANCE_S and batches > len(best):
-                continue
+        open_s = {
+            batches: max(bound_s, floor_s)
+            for bound_s, batches in self._lower_bounds_s(max(2, fewest))
+        }
+        alternate = self.window.final.per_batch_s > 0.0
+        tighten = False
+        while open_s:
+            if tighten and best is None:
+                batches = min(open_s)
+            elif tighten and best is not None:
+                near = sorted(number for number in open_s if number <= 2 * len(best) + _FURTHER)
+                batches = near[len(near) // 2] if near else min(open_s)
+            else:
+                batches = min(open_s, key=lambda number: (open_s[number], number))
+            del open_s[batches]
             sizes = self._sizes(batches)
-            if sizes is None:
-                continue
-            cost_s = late_plan(self.window, sizes).cost_s
-            fewer = best is not None and len(sizes) < len(best)
-            if cost_s < best_s - TOLERANCE_S or (fewer and cost_s <= best_s + TOLERANCE_S):
-                best, best_s = sizes, cost_s
+            if sizes is not None:
+                cost_s = late_plan(self.window, sizes).cost_s
+                fewer = best is not None and len(sizes) < len(best)
+                if cost_s < best_s - TOLERANCE_S or (fewer and cost_s <= best_s + TOLERANCE_S):
+                    best, best_s = sizes, cost_s
+            if tighten and best is not None:
+                self._tighten(open_s, batches)
+            open_s = {
+                number: bound_s
+                for number, bound_s in open_s.items()
+                if bound_s < best_s - TOLERANCE_S
+                or (best is not None and bound_s <= best_s + TOLERANCE_S and number < len(best))
+            }
+            tighten = alternate and not tighten
         return best
+
+    def _tighten(self, open_s: dict[int, float], batches: int) -> None:
+        """Raise the bounds of numbers above ``batches`` to what its end would let them cost."""
+        final = self.window.final
+        above = [number for number in open_s if batches < number <= 2 * batches + _FURTHER]
+        layers = self._layers(max(above, default=0), final(batches))
+        for number in above:
+            open_s[number] = max(open_s[number], layers[number][0] + final(number))
 
     def _floor_s(self) -> float:
         """A bound below the cost of every plan with two batches or more.
@@ -154,12 +182,18 @@ class _Search:
             bounds.append((batches * at_s + final(batches), batches))
         return bounds
 
-    def _sizes(self, batches: int) -> list[int] | None:
-        """Sizes of the cheapest plan with exactly ``batches`` batches; None: there is none."""
-        end_s = self.window.deadline_s - self.window.final(batches)
+    def _layers(self, batches: int, final_s: float) -> list[list[float]]:
+        """Least costs of the last 0 to ``batches`` batches, before a final of ``final_s``."""
+        end_s = self.window.deadline_s - final_s
         layers = self._suffixes.setdefault(end_s, [[math.inf] * self.window.tuples + [0.0]])
         while len(layers) <= batches:
             layers.append(cheapest_next(layers[-1], self.arrivals_s, self.pieces, end_s))
+        return layers
+
+    def _sizes(self, batches: int) -> list[int] | None:
+        """Sizes of the cheapest plan with exactly ``batches`` batches; None: there is none."""
+        final_s = self.window.final(batches)
+        layers, end_s = self._layers(batches, final_s), self.window.deadline_s - final_s
         if layers[batches][0] == math.inf:
             return None
         sizes: list[int] = []
