@@ -12,7 +12,7 @@ import pytest
 from freshline.core.errors import PlatformError
 from freshline.failpoints import armed
 from freshline.project.model import MaintenanceSettings
-from freshline.spark import small_files
+from freshline.spark import retention, small_files
 from freshline.spark.changelog import logged_changes
 from freshline.spark.deltalog import last_commit, same_rows
 from freshline.spark.small_files import files_of
@@ -45,6 +45,12 @@ def orders(shop):
     return bring
 
 
+def newest(path):
+    commit = last_commit(path)
+    assert commit is not None
+    return commit
+
+
 def upkeep(shop, table, kind="compact"):
     request = shop.request(table, upkeep=kind, definition="")
     if kind == "vacuum":
@@ -54,13 +60,13 @@ def upkeep(shop, table, kind="compact"):
 
 def test_small_files_become_one_and_no_row_changes(shop, orders, spark):
     before = shop.rows("orders")
-    metadata = last_commit(shop.path("orders")).metadata
+    metadata = newest(shop.path("orders")).metadata
     done = upkeep(shop, "orders")
     assert (done.strategy, done.code, done.rows, done.version) == ("compact", "small-files", 0, 3)
     assert done.reason.startswith("3 small files were put together, 0.0 MB")
     assert len(files_of(shop.path("orders"))) == 1
     assert shop.rows("orders") == before
-    commit = last_commit(shop.path("orders"))
+    commit = newest(shop.path("orders"))
     assert commit.update == 4
     assert {key: commit.metadata[key] for key in ("strategy", "rows", "files", "from", "to")} == {
         "strategy": "compact", "rows": 0, "files": [], "from": metadata["to"], "to": metadata["to"],
@@ -113,10 +119,10 @@ def test_views_go_on_incrementally_over_compactions_of_their_parent_and_of_thems
         shop.derive("twice", orders=version)
     shop.derive("hourly", orders=2)
     for view, files in (("twice", 1), ("hourly", 1)):
-        before = last_commit(shop.path(view)).metadata
+        before = newest(shop.path(view)).metadata
         upkeep(shop, view)
         assert len(files_of(shop.path(view))) == files
-        carried = last_commit(shop.path(view)).metadata
+        carried = newest(shop.path(view)).metadata
         for key in ("parents", "settings", "definition", "to"):
             assert carried[key] == before[key], key
     upkeep(shop, "orders")
@@ -149,24 +155,39 @@ def test_readers_see_no_change_while_it_happens(shop, orders):
     assert len(files_of(shop.path("orders"))) == 1
 
 
-def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementally(shop, orders):
+def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementally(
+    shop, orders, monkeypatch
+):
+    monkeypatch.setattr(retention, "_MARGIN_S", 0.0)
+    upkeep(shop, "orders")  # version 3: the first three files are in no newer one
     query = "SELECT date_trunc('HOUR', at) AS hour, sum(price) AS s FROM orders GROUP BY 1"
     shop.table("slow", query)
-    shop.derive("slow", orders=0)
-    version = orders(3)
+    shop.derive("slow", orders=3)
+    orders(3)
+    orders(4)
     upkeep(shop, "orders")
-    small = set(Path(shop.path("orders")).glob("*.parquet"))
-    # Two days later, with a retention of one.
-    done = _vacuumed(shop, "orders", time.time() + 2 * DAY_S)
-    assert (done.strategy, done.code, done.version) == ("vacuum", "retention", version + 1)
-    assert set(Path(shop.path("orders")).glob("*.parquet")) == small
-    derived = shop.derive("slow", orders=version + 1)
-    assert derived.strategy == "bucket-recompute"
-    # Now nobody needs the small files.
-    _vacuumed(shop, "orders", time.time() + 2 * DAY_S)
-    assert len(list(Path(shop.path("orders")).glob("*.parquet"))) == 1
-    assert len(shop.rows("orders")) == 8
-    assert deltalake.DeltaTable(shop.path("orders")).version() == version + 1
+    files = Path(shop.path("orders"))
+    assert len(list(files.glob("*.parquet"))) == 7
+    # Two days later, with a retention of one: what version 3 has, and what came after, stays.
+    later_s = time.time() + 2 * DAY_S
+    done = _vacuumed(shop, "orders", later_s)
+    assert (done.strategy, done.code, done.version) == ("vacuum", "retention", 6)
+    assert len(list(files.glob("*.parquet"))) == 4
+    derived = shop.derive("slow", orders=6)
+    assert (derived.strategy, derived.read_rows) == ("bucket-recompute", 4)
+    # Now nobody needs the small files; VACUUM itself has made no version.
+    _vacuumed(shop, "orders", later_s)
+    assert len(list(files.glob("*.parquet"))) == 1
+    assert len(shop.rows("orders")) == 10
+    assert deltalake.DeltaTable(shop.path("orders")).version() == 6
+    # A child that needs more than Delta still tells apart from garbage: all is kept.
+    orders(5)
+    orders(6)
+    upkeep(shop, "orders")
+    before = len(list(files.glob("*.parquet")))
+    done = _vacuumed(shop, "orders", later_s + 7 * DAY_S)
+    assert done.code == "needed"
+    assert len(list(files.glob("*.parquet"))) == before
 
 
 def _vacuumed(shop, table, now_s):

@@ -62,13 +62,13 @@ class UpkeepOffered:
 
     Attributes:
         table: Of which.
-        kind: compact or vacuum.
+        work: compact or vacuum.
         number: The table's update number when it was looked at.
         expected_s: What it should take.
     """
 
     table: str
-    kind: str
+    work: str
     number: int
     expected_s: float = 1.0
 

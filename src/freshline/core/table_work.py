@@ -212,5 +212,5 @@ class TableWork(Tables):
         self._want_background().add(Backfill(table, event.from_s, event.to_s))
 
     def _upkeep_offered(self, event: UpkeepOffered) -> None:
-        offer = Offer(self._by_name[event.table], event.kind, event.number, event.expected_s)
+        offer = Offer(self._by_name[event.table], event.work, event.number, event.expected_s)
         self._want_background().upkeep.offer(offer)

@@ -29,13 +29,11 @@ from freshline.spark.retention import (
     log_needed_since_s,
     state_needed_since_s,
 )
-from freshline.sql.reads import quoted
 
 VACUUM = "vacuum"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 _SLACK_S = 60.0
-_SECONDS = 36
-"""A hundredth of an hour: VACUUM counts in hours."""
+_HOUR_MS = 3_600_000
 
 
 def vacuum(
@@ -99,9 +97,35 @@ def _remove(session: SparkSession, path: str, since_s: float | None, now_s: floa
     known_s = int(delta_log.tombstoneRetentionMillis(snapshot.metadata())) / 1000
     if now_s - since_s > known_s + _SLACK_S:
         return False
-    hours = math.ceil(max(0.0, now_s - since_s) / _SECONDS) / 100
-    session.sql(f"VACUUM delta.{quoted(location(path))} RETAIN {hours:.2f} HOURS")
+    _collect_garbage(session, path, math.floor(min(since_s, now_s) * 1000))
     return True
+
+
+def _collect_garbage(session: SparkSession, path: str, since_ms: int) -> None:
+    """What VACUUM does, with the moment itself.
+
+    The statement counts back from when it gets to run, so what it keeps would begin later than
+    the moment that was found.
+    """
+    now_ms = since_ms + _HOUR_MS
+    nothing = jvm.none(session)
+    table = jvm.named(session, "org.apache.spark.sql.delta.catalog.DeltaTableV2.apply")(
+        jvm.java_session(session),
+        jvm.named(session, "org.apache.hadoop.fs.Path")(location(path)),
+        jvm.scala_map(session, {}),
+        "VACUUM",
+    )
+    clock = jvm.named(session, "org.apache.spark.util.ManualClock")(now_ms)
+    jvm.named(session, "org.apache.spark.sql.delta.commands.VacuumCommand.gc")(
+        jvm.java_session(session),
+        table,
+        False,
+        jvm.some(session, 1.0),
+        nothing,
+        nothing,
+        jvm.scala_map(session, {}),
+        clock,
+    )
 
 
 def _forget(session: SparkSession, path: str, since_s: float | None, now_s: float) -> None:

@@ -25,7 +25,7 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.deltalog import commit_of
+from freshline.spark.deltalog import commit_of, last_commit
 from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.spark.report_records import BatchRequest, BatchResult
@@ -96,6 +96,7 @@ class DeltaExecutor:
         failing: Tables whose updates fail, with the reason.
         gates: Tables whose updates wait until their gate is set.
         codes: Of the reasons for their updates, by table.
+        failing_upkeep: Why compaction and VACUUM fail; empty: they don't.
         requests: All that was asked, in order.
         batches: All batches of reports that were asked, in order.
     """
@@ -105,6 +106,7 @@ class DeltaExecutor:
         self.failing: dict[str, str] = {}
         self.gates: dict[str, threading.Event] = {}
         self.codes: dict[str, str] = {}
+        self.failing_upkeep = ""
         self.requests: list[UpdateRequest] = []
         self.batches: list[BatchRequest] = []
         self.done: dict[float, int] = {}
@@ -120,6 +122,8 @@ class DeltaExecutor:
             return self._result(request, commit.version, 0, "append", repeated=True)
         if request.table in self.failing:
             raise PlatformError("made-to-fail", self.failing[request.table])
+        if request.upkeep:
+            return self._kept_up(request)
         table = self.project.table(request.table)
         if table.kind == "base":
             numbers = self._of_files(table, request)
@@ -175,6 +179,24 @@ class DeltaExecutor:
             commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
         )
         return BatchResult(done, 1, 0.001, 0.001, DeltaTable(path).version(), len(numbers))
+
+    def _kept_up(self, request: UpdateRequest) -> UpdateResult:
+        """Compaction by delta-rs, with the metadata of the last commit; of VACUUM the answer."""
+        path = self.project.table_path(request.table)
+        if self.failing_upkeep:
+            raise PlatformError("made-to-fail", self.failing_upkeep)
+        last = last_commit(path)
+        assert last is not None
+        if request.upkeep == "compact":
+            carried = {"update": request.number, "strategy": "compact", "rows": 0}
+            fields = {**last.metadata, **carried}
+            if "files" in fields:
+                fields["files"] = []
+            text = json.dumps(fields)
+            DeltaTable(path).optimize.compact(
+                commit_properties=CommitProperties(custom_metadata={"userMetadata": text})
+            )
+        return self._result(request, DeltaTable(path).version(), 0, request.upkeep)
 
     def healthy(self) -> bool:
         return True
@@ -265,6 +287,7 @@ class Shop:
         self.executor = DeltaExecutor(project)
         self.recorder = Recorder()
         self.backoff = QUICK
+        self.clock: Callable[[], float] = time.time
 
     def file(self, table: str, minute: int, numbers: Iterable[int] | str) -> str:
         """Put a file into the feed of ``table``; its name."""
@@ -279,7 +302,12 @@ class Shop:
     def warehouse(self, options: RunOptions | None = None) -> Warehouse:
         """A warehouse over the project."""
         return Warehouse(
-            self.project, lambda: self.executor, self.recorder, options, backoff=self.backoff
+            self.project,
+            lambda: self.executor,
+            self.recorder,
+            options,
+            clock=self.clock,
+            backoff=self.backoff,
         )
 
     def run_until_idle(self) -> int:

@@ -1,0 +1,118 @@
+"""What of a table's past is still needed: the retention, children, reports, unknown commits."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from freshline.core.errors import Place
+from freshline.project.model import MaintenanceSettings, Project, TableDef
+from freshline.spark.deltalog import same_rows
+from freshline.spark.retention import (
+    DAY_S,
+    files_needed_since_s,
+    log_needed_since_s,
+    state_needed_since_s,
+)
+
+NOW_S = 100 * DAY_S
+HOUR_S = 3600.0
+HERE = Place("tables.sql", 1)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    def table(name, *parents):
+        return TableDef(name, "derived" if parents else "base", "", HERE, HERE, parents=parents)
+
+    return Project(
+        "shop",
+        tmp_path,
+        str(tmp_path / "warehouse"),
+        (table("orders"), table("slow", "orders"), table("quick", "orders")),
+        {},
+        maintenance=MaintenanceSettings(retention_s=2 * DAY_S),
+    )
+
+
+def commit(project, table, version, day, parents=None, strategy="full"):
+    """A commit made at the start of a day."""
+    folder = Path(project.table_path(table)) / "_delta_log"
+    folder.mkdir(parents=True, exist_ok=True)
+    fields = {"freshline": 1, "table": table, "update": version + 1, "strategy": strategy}
+    info = {
+        "timestamp": day * DAY_S * 1000,
+        "userMetadata": json.dumps({**fields, "parents": parents or {}}),
+    }
+    (folder / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
+
+
+def since(project, table="orders"):
+    return files_needed_since_s(project, project.table(table), NOW_S)
+
+
+def test_without_children_that_lag_the_retention_alone_counts(shop):
+    for version, day in enumerate((50, 90, 99)):
+        commit(shop, "orders", version, day)
+    assert since(shop) == NOW_S - 2 * DAY_S
+    commit(shop, "quick", 0, 99, {"orders": 2})
+    assert since(shop) == NOW_S - 2 * DAY_S
+
+
+def test_the_slowest_child_holds_what_came_after_its_version_with_an_hour_to_spare(shop):
+    for version, day in enumerate((50, 90, 99)):
+        commit(shop, "orders", version, day)
+    commit(shop, "slow", 0, 51, {"orders": 0})
+    commit(shop, "quick", 0, 91, {"orders": 1})
+    assert since(shop) == 50 * DAY_S - HOUR_S
+
+
+def test_a_child_whose_version_is_no_longer_known_stops_everything(shop):
+    commit(shop, "orders", 2, 99)
+    commit(shop, "slow", 0, 51, {"orders": 1})
+    assert since(shop) is None
+
+
+def test_a_state_is_held_at_the_version_that_its_view_names(shop):
+    path = f"{shop.own_path}/state/slow/p0"
+    for version, day in enumerate((50, 90)):
+        folder = Path(path) / "_delta_log"
+        folder.mkdir(parents=True, exist_ok=True)
+        commit(shop, "_freshline/state/slow/p0", version, day)
+    assert state_needed_since_s(shop, path, 0, NOW_S) == 50 * DAY_S - HOUR_S
+    assert state_needed_since_s(shop, path, 1, NOW_S) == NOW_S - 2 * DAY_S
+
+
+def test_commits_are_kept_for_a_month_and_for_slow_children_and_those_of_base_tables_always(shop):
+    for version in range(60):
+        commit(shop, "slow", version, 40 + version)
+    assert log_needed_since_s(shop, shop.table("orders"), NOW_S) is None
+    assert log_needed_since_s(shop, shop.table("slow"), NOW_S) == NOW_S - 31 * DAY_S
+
+    above = TableDef("above", "derived", "", HERE, HERE, parents=("slow",))
+    deeper = dataclasses.replace(shop, tables=(*shop.tables, above))
+    commit(deeper, "above", 0, 70, {"slow": 30})
+    # Twenty versions more: what the child's version is read from.
+    assert log_needed_since_s(deeper, deeper.table("slow"), NOW_S) == 50 * DAY_S - HOUR_S
+
+
+@pytest.mark.parametrize(
+    ("strategies", "older", "newer", "same"),
+    [
+        (("full", "compact", "compact"), 0, 2, True),
+        (("full", "compact", "full"), 0, 2, False),
+        (("full", "append", "compact"), 1, 2, True),
+        (("full",), 0, 0, True),
+        (("full", "compact"), 1, 0, False),
+        (("full", "compact"), 0, 2, False),
+    ],
+)
+def test_versions_have_the_same_rows_where_only_compactions_lie_between(
+    shop, strategies, older, newer, same
+):
+    for version, strategy in enumerate(strategies):
+        commit(shop, "orders", version, 50 + version, strategy=strategy)
+    assert same_rows(shop.table_path("orders"), older, newer) is same
