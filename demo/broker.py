@@ -34,7 +34,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 log.cleaner.backoff.ms=200
-log.retention.check.interval.ms=1000
+log.retention.ms=-1
 log.initial.task.delay.ms=100
 log.segment.delete.delay.ms=100
 """

@@ -116,9 +116,12 @@ class Listening:
             if not isinstance(executor, HasTopics):
                 raise InternalError("no-topics", f"this executor cannot read feed {name}")
             for table in readers:
-                known = self._known(table)
                 listing = TopicListing(
-                    self._project.feeds[name], table, executor.topic(name), known
+                    self._project.feeds[name],
+                    table,
+                    executor.topic(name),
+                    self._known(table),
+                    self._newest_s(table),
                 )
                 self._topics[table] = TopicWatcher(listing, self._tell_topic, once=self._once)
         for watcher in self._topics.values():
@@ -201,6 +204,15 @@ class Listening:
             "SELECT name FROM files WHERE table_name=? AND state<>'vanished'", (table,)
         )
         return {row["name"] for row in rows}
+
+    def _newest_s(self, table: str) -> float | None:
+        """The greatest timestamp that a table was told of, as far as that is known."""
+        row = self._ledger.journal.row(
+            "SELECT max(timestamp_s) AS newest_s FROM files WHERE table_name=? UNION ALL"
+            " SELECT max(freshness_s) FROM tables WHERE name=? ORDER BY 1 DESC",
+            (table, table),
+        )
+        return None if row is None else row["newest_s"]
 
     def _tell(self, feed: str, files: list[FeedFile], error: FreshlineError | None) -> None:
         heard = Heard(feed, self._project.feeds[feed], self._readers[feed], files, error=error)

@@ -49,9 +49,17 @@ class TopicListing:
         table: The table that reads it; another one has a listing of its own.
         topic: To look at.
         known: Names of the ranges that the table was told of, lost ones included.
+        newest_s: The greatest timestamp among them; None before the first.
     """
 
-    def __init__(self, feed: Feed, table: str, topic: Topic, known: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        table: str,
+        topic: Topic,
+        known: Iterable[str] = (),
+        newest_s: float | None = None,
+    ) -> None:
         assert isinstance(feed.settings, KafkaSource)
         self.feed = feed
         self.table = table
@@ -59,7 +67,7 @@ class TopicListing:
         self._topic = topic
         self._told: dict[str, Coverage] = {}
         self._lock = threading.Lock()
-        self._newest_s: float | None = None
+        self._newest_s = newest_s
         self._floors: dict[int, int] = {}
         self._cut_back: dict[int, int] = {}
         for name in known:
@@ -149,6 +157,8 @@ class TopicListing:
             spans = {p: span for p, span in zip(left, layer, strict=True) if span is not None}
             pieces += [OffsetRange(look.topic_id, each) for each in sliced(spans, MOST_OFFSETS)]
         stamps = [self._stamp_s(piece, look) for piece in pieces]
+        if not self._told and self._source.starting == "earliest" and all(s is None for s in stamps):
+            return  # nothing but aborted transactions: the first record will tell a time
         # A range without records brings no freshness of its own: that of the one before it,
         # or, at the very first, of the one behind it.
         known_s = self._newest_s
@@ -167,13 +177,15 @@ class TopicListing:
 
         The broker tells the greatest of a whole partition and its offset. Where that lies
         outside, the last record's is taken: the greatest, where timestamps do not go back.
+        So it is where that is the last offset: the mark that ends a transaction has a
+        timestamp too, the broker's, and is no record.
         """
         stamps = []
         for partition, (start, to) in piece.spans.items():
             if start == to:
                 continue
             there = look.partitions[partition]
-            if there.newest_offset is not None and start <= there.newest_offset < to:
+            if there.newest_offset is not None and start <= there.newest_offset < to - 1:
                 stamps.append(there.newest_s)
             else:
                 stamps.append(self._topic.last_record_s(partition, start, to))

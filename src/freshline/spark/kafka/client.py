@@ -7,6 +7,7 @@ brokers (`kafka.security.protocol` and so on) connects this.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from freshline.spark.kafka.topic import PartitionLook, TopicLook, TopicMissingEr
 _ADMIN = "org.apache.kafka.clients.admin"
 _PATIENCE_MS = 10_000
 _POLL_MS = 2_000
+_STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 T = TypeVar("T")
@@ -92,13 +94,16 @@ class JvmTopic:
         }
 
     def last_record_s(self, partition: int, start: int, to: int) -> float | None:
-        """The timestamp of the record at ``to`` - 1; None where none stands there.
+        """The timestamp of the last record before ``to``; None where none stands near it.
+
+        Marks of transactions and what compaction removed are passed over, backwards in
+        growing steps: at most some thousand offsets.
 
         Raises:
             PlatformError: The brokers do not answer, or refuse.
         """
         with self._lock:
-            return self._asked(lambda: self._read_stamp(partition, max(start, to - 1), to))
+            return self._asked(lambda: self._read_stamp(partition, start, to))
 
     # ---- the admin client ----
 
@@ -169,7 +174,7 @@ class JvmTopic:
 
     # ---- the consumer ----
 
-    def _read_stamp(self, partition: int, offset: int, to: int) -> float | None:
+    def _read_stamp(self, partition: int, start: int, to: int) -> float | None:
         if self._consumer is None:
             more = {
                 "key.deserializer": _BYTES,
@@ -177,19 +182,27 @@ class JvmTopic:
                 "enable.auto.commit": "false",
                 "allow.auto.create.topics": "false",
                 "auto.offset.reset": "none",
-                "max.poll.records": "1",
             }
             consumer = self._class("org.apache.kafka.clients.consumer.KafkaConsumer")
             self._consumer = consumer(self._map(more))
         key = self._partition(partition)
         self._consumer.assign([key])
-        self._consumer.seek(key, offset)
         wait = self._class("java.time.Duration.ofMillis")(_POLL_MS)
-        records = self._consumer.poll(wait).iterator()
-        while records.hasNext():
-            record = records.next()
-            if int(record.offset()) < to and int(record.timestamp()) >= 0:
-                return int(record.timestamp()) / 1000.0
+        for step in _STEPS:
+            offset = max(start, to - step)
+            self._consumer.seek(key, offset)
+            stamp_ms = -1
+            end_s = time.monotonic() + _POLL_MS / 1000.0
+            while int(self._consumer.position(key)) < to and time.monotonic() < end_s:
+                records = self._consumer.poll(wait).iterator()
+                while records.hasNext():
+                    record = records.next()
+                    if int(record.offset()) < to:
+                        stamp_ms = max(stamp_ms, int(record.timestamp()))
+            if stamp_ms >= 0:
+                return stamp_ms / 1000.0
+            if offset == start:
+                break
         return None
 
     # ---- common ----

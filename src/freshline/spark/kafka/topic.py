@@ -81,7 +81,7 @@ class Topic(Protocol):
         ...
 
     def last_record_s(self, partition: int, start: int, to: int) -> float | None:
-        """The timestamp of the record at ``to`` - 1; None where none stands there.
+        """The timestamp of the last record before ``to``; None where none stands near it.
 
         Raises:
             PlatformError: As for ``look``.
