@@ -1,0 +1,75 @@
+"""``freshline explain`` as far as it needs no Spark (tests/spark has the rest)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from freshline.cli.explain import record, sources_of, text
+from freshline.core.errors import Place
+from freshline.project.load import load_project
+from freshline.project.model import StaticRead
+from freshline.sql.maintenance import Buckets, Reads, Reason, ViewPlan
+from freshline.sql.strategy import strategy
+
+PLAN = ViewPlan(
+    Reason("AGGREGATE", "new rows change the groups that are there"),
+    Buckets("h", {"orders": Reads("at", 0, 3_599_999_999)}),
+    Reason("HOLISTIC", "median has no merge rule", "MEDIAN(n)"),
+)
+
+
+def test_a_base_table_is_told_without_spark(freshline, answer):
+    done = freshline("explain", "ORDERS")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "tables/shop.sql:1: append, row-wise: each file's rows are added as they come\n"
+        "reads feed orders_feed\n"
+    )
+    assert answer("explain", "orders") == {
+        "view": "orders",
+        "kind": "base",
+        "file": "tables/shop.sql",
+        "line": 1,
+        "refresh": "auto",
+        "emit": "early",
+        "strategy": "append",
+        "code": "row-wise",
+        "reason": "each file's rows are added as they come",
+    }
+
+
+def test_an_unknown_view_is_the_users_error(freshline):
+    done = freshline("explain", "bgi")
+    assert done.exit_code == 2
+    assert "project shop has no table 'bgi'" in done.stderr
+    assert "Did you mean big?" in done.stderr
+
+
+def test_what_is_done_comes_first_then_what_a_change_touches_and_why_not_better(shop):
+    project = load_project(shop.root, shop.root)
+    table = dataclasses.replace(
+        project.table("big"),
+        refresh="incremental",
+        statics=(StaticRead("delta.`/d/zones`", "delta", "/d/zones", ()),),
+    )
+    sources = sources_of(project, table, {"orders": (("At", "timestamp"), ("n", "bigint"))})
+    chosen = strategy(table, PLAN)
+    assert text(table, PLAN, sources, chosen) == (
+        "tables/shop.sql:4: bucket-recompute, buckets: only the buckets that the parents' changes"
+        " touch are computed\n"
+        "freshline.refresh = incremental, freshline.emit = early\n"
+        "big: bucket-recompute, full\n"
+        "reads orders (time undeclared)\n"
+        "reads delta.`/d/zones` (static)\n"
+        "append: no, AGGREGATE: new rows change the groups that are there\n"
+        "buckets: by h\n"
+        "  a row of orders with at = t touches rows with h in [t - 59 min 59.999999 s, t]\n"
+        "merge: no, HOLISTIC: median has no merge rule [MEDIAN(n)]\n"
+    )
+    told = record(table, PLAN, sources, chosen)
+    assert (told["strategy"], told["code"], told["ways"]) == (
+        "bucket-recompute", "buckets", ["bucket-recompute", "full"],
+    )  # fmt: skip
+    assert told["merge"]["code"] == "HOLISTIC"
+    assert [each["name"] for each in told["reads"]] == ["orders", "delta.`/d/zones`"]
+    assert table.place == Place("tables/shop.sql", 4)
