@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import pytest
 from freshline.core.errors import PlatformError
 from freshline.failpoints import armed
 from freshline.project.model import MaintenanceSettings
-from freshline.spark import retention, small_files
+from freshline.spark import jvm, retention, small_files
 from freshline.spark.changelog import logged_changes
-from freshline.spark.deltalog import last_commit, same_rows
+from freshline.spark.deltalog import last_commit, oldest_version, same_rows
 from freshline.spark.small_files import files_of
 from freshline.spark.vacuum import vacuum
+from tests.spark.conftest import MIDNIGHT_S
 
 pytestmark = pytest.mark.spark
 
@@ -168,8 +170,13 @@ def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementall
     upkeep(shop, "orders")
     files = Path(shop.path("orders"))
     assert len(list(files.glob("*.parquet"))) == 7
-    # Two days later, with a retention of one: what version 3 has, and what came after, stays.
     later_s = time.time() + 2 * DAY_S
+    with armed("vacuum.before=eio"), pytest.raises(OSError, match="Input/output"):
+        _vacuumed(shop, "orders", later_s)
+    assert len(list(files.glob("*.parquet"))) == 7
+    with armed("vacuum.after=eio"), pytest.raises(OSError, match="Input/output"):
+        _vacuumed(shop, "orders", later_s)
+    # Two days later, with a retention of one: what version 3 has, and what came after, stays.
     done = _vacuumed(shop, "orders", later_s)
     assert (done.strategy, done.code, done.version) == ("vacuum", "retention", 6)
     assert len(list(files.glob("*.parquet"))) == 4
@@ -188,6 +195,29 @@ def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementall
     done = _vacuumed(shop, "orders", later_s + 7 * DAY_S)
     assert done.code == "needed"
     assert len(list(files.glob("*.parquet"))) == before
+
+
+def test_a_view_forgets_commits_that_nobody_needs_and_goes_on(shop, orders):
+    shop.table("twice", "SELECT id, price * 2 AS twice FROM orders")
+    shop.derive("twice", orders=0)
+    shop.derive("twice", orders=1)
+    log = jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog.forTable")(
+        jvm.java_session(shop.session), shop.path("twice")
+    )
+    log.checkpoint()
+    folder = Path(shop.path("twice")) / "_delta_log"
+    for file in folder.iterdir():
+        os.utime(file, (MIDNIGHT_S - 300 * DAY_S,) * 2)
+    shop.derive("twice", orders=2)
+    log.checkpoint()
+    _vacuumed(shop, "twice", time.time())
+    oldest = oldest_version(shop.path("twice"))
+    assert oldest is not None
+    assert oldest > 0
+    before = len(shop.rows("twice"))
+    version = orders(3)
+    assert shop.derive("twice", orders=version).strategy == "append"
+    assert len(shop.rows("twice")) == before + 2 == 8
 
 
 def _vacuumed(shop, table, now_s):

@@ -11,7 +11,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark import jvm
 from freshline.spark.columns import cast_to, same_columns
-from freshline.spark.commit import BASE_PROPERTIES, Transaction
+from freshline.spark.commit import Transaction, table_properties
 from freshline.spark.failures import SparkError, update_failed
 from freshline.spark.feeds import FeedReader, measured, view_of
 from freshline.spark.metadata import encode
@@ -96,7 +96,7 @@ class BaseUpdates:
             "overwrite" if request.full else "append",
             partitioned_by=self._table.partitioned_by,
             options=options,
-            properties=BASE_PROPERTIES,
+            properties=table_properties("base", self._project.maintenance.retention_s),
         )
         failpoint("base.after_data")
         some = misfit is not None and self._some_misfit(output)

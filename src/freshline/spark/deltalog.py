@@ -6,9 +6,10 @@ the log's JSON files are read directly, which takes under a millisecond; elsewhe
 reads them.
 
 Delta removes log files older than the table's delta.logRetentionDuration when it makes a
-checkpoint. Base tables are created with a retention of a hundred years, since their commits
-are the only other record of what files were loaded; of a derived table only the newest
-commit matters. :func:`oldest_version` tells what remains of a table made by others.
+checkpoint. Tables are created with a retention of a hundred years: a base table's commits are
+the only other record of what files were loaded, and of a derived table's those that nobody
+needs are removed by :mod:`freshline.spark.vacuum`. :func:`oldest_version` tells what remains
+of a table made by others.
 """
 
 from __future__ import annotations

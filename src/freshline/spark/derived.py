@@ -21,7 +21,7 @@ from freshline.spark.bucket_updates import recompute
 from freshline.spark.changelog import ChangesGoneError, logged_changes
 from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of, same_columns
-from freshline.spark.commit import Transaction
+from freshline.spark.commit import Transaction, table_properties
 from freshline.spark.deltalog import CommitRecord, last_commit, size_bytes
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
@@ -240,6 +240,7 @@ class DerivedUpdates:
             "overwrite",
             partitioned_by=table.partitioned_by,
             options=options,
+            properties=table_properties("derived", self._project.maintenance.retention_s),
         )
         prepared = Prepared(staged, more)
         return self._committed(update, prepared, strategy, changed=changed)

@@ -41,6 +41,8 @@ _ALWAYS: Mapping[str, str] = {
     "spark.databricks.delta.stats.collect": "true",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
+    # What a slow child has read stays (retention.py), so it may be read, however old it is.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -31,7 +31,12 @@ from freshline.spark.retention import (
 )
 
 VACUUM = "vacuum"
-_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_ASKED_ELSEWHERE = (
+    # The least that Delta takes for safe is a week; here the children are asked.
+    "spark.databricks.delta.retentionDurationCheck.enabled",
+    # By default VACUUM takes the table's own retention for what it is told.
+    "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled",
+)
 _SLACK_S = 60.0
 _HOUR_MS = 3_600_000
 
@@ -58,8 +63,8 @@ def vacuum(
     last = last_commit(path)
     if last is None:
         raise PlatformError("no-table", f"table {table.name} has no commit of ours")
-    # Delta's check takes a week for the least that is safe; here the children are asked.
-    session.conf.set(_CHECK, "false")
+    for setting in _ASKED_ELSEWHERE:
+        session.conf.set(setting, "false")
     try:
         failpoint("vacuum.before")
         done = _remove(session, path, files_needed_since_s(project, table, now_s), now_s)
@@ -72,7 +77,7 @@ def vacuum(
         raise update_failed(table, error) from error
     reason = "files that no version needs were removed"
     if not done:
-        reason = "kept everything: a view that reads it has not caught up for long"
+        reason = "kept everything: what is still needed goes back further than Delta's record"
     return UpdateResult(
         version=last.version,
         rows=0,
