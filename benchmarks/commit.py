@@ -22,7 +22,7 @@ from benchmarks.common.projects import FORMATS, SCHEMA, FeedSpec, TableSpec, add
 from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.project.model import Project
 from freshline.spark import jvm
-from freshline.spark.commit import BASE_PROPERTIES, TABLE_PROPERTIES
+from freshline.spark.commit import TABLE_PROPERTIES
 from freshline.spark.records import UpdateRequest
 from freshline.spark.session import start_session
 from freshline.spark.updates import SparkExecutor
@@ -68,7 +68,7 @@ class Sides:
             frame = self._session.read.format(kind).schema(SCHEMA).load(path)
             frame.createOrReplaceTempView(feed.name)
             rows = self._session.sql(f"SELECT {_PICKED} FROM {feed.name}")
-            writer = rows.write.format("delta").mode("append").options(**BASE_PROPERTIES)
+            writer = rows.write.format("delta").mode("append").options(**TABLE_PROPERTIES)
             writer.save(str(self._plain / request.table))
 
         return ours, plain

@@ -171,6 +171,7 @@ def test_new_tables_carry_the_properties_that_children_and_readers_need(shop, to
     assert derived.metadata().configuration == {
         "delta.enableChangeDataFeed": "true",
         "delta.enableDeletionVectors": "false",
+        "delta.logRetentionDuration": "interval 36500 days",
     }
     assert derived.protocol().min_reader_version == 1
     base = deltalake.DeltaTable(shop.path("orders"))

@@ -96,7 +96,7 @@ class BaseUpdates:
             "overwrite" if request.full else "append",
             partitioned_by=self._table.partitioned_by,
             options=options,
-            properties=table_properties("base", self._project.maintenance.retention_s),
+            properties=table_properties(self._project.maintenance.retention_s),
         )
         failpoint("base.after_data")
         some = misfit is not None and self._some_misfit(output)

@@ -36,31 +36,21 @@ TABLE_PROPERTIES: Mapping[str, str] = {
     "delta.enableChangeDataFeed": "true",
     # delta-rs and DuckDB read every version.
     "delta.enableDeletionVectors": "false",
-    # Delta would forget commits after a month, whatever a slow child still has to read of them;
-    # vacuum.py removes those that nobody needs.
+    # A lost journal is rebuilt from a base table's commits, which say what files were loaded: a
+    # file whose commit was forgotten would be loaded twice. Of a derived table's Delta would
+    # forget those that a slow child has still to read; vacuum.py removes what nobody needs.
     "delta.logRetentionDuration": "interval 36500 days",
-}
-BASE_PROPERTIES: Mapping[str, str] = {
-    **TABLE_PROPERTIES,
-    # A lost journal is rebuilt from the commits, which say what files were loaded: a file
-    # whose commit was forgotten would be loaded twice. Those are never removed.
 }
 _KNOWN_S = 7 * 86_400.0
 """So long Delta by itself knows of a file that was removed."""
 
 
-def table_properties(kind: str, retention_s: float) -> Mapping[str, str]:
-    """What a new table is made with.
-
-    Args:
-        kind: base or derived.
-        retention_s: How long its versions are to be readable.
-    """
-    properties = BASE_PROPERTIES if kind == "base" else TABLE_PROPERTIES
+def table_properties(retention_s: float) -> Mapping[str, str]:
+    """What a new table is made with, whose versions are to be readable for so long."""
     if retention_s <= _KNOWN_S:
-        return properties
+        return TABLE_PROPERTIES
     days = math.ceil(retention_s / 86_400.0)
-    return {**properties, "delta.deletedFileRetentionDuration": f"interval {days} days"}
+    return {**TABLE_PROPERTIES, "delta.deletedFileRetentionDuration": f"interval {days} days"}
 
 
 def application(table: str) -> str:

@@ -240,7 +240,7 @@ class DerivedUpdates:
             "overwrite",
             partitioned_by=table.partitioned_by,
             options=options,
-            properties=table_properties("derived", self._project.maintenance.retention_s),
+            properties=table_properties(self._project.maintenance.retention_s),
         )
         prepared = Prepared(staged, more)
         return self._committed(update, prepared, strategy, changed=changed)
