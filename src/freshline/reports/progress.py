@@ -90,6 +90,14 @@ class Progress:
             return math.inf
         return self.report.predicted_s[number - 1] + (self.lag_s if self.reanchor else 0.0)
 
+    def only_batches_matter(self, now_s: float) -> bool:
+        """Whether arrivals are news only when they fill the next batch: nothing is told from
+        them, and its predicted time has not passed."""
+        kind = self.report.input_kind
+        if kind is InputKind.RATE_VARIES and self.min_batch is not None and not self.reanchor:
+            return now_s < self.overdue_from_s(now_s)
+        return kind is InputKind.KNOWN
+
     def ready_tuples(self, now_s: float) -> int:
         """Tuples the next batch would take now; 0: it is not ready."""
         available = self.available

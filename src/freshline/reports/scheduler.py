@@ -110,21 +110,21 @@ class ReportScheduler:
         wakeups_s = (
             progress.overdue_from_s(self.now_s)
             for progress in self.live.values()
-            if progress.track is None and progress.available > 0
+            if progress.track is None
         )
         return min((at_s for at_s in wakeups_s if at_s > self.now_s), default=math.inf)
 
     def awaited_tuples(self, name: str) -> int:
         """How many tuples of a report must have arrived before an arrival matters.
 
-        A driver may spare the scheduler the arrivals before; where the input is not known
-        every arrival matters, for its lag.
+        A driver may spare the scheduler the arrivals before; where a lag or an estimate is
+        told from them every arrival matters.
         """
         progress = self.live[name]
-        if progress.report.input_kind is not InputKind.KNOWN:
-            return progress.arrived + 1
-        if self._joint is not None:
+        if self._joint is not None and progress.report.input_kind is InputKind.KNOWN:
             return self._joint.awaited_tuples(progress, self.now_s)
+        if self._joint is not None or not progress.only_batches_matter(self.now_s):
+            return progress.arrived + 1
         return progress.taken + progress.wanted(self.now_s)
 
     @property
