@@ -91,8 +91,10 @@ class Progress:
         return self.report.predicted_s[number - 1] + (self.lag_s if self.reanchor else 0.0)
 
     def only_batches_matter(self, now_s: float) -> bool:
-        """Whether arrivals are news only when they fill the next batch: nothing is told from
-        them, and its predicted time has not passed."""
+        """Whether arrivals are news only when they fill the next batch.
+
+        So it is where nothing is told from them, until its predicted time has passed.
+        """
         kind = self.report.input_kind
         if kind is InputKind.RATE_VARIES and self.min_batch is not None and not self.reanchor:
             return now_s < self.overdue_from_s(now_s)
