@@ -33,16 +33,20 @@ right, and the only way where nothing else stands.
 """
 _ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
 are static."""
-_ROW = "| {name} | `{query}` | {ways} | {why} |"
 _TABLE = "| view | query | strategies | why not better |\n|---|---|---|---|"
 
 
 def row(name: str, query: str, plan: ViewPlan) -> str:
-    """One view's line."""
+    """One view's line; ``query`` is Markdown."""
     found = incremental(plan, rewrote=False, final=False)
     names = ", ".join(way.name for way in found) or "full"
+    return f"| {name} | {query} | {names} | {_why_not_better(plan)} |"
+
+
+def sql(query: str) -> str:
+    """A query as code in a cell of a table."""
     text = " ".join(query.split()).replace("|", "\\|")
-    return _ROW.format(name=name, query=text, ways=names, why=_why_not_better(plan))
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _why_not_better(plan: ViewPlan) -> str:
@@ -69,7 +73,7 @@ def kinds_section(plans: Mapping[str, ViewPlan]) -> str:
     """The views of the analysis' tests and of :mod:`tests.spark.views.kinds`."""
     from tests.spark.views.kinds import KINDS, OVER_VIEWS
 
-    rows = [row(kind.why, kind.query, plans[kind.name]) for kind in (*KINDS, *OVER_VIEWS)]
+    rows = [row(kind.why, sql(kind.query), plans[kind.name]) for kind in (*KINDS, *OVER_VIEWS)]
     return section("Views of many kinds", _ORDERS, rows)
 
 
@@ -77,19 +81,17 @@ def uncertain_section(plans: Mapping[str, ViewPlan]) -> str:
     """The views whose results differ from run to run."""
     from tests.spark.views.kinds import UNCERTAIN
 
-    rows = [row(name, query, plans[f"u_{name}"]) for name, (query, _) in UNCERTAIN.items()]
+    rows = [row(name, sql(query), plans[f"u_{name}"]) for name, (query, _) in UNCERTAIN.items()]
     return section("Views that no two runs agree on", "", rows)
 
 
 def tpch_section(plans: Mapping[str, ViewPlan]) -> str:
     """TPC-H's queries."""
     intro = "`orders` and `lineitem` arrive, the other tables are static."
-    rows = []
-    for name, plan in sorted(plans.items()):
-        line = row(name.upper(), "", plan).replace(
-            "``", f"[{name}.sql](../tests/data/tpch/{name}.sql)"
-        )
-        rows.append(line)
+    rows = [
+        row(name.upper(), f"[{name}.sql](../tests/data/tpch/{name}.sql)", plan)
+        for name, plan in sorted(plans.items())
+    ]
     return section("TPC-H", intro, rows)
 
 

@@ -65,13 +65,13 @@ def warehouse(spark, folder) -> Proving:
 def proving(spark, tpch, tmp_path_factory):
     proving = warehouse(spark, tmp_path_factory.mktemp("warehouse"))
     for name in STATICS:
-        proving.shop.delta(f"static/{name}", tpch.execute(f"FROM {name}").to_arrow_table())
+        proving.shop.delta(f"static/{name}", tpch.sql(f"FROM {name}").to_arrow_table())
     return proving
 
 
 def come(proving, tpch, number):
     for name, batches in BATCHES.items():
-        rows = tpch.execute(f"FROM {name} WHERE {batches[number]}").to_arrow_table()
+        rows = tpch.sql(f"FROM {name} WHERE {batches[number]}").to_arrow_table()
         proving.arrive(name, rows)
 
 
