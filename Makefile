@@ -30,8 +30,8 @@ setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install 
 	@$(with_java) $(PY) scripts/fetch_jars.py
 	@$(with_java) $(PY) -m demo.kafka_jars
 
-demo: setup  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (two minutes)
-	@$(with_java) $(PY) -m demo
+demo: setup  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (two minutes); FEED=kafka
+	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
 
 test: setup  ## run every test; ARGS="-k name" narrows it
 	@$(with_java) $(PYTEST) $(ARGS)

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from demo import data, schedule, show
+from demo import data, schedule, show, topics
+from demo.broker import Broker
 from demo.check import Verdict, check
 from demo.commits import Commit, commits
 from demo.measure import staleness
@@ -33,9 +34,12 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=0.02, help="TPC-H's scale factor (0.02)")
     parser.add_argument("--seconds", type=float, default=75.0, help="how long files arrive (75)")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="emptied at the start")
+    parser.add_argument("--feed", choices=("files", "kafka"), default="files", help="(files)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    demo = Demo(Places(options.out.absolute()), options.scale, options.seconds)
+    demo = Demo(
+        Places(options.out.absolute()), options.scale, options.seconds, options.feed == "kafka"
+    )
     try:
         return demo.run()
     except DemoError as error:
@@ -54,12 +58,15 @@ class Demo:
         places: Its folders.
         scale: TPC-H's scale factor.
         seconds: How long files are released.
+        kafka: Their rows go to topics of a broker.
     """
 
-    def __init__(self, places: Places, scale: float, seconds: float) -> None:
+    def __init__(self, places: Places, scale: float, seconds: float, kafka: bool) -> None:  # noqa: FBT001 - from the command line
         self._places = places
         self._scale = scale
         self._seconds = seconds
+        self._kafka = kafka
+        self._broker: Broker | None = None
         self._warehouse = Warehouse(places.project)
         self._producer: subprocess.Popen[bytes] | None = None
         self._queries: list[Query] = []
@@ -92,6 +99,8 @@ class Demo:
         if self._producer is not None and self._producer.poll() is None:
             self._producer.kill()
             self._producer.wait()
+        if self._broker is not None:
+            self._broker.stop()
 
     # ---- the acts ----
 
@@ -104,12 +113,15 @@ class Demo:
         data.generate(places, self._scale)
         data.write_static_tables(places)
         self._rows = data.cut(places, len(planned) // 2)
+        if self._kafka:
+            self._broker = Broker(places.root / "kafka")
+            topics.declare(places, self._broker)
         self._queries = read_queries(places.project / "tables")
         views = sum(not query.base for query in self._queries)
         show.paragraph(
             f"TPC-H at scale factor {self._scale:g}: {self._rows['orders']:,} orders with"
             f" {self._rows['lineitem']:,} lineitems, cut into {len(planned)} feed files by order"
-            " date."
+            f" date{', sent as records to two topics of a Kafka broker' if self._kafka else ''}."
             " Customer, supplier, part, nation and region are static Delta tables."
         )
         show.paragraph(
@@ -130,7 +142,8 @@ class Demo:
         )
         show.console.print()
         self._start_s = time.time()
-        self._producer = start_producer(self._places, self._start_s)
+        servers = self._broker.servers if self._broker is not None else None
+        self._producer = start_producer(self._places, self._start_s, servers)
         self._warehouse.start()
         self._wait_until(self._start_s + self._seconds * _KILL_AT)
         while sum(map(len, self._logs())) < _KILL_AFTER_COMMITS:

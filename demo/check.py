@@ -18,6 +18,7 @@ import deltalake
 import duckdb
 import yaml
 
+from demo import topics
 from demo.commits import Commit, commits
 from demo.compare import difference
 from demo.queries import Query, duckdb_columns, read_queries
@@ -75,6 +76,8 @@ def _check_base(
     """A base table against its query over all complete files of its feed."""
     (name,) = query.reads
     feed = feeds[name]
+    if feed["kind"] == "kafka":
+        return _check_topic(project, feed, storage, query, log)
     files = complete_files(project / feed["path"])
     against = f"{len(files)} feed files"
     loaded = Counter(file for commit in log for file in commit.files)
@@ -93,6 +96,23 @@ def _check_base(
         else:
             rows = db.read_parquet(paths)
         rows.create_view(name)
+        verdict = _compared(db, storage, query, log[-1].version, against)
+    return Verdict(query.table, against, verdict.rows, fault or verdict.fault)
+
+
+def _check_topic(
+    project: Path, feed: dict[str, Any], storage: Path, query: Query, log: list[Commit]
+) -> Verdict:
+    """A base table against its query over all records of its topic, as another client has them."""
+    ends = topics.ends(feed["servers"], feed["topic"])
+    fault = topics.fault(log, ends)
+    against = f"{sum(ends.values()):,} records of a topic"
+    with duckdb.connect() as db:
+        path = topics.save(feed["servers"], feed["topic"], ends, project.parent / "topics")
+        columns = duckdb_columns(feed["schema"])
+        db.read_json(str(path), columns=columns, format="newline_delimited").create_view(
+            query.reads[0]
+        )
         verdict = _compared(db, storage, query, log[-1].version, against)
     return Verdict(query.table, against, verdict.rows, fault or verdict.fault)
 

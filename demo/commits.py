@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ class Commit:
         at_s: When it was made, seconds since the epoch.
         to_s: The table's freshness after it, seconds since the epoch.
         files: Names of the feed files in it; empty for derived tables.
+        offsets: From topics: first offset of each partition, and the one behind the last.
         parents: Version of every Delta table that its query read.
         strategy: append, full, ...; compact for a commit without news.
         rows: Rows that it wrote.
@@ -36,6 +37,7 @@ class Commit:
     parents: Mapping[str, int]
     strategy: str
     rows: int
+    offsets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def commits(table: Path) -> list[Commit]:
@@ -56,6 +58,10 @@ def commits(table: Path) -> list[Commit]:
                 parents=fields["parents"],
                 strategy=fields["strategy"],
                 rows=fields["rows"],
+                offsets={
+                    int(partition): tuple(pairs)
+                    for partition, pairs in fields.get("offsets", {}).items()
+                },
             )
         )
     return sorted(found, key=lambda commit: commit.version)

@@ -109,9 +109,10 @@ def restore_terminal() -> None:
         print("\x1b[?25h\x1b[0m", end="\r\n", flush=True)
 
 
-def start_producer(places: Places, start_s: float) -> subprocess.Popen[bytes]:
-    """Start the process that releases the feed files."""
+def start_producer(places: Places, start_s: float, servers: str | None) -> subprocess.Popen[bytes]:
+    """Start the process that releases the feed files, or sends their rows to the brokers."""
     command = [sys.executable, "-m", "demo.producer", str(places.root), str(start_s)]
+    command += [servers] if servers else []
     return subprocess.Popen(
         command, cwd=Path(__file__).parents[1], stdin=subprocess.DEVNULL, process_group=0
     )

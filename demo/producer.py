@@ -2,7 +2,8 @@
 
 ``python -m demo.producer DEMO_OUT START_S`` lays each staged file into its feed when its time
 has come: written under a name that ends in .tmp, then renamed, so that nobody ever reads half
-a file.
+a file. With the address of Kafka's brokers as a third argument, its rows are sent to the feed's
+topic instead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from demo import schedule
+from demo import schedule, topics
 from demo.places import Places
 
 
@@ -28,13 +29,17 @@ def release(places: Places, each: schedule.Release, start_s: float) -> None:
 def main() -> int:
     """Release everything, then end."""
     places, start_s = Places(Path(sys.argv[1])), float(sys.argv[2])
+    sender = topics.Sender(sys.argv[3]) if len(sys.argv) > 3 else None
     for feed in schedule.SUFFIXES:
         (places.feed / feed).mkdir(parents=True, exist_ok=True)
     for each in schedule.load(places.plan):
         wait_s = start_s + each.release_s - time.time()
         if wait_s > 0.0:
             time.sleep(wait_s)
-        release(places, each, start_s)
+        if sender is None:
+            release(places, each, start_s)
+        else:
+            sender.send(places, each, start_s)
     return 0
 
 

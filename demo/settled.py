@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import yaml
+
+from demo import topics
 from demo.check import complete_files
 from demo.commits import Commit, commits, newest_news
 from demo.places import Places
@@ -20,6 +23,10 @@ def _is_behind(query: Query, logs: Mapping[str, Sequence[Commit]], places: Place
     log = logs[query.table]
     if not log:
         return True
+    if query.base and any(commit.offsets for commit in log):
+        feeds = yaml.safe_load((places.project / "freshline.yml").read_text())["feeds"]
+        feed = feeds[query.reads[0]]
+        return topics.fault(log, topics.ends(feed["servers"], feed["topic"])) is not None
     if query.base:
         loaded = {file for commit in log for file in commit.files}
         feed = places.feed / query.table

@@ -155,21 +155,21 @@ def test_a_backlog_is_told_in_slices(monkeypatch):
     assert told(news) == [("A/0:0-3,1:0-1", 2.0), ("A/0:3-6,1:1-2", 5.0)]
 
 
-def test_ranges_without_records_bring_no_freshness():
+def test_ranges_without_records_bring_no_freshness(monkeypatch):
     topic = Scripted(3)
     looked = listing(topic)
     looked.news(NOW_S)
-    topic.last_record_s = lambda *_: None
+    monkeypatch.setattr(topic, "last_record_s", lambda *_: None)
     topic.stands(p0=(0, 5))
     assert told(looked.news(NOW_S)) == [("A/0:3-5", 2.0)]
 
 
-def test_nothing_but_aborted_transactions_is_waited_out():
+def test_nothing_but_aborted_transactions_is_waited_out(monkeypatch):
     topic = Scripted(3)
-    topic.last_record_s = lambda *_: None
+    monkeypatch.setattr(topic, "last_record_s", lambda *_: None)
     looked = listing(topic)
     assert told(looked.news(NOW_S)) == []
-    topic.last_record_s = lambda *_: 7.0
+    monkeypatch.setattr(topic, "last_record_s", lambda *_: 7.0)
     topic.stands(p0=(0, 5))
     assert told(looked.news(NOW_S)) == [("A/0:0-5", 7.0)]
 
