@@ -14,6 +14,7 @@ from freshline.cli.asking import ask, running_process, tell
 from freshline.cli.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, print_json
+from freshline.cli.reported import report_record, report_table
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
@@ -22,14 +23,12 @@ from freshline.reports.plan import Infeasible, Plan
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.report_journal import (
-    OPEN,
     ReportStatus,
     WantedReport,
     count_late,
     read_report,
     read_reports,
 )
-from freshline.runtime.report_life import LATENESS
 from freshline.runtime.report_plans import Outlook, outlook
 from freshline.runtime.report_requests import (
     SUBMIT,
@@ -41,9 +40,6 @@ from freshline.runtime.report_requests import (
 from freshline.runtime.status import brief_s
 
 _ACTIONS = ("submit", "list", "plan", "withdraw")
-_TITLES = (
-    "report", "state", "deadline (UTC)", "progress", "slack", "next batch", "remarks",
-)  # fmt: skip
 
 
 def report(
@@ -152,7 +148,7 @@ def _plan(project: Project, name: str, *, as_json: bool) -> int:
         )  # fmt: skip
     plan = ahead.plan(now_s)
     if as_json:
-        print_json({"report": _record(status) | _plan_record(wanted, ahead, plan)})
+        print_json({"report": report_record(status) | _plan_record(wanted, ahead, plan)})
     else:
         _print_plan(wanted, ahead, plan, now_s)
     return 0
@@ -163,18 +159,10 @@ def _list(project: Project, *, as_json: bool) -> int:
         found = read_reports(journal)
     if as_json:
         late = count_late(found)
-        print_json({"reports": [_record(each) for each in found], "late": dict(late)})
+        print_json({"reports": [report_record(each) for each in found], "late": dict(late)})
         return 0
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in _TITLES:
-        table.add_column(title)
-    now_s = time.time()
-    for each in found:
-        table.add_row(each.wanted.name, each.state, *report_cells(each, now_s))
     out = console()
-    out.print(table if found else "no reports")
+    out.print(report_table(found, time.time()) if found else "no reports")
     return 0
 
 
@@ -298,48 +286,3 @@ def _plan_record(wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible) 
         "final_s": round(plan.final_cost_s + ahead.reserve_s, 3),
         "planned_cost_s": round(plan.cost_s + ahead.reserve_s, 3),
     }
-
-
-def _record(each: ReportStatus) -> dict[str, Any]:
-    wanted = each.wanted
-    return {
-        "name": wanted.name,
-        "table": wanted.view,
-        "window": {"start": moment(wanted.start_s), "end": moment(wanted.end_s)},
-        "deadline": moment(wanted.deadline_s),
-        "state": each.state,
-        "batches": each.batches,
-        "rows_arrived": each.arrived_rows,
-        "rows_taken": each.taken_rows,
-        "cost_s": round(each.cost_s, 3),
-        "slack_s": None if each.slack_s is None else round(each.slack_s, 3),
-        "next_batch": moment(each.planned_s[0]) if each.planned_s else None,
-        "finished": moment(each.finish_s),
-        "version": each.version,
-        "rows": each.rows,
-        "runs_once": each.code or None,
-        "late": each.late,
-        "foreseen": each.foreseen,
-        "error": each.error,
-    }
-
-
-def report_cells(each: ReportStatus, now_s: float) -> tuple[str, str, str, str, str]:
-    """Deadline, progress, slack, next batch and remarks of a report, for a table."""
-    deadline = clock(each.wanted.deadline_s, now_s)
-    progress = counted(each.batches, "batch", "batches")
-    if each.state in OPEN:
-        progress += f", {each.taken_rows:,} of {counted(each.arrived_rows, 'row')}"
-    slack = "" if each.slack_s is None or each.state not in OPEN else _signed(each.slack_s)
-    coming = clock(each.planned_s[0], now_s) if each.planned_s else ""
-    remarks = [
-        f"runs once: {each.code}" if each.code else "",
-        f"late: {LATENESS[each.late]}" if each.late else "",
-        "no plan meets its deadline" if each.foreseen and each.state in OPEN else "",
-        each.error or "",
-    ]
-    return deadline, progress, slack, coming, "; ".join(filter(None, remarks))
-
-
-def _signed(seconds: float) -> str:
-    return brief_s(seconds) if seconds >= 0.0 else f"-{brief_s(-seconds)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
+from freshline.cli.reported import report_record, report_table, shown
 from freshline.cli.strategies import last_use, strategies_record, strategies_remarks
 from freshline.cli.topics import topic_record, topic_remarks
 from freshline.cli.watched import backfill_record, feed_record, watched_record, watched_remarks
@@ -43,6 +44,8 @@ def status(project: ProjectDir = None, as_json: AsJson = False) -> None:
     if found.note:
         out.print(found.note)
     out.print(status_table(found))
+    if found.reports:
+        out.print(report_table(shown(found.reports), found.now_s))
     for line in remarks(found) + pushed_remarks(shop, found.now_s):
         out.print(line, markup=False)
 
@@ -121,6 +124,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "note": found.note,
         "run": _run_record(found.run),
         "backfills": [backfill_record(each) for each in found.backfills],
+        "reports": [report_record(each) for each in shown(found.reports)],
         "topics": [topic_record(each) for each in found.topics],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from croniter import croniter
-
 from freshline.project.durations import duration_s
 
 RULE = (
@@ -52,6 +50,8 @@ class Deadline:
         zone = zone_named(self.zone)
         end = datetime.fromtimestamp(end_s, zone)
         if self.cron is not None:
+            from croniter import croniter  # tens of milliseconds, only where one is written
+
             found: datetime = croniter(self.cron, end).get_next(datetime)
             return found.timestamp()
         assert self.time_of_day is not None
@@ -84,6 +84,8 @@ def read_deadline(text: str) -> Deadline:
         return Deadline(written, time_of_day=time, zone=found[4])
     fields = written.split()
     if len(fields) in (_CRON_FIELDS, _CRON_FIELDS + 1):
+        from croniter import croniter
+
         cron, zone = " ".join(fields[:_CRON_FIELDS]), (fields[_CRON_FIELDS:] or ["UTC"])[0]
         if croniter.is_valid(cron):
             zone_named(zone)

@@ -181,9 +181,9 @@ class Reports:
             return
         self._queue.remove(order)
         live = order.live
+        self._recount(live)
         pins = {table.name: table.version for table in live.parents if table.version is not None}
         request = BatchRequest(live.window, pins, order.final, live.complete)
-        self._recount(live)
         rows = max(0, live.arrived_rows - live.taken_rows)
         expected_s = order.expected_s
         if order.final and order.planned and live.outlook is not None:
@@ -293,7 +293,8 @@ class Reports:
             self._submit(live, now_s)
         if not live.closed and now_s >= live.window.end_s:
             latest_s = live.latest_start_s(*live.left_s())
-            if live.complete or (self._until_idle and self._tables_idle) or now_s >= latest_s:
+            over = self._tables_idle if self._until_idle else now_s >= latest_s
+            if live.complete or over:
                 live.closed = True
                 live.late_input = not live.complete
         if live.outlook is None or not live.key:

@@ -19,6 +19,7 @@ from freshline.runtime.journal import Journal, Row
 from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.report_journal import ReportStatus, read_reports
 from freshline.runtime.strategies import UPKEEP, StrategyUse, read_uses
 from freshline.runtime.topic_status import TopicStatus, read_topics
 from freshline.runtime.watched import (
@@ -145,6 +146,7 @@ class WarehouseStatus:
     feeds: tuple[FeedStatus, ...] = ()
     watched: Mapping[str, WatchedTable] = field(default_factory=dict)
     backfills: tuple[BackfillStatus, ...] = ()
+    reports: tuple[ReportStatus, ...] = ()
     strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
     topics: tuple[TopicStatus, ...] = ()
 
@@ -226,6 +228,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         read_feeds(journal),
         read_watched(journal),
         read_backfills(journal),
+        read_reports(journal),
         read_uses(journal),
         read_topics(project, journal),
     )
