@@ -10,27 +10,19 @@ its two results differ by is what the machine changed meanwhile.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.common.children import answer, child, environment, tell
-from benchmarks.common.processor import Usage, usage
-from benchmarks.common.projects import write_project
 from benchmarks.common.report import Goal, Report, asked_quick
-from benchmarks.overload.staleness import area_s2, commits
-from benchmarks.overload.workload import FEEDS, TABLES, stage
+from benchmarks.overload.crowd import CROWD
+from benchmarks.overload.follow import Outcome, follow
+from benchmarks.overload.workload import stage
 
 _SECONDS, _QUICK_SECONDS = 60.0, 15.0
-_LEAD_S = 0.5
-"""Between "start" and the first file, so that the producer is there."""
-
 # Name, how, and the project's scheduler settings; in this order.
 _VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("loop, first", "loop", {}),
@@ -43,68 +35,16 @@ _VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one variant came to.
-
-    Attributes:
-        mean_s: Staleness, mean over time and over the tables by priority, seconds.
-        tables_s: Each table's mean staleness, seconds.
-        commits: Within the time.
-        failures: Updates or queries that failed.
-        cpu: What it used of the processors, and what others did meanwhile.
-    """
-
-    mean_s: float
-    tables_s: Mapping[str, float]
-    commits: int
-    failures: int
-    cpu: Usage
-
-
-def follow(
-    root: Path, staged: Path, how: str, scheduler: Mapping[str, Any], seconds: float
-) -> Outcome:
-    """Let one variant follow the workload in the empty folder ``root``."""
-    project = write_project(root, FEEDS, TABLES, scheduler)
-    log = root / "child.log"
-    command = [sys.executable, "-m", "benchmarks.overload.variant", how, str(root), str(seconds)]
-    with child(command, log=log) as process:
-        while answer(process, log) != "ready":
-            pass
-        start_s = time.time() + _LEAD_S
-        before = usage(process.pid)
-        arguments = [str(staged), str(root / "feed"), str(start_s)]
-        producer = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.overload.producer", *arguments], env=environment()
-        )
-        tell(process, str(start_s))
-        time.sleep(max(0.0, start_s + seconds - time.time()))
-        spent = usage(process.pid) - before
-        failures = int(answer(process, log))
-        if producer.wait(30.0):
-            raise RuntimeError("the producer failed")
-    end_s = start_s + seconds
-    found = commits(project, start_s)
-    means = {
-        table.name: area_s2(found[table.name], start_s, end_s) / seconds for table in project.tables
-    }
-    priorities = {table.name: table.priority for table in project.tables}
-    weighted = sum(priorities[name] * mean_s for name, mean_s in means.items())
-    in_time = sum(start_s <= each.at_s <= end_s for made in found.values() for each in made)
-    return Outcome(weighted / sum(priorities.values()), means, in_time, failures, spent)
-
-
 def measure(*, quick: bool) -> Report:
     """All variants, one after the other."""
     seconds = _QUICK_SECONDS if quick else _SECONDS
     outcomes: dict[str, Outcome] = {}
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         staged = Path(folder) / "staged"
-        stage(staged, seconds)
+        stage(CROWD, staged, seconds)
         for name, how, scheduler in _VARIANTS:
             root = Path(folder) / "run"
-            outcome = outcomes[name] = follow(root, staged, how, scheduler, seconds)
+            outcome = outcomes[name] = follow(CROWD, root, staged, how, scheduler, seconds)
             done = f"{outcome.mean_s:.2f} s stale, {outcome.commits} commits"
             print(f"freshness: {name}: {done}", file=sys.stderr, flush=True)
             shutil.rmtree(root)
@@ -116,7 +56,7 @@ def _report(outcomes: Mapping[str, Outcome], seconds: float, *, quick: bool) -> 
     loop_s = fmean(loops)
     report = Report(
         "freshness",
-        f"Weighted staleness: {len(TABLES)} tables, {seconds:.0f} s, two tracks",
+        f"Weighted staleness: {len(CROWD.tables)} tables, {seconds:.0f} s, two tracks",
         ("variant", "staleness, s", "to the loop", "commits", "failed", "its cores", "others'"),
         [],
         quick=quick,

@@ -21,7 +21,6 @@ from freshline.cli.lines import Counting
 from freshline.project.model import Project
 from freshline.runtime.places import journal_path
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.session import start_session
 from freshline.spark.updates import SparkExecutor
 
@@ -30,19 +29,8 @@ _FEEDS = 6
 _ROWS = 500
 
 
-class KeptOpen:
+class KeptOpen(SparkExecutor):
     """An executor that outlives the warehouses that borrow it."""
-
-    def __init__(self, executor: SparkExecutor) -> None:
-        self._executor = executor
-
-    def run(self, request: UpdateRequest) -> UpdateResult:
-        """As the executor does."""
-        return self._executor.run(request)
-
-    def healthy(self) -> bool:
-        """As the executor says."""
-        return self._executor.healthy()
 
     def close(self) -> None:
         """Stay open for the next round."""
@@ -84,7 +72,7 @@ def measure(*, quick: bool) -> Report:
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         project = write_project(Path(folder) / "project", feeds, tables)
         session = start_session(project)
-        executor = KeptOpen(SparkExecutor(project, session))
+        executor = KeptOpen(project, session)
         try:
             for index in range(-warm, rounds):
                 for feed in feeds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +24,30 @@ COLUMNS = ("id", "due_s", "key", "amount", "note")
 
 @dataclass(frozen=True, slots=True)
 class FeedSpec:
-    """One feed: its name, the format of its files, how often one is due."""
+    """One feed: its name, the format of its files, how often one is due, their columns."""
 
     name: str
     format: str
     period_s: float = 1.0
+    schema: str = SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One table: base when it reads ``STREAM feed``."""
+    """One table: base when it reads ``STREAM feed``; ``properties`` without freshline's prefix."""
 
     name: str
     priority: float
     query: str
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def statement(self) -> str:
         """As it stands in the project."""
         kind = "STREAMING TABLE" if "STREAM " in self.query else "MATERIALIZED VIEW"
-        return (
-            f"CREATE {kind} {self.name}\n"
-            f"  TBLPROPERTIES ('freshline.priority' = '{self.priority:g}')\n"
-            f"  AS {self.query};\n"
-        )
+        properties = {"priority": f"{self.priority:g}", **self.properties}
+        given = ", ".join(f"'freshline.{key}' = '{value}'" for key, value in properties.items())
+        return f"CREATE {kind} {self.name}\n  TBLPROPERTIES ({given})\n  AS {self.query};\n"
 
 
 def write_project(
@@ -55,6 +55,7 @@ def write_project(
     feeds: Sequence[FeedSpec],
     tables: Sequence[TableSpec],
     scheduler: Mapping[str, Any] | None = None,
+    configuration: Mapping[str, str] | None = None,
 ) -> Project:
     """Write freshline.yml and the SQL into ``root``, and load them.
 
@@ -65,7 +66,7 @@ def write_project(
         "name": "bench",
         "storage": "warehouse",
         "libraries": [{"glob": {"include": "tables/**/*.sql"}}],
-        "configuration": {"spark.driver.memory": "1g"},
+        "configuration": {"spark.driver.memory": "1g", **(configuration or {})},
         "spark": {"master": "local[2]"},
         "scheduler": {"tracks": 2, **(scheduler or {})},
         "feeds": {feed.name: _declared(feed) for feed in feeds},
@@ -82,7 +83,7 @@ def _declared(feed: FeedSpec) -> dict[str, Any]:
         "kind": "files",
         "path": f"feed/{feed.name}",
         "format": feed.format,
-        "schema": SCHEMA,
+        "schema": feed.schema,
         "timestamp": {"pattern": r"-(\d{8}T\d{6}\.\d{3})", "format": "%Y%m%dT%H%M%S.%f"},
         "period": f"{feed.period_s:g} seconds",
     }
@@ -119,9 +120,13 @@ def write_file(path: Path, rows: int, due_s: float, first_id: int = 0) -> None:
 
 def add_file(project: Project, feed: FeedSpec, rows: int, moment_s: float) -> FeedFile:
     """Put one file into a feed's folder; the record of it that the runtime would make."""
-    name = file_name(feed, moment_s)
-    folder = Path(project.feeds[feed.name].path)
-    write_file(folder / name, rows, moment_s, first_id=round(moment_s * 1000) % 1_000_000_000)
+    path = Path(project.feeds[feed.name].path) / file_name(feed, moment_s)
+    write_file(path, rows, moment_s, first_id=round(moment_s * 1000) % 1_000_000_000)
+    return listed(project, feed, path.name)
+
+
+def listed(project: Project, feed: FeedSpec, name: str) -> FeedFile:
+    """The record that the runtime would make of a feed's file."""
     listing = FeedListing(project.feeds[feed.name])
     (found,) = (file for file in listing.new_files() if file.name == name)
     return found

@@ -1,1 +1,1 @@
-"""The overloaded workload of freshness.py, and the ways to follow it."""
+"""Overloaded workloads, and the ways to follow them."""

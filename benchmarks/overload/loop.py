@@ -11,13 +11,22 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from freshline.project.model import Project, TableDef
 from freshline.runtime.feeds import FeedListing
-from freshline.spark.records import Executor, FeedFile, UpdateRequest
+from freshline.spark.records import FeedFile, UpdateRequest, UpdateResult
 
 _PAUSE_S = 0.02
 """Between two rounds in which nothing had news."""
+
+
+class Runner(Protocol):
+    """Carries out updates."""
+
+    def run(self, request: UpdateRequest) -> UpdateResult:
+        """Carry out one update as one commit, or raise."""
+        ...
 
 
 @dataclass(slots=True)
@@ -41,7 +50,7 @@ class Loop:
         executor: Carries the updates out.
     """
 
-    def __init__(self, project: Project, executor: Executor) -> None:
+    def __init__(self, project: Project, executor: Runner) -> None:
         self._executor = executor
         self._states = {
             table.name: _State(

@@ -48,9 +48,8 @@ def commits(project: Project, start_s: float) -> dict[str, list[Commit]]:
 
 def _greatest_due_s(actions: list[dict[str, Any]]) -> float | None:
     added = [json.loads(action["add"]["stats"]) for action in actions if "add" in action]
-    return max(
-        (stats["maxValues"]["due_s"] for stats in added if stats["numRecords"]), default=None
-    )
+    found = [stats.get("maxValues", {}).get("due_s") for stats in added]
+    return max((due_s for due_s in found if due_s is not None), default=None)
 
 
 def _least_of_parents(
@@ -74,3 +73,15 @@ def area_s2(made: list[Commit], start_s: float, end_s: float) -> float:
         total_s2 += (until_s - since_s) * ((since_s + until_s) / 2.0 - fresh_s)
         since_s, fresh_s = until_s, max(fresh_s, commit.fresh_s)
     return total_s2
+
+
+def worst_s(made: list[Commit], start_s: float, since_s: float, end_s: float) -> float:
+    """The greatest now - F within [since, end]; F is the start until a commit moves it."""
+    worst, fresh_s = 0.0, start_s
+    for commit in made:
+        if commit.at_s > end_s:
+            break
+        if commit.at_s >= since_s:
+            worst = max(worst, commit.at_s - fresh_s)
+        fresh_s = max(fresh_s, commit.fresh_s)
+    return max(worst, end_s - fresh_s)

@@ -1,0 +1,102 @@
+"""One variant follows a workload, in fresh storage and a fresh process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.children import answer, child, environment, tell
+from benchmarks.common.processor import Usage, usage
+from benchmarks.common.projects import write_project
+from benchmarks.overload.staleness import Commit, area_s2, commits
+from benchmarks.overload.workload import Workload
+from freshline.project.model import Project
+
+LEAD_S = 0.5
+"""Between "start" and the first file, so that the producer is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one variant came to.
+
+    Attributes:
+        mean_s: Staleness, mean over time and over the tables by priority, seconds.
+        tables_s: Each table's mean staleness, seconds.
+        commits: Within the time.
+        failures: Updates or queries that failed.
+        cpu: What it used of the processors, and what others did meanwhile.
+        start_s: When the first file was due, seconds since the epoch.
+        made: Each table's commits.
+        project: In ``root``.
+    """
+
+    mean_s: float
+    tables_s: Mapping[str, float]
+    commits: int
+    failures: int
+    cpu: Usage
+    start_s: float
+    made: Mapping[str, list[Commit]]
+    project: Project
+
+
+def start_producer(staged: Path, feeds: Path, start_s: float) -> subprocess.Popen[bytes]:
+    """The process that releases the staged files, the first one at ``start_s``."""
+    arguments = [str(staged), str(feeds), str(start_s)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.overload.producer", *arguments], env=environment()
+    )
+
+
+def follow(
+    workload: Workload,
+    root: Path,
+    staged: Path,
+    how: str,
+    scheduler: Mapping[str, Any],
+    seconds: float,
+    *,
+    configuration: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Let one variant follow the workload in the empty folder ``root``, and leave it there.
+
+    Args:
+        workload: What is wanted.
+        root: Becomes the project's folder.
+        staged: Where :func:`benchmarks.overload.workload.stage` put the files.
+        how: warehouse, loop or streaming.
+        scheduler: The project's settings of it.
+        seconds: How long.
+        configuration: Further settings of Spark.
+    """
+    project = write_project(root, workload.feeds, workload.tables, scheduler, configuration)
+    log = root / "child.log"
+    command = [sys.executable, "-m", "benchmarks.overload.variant", how, str(root), str(seconds)]
+    with child(command, log=log) as process:
+        while answer(process, log) != "ready":
+            pass
+        start_s = time.time() + LEAD_S
+        before = usage(process.pid)
+        producer = start_producer(staged, root / "feed", start_s)
+        tell(process, str(start_s))
+        time.sleep(max(0.0, start_s + seconds - time.time()))
+        spent = usage(process.pid) - before
+        failures = int(answer(process, log))
+        if producer.wait(30.0):
+            raise RuntimeError("the producer failed")
+    end_s = start_s + seconds
+    found = commits(project, start_s)
+    means = {
+        table.name: area_s2(found[table.name], start_s, end_s) / seconds for table in project.tables
+    }
+    priorities = {table.name: table.priority for table in project.tables}
+    weighted = sum(priorities[name] * mean_s for name, mean_s in means.items())
+    in_time = sum(start_s <= each.at_s <= end_s for made in found.values() for each in made)
+    mean_s = weighted / sum(priorities.values())
+    return Outcome(mean_s, means, in_time, failures, spent, start_s, found, project)

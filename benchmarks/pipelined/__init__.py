@@ -1,0 +1,1 @@
+"""A project as a Spark Declarative Pipeline, and as freshline runs it."""
