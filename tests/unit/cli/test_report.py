@@ -1,0 +1,73 @@
+"""``freshline report`` where no warehouse runs: what is asked is kept until one does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+QUERY = "SELECT n, count(*) AS times FROM orders GROUP BY n;\n"
+WINDOW = ("--window", "2100-01-01..2100-01-02", "--deadline", "06:00 UTC")
+
+
+@pytest.fixture
+def query(tmp_path):
+    file = tmp_path / "often.sql"
+    file.write_text(QUERY)
+    return str(file)
+
+
+def test_submitted_listed_planned_and_withdrawn(freshline, answer, query):
+    done = freshline("report", "submit", query, *WINDOW)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "often: window until 2100-01-02 00:00:00 UTC, deadline 2100-01-02 06:00:00 UTC",
+        "batch 1: 2100-01-02 05:59:52 UTC, about all rows, 3.8 s",
+        "final: 3.8 s; cost 7.6 s in all, slack 6 h",
+        "often is submitted; no warehouse runs now, it is made by the next `freshline run`",
+    ]
+    (listed,) = answer("report", "list")["reports"]
+    assert (listed["name"], listed["state"], listed["deadline"]) == (
+        "often", "asked", "2100-01-02T06:00:00.000000Z",
+    )  # fmt: skip
+    planned = answer("report", "plan", "often")["report"]
+    assert (planned["feasible"], len(planned["plan"])) == (True, 1)
+    again = freshline("report", "submit", query, *WINDOW)
+    assert (again.exit_code, "still to be made" in again.stderr) == (2, True)
+    assert freshline("report", "withdraw", "often").stdout == "often is withdrawn\n"
+    assert freshline("report", "withdraw", "often").exit_code == 2
+    assert answer("report", "list")["reports"][0]["state"] == "withdrawn"
+
+
+def test_a_deadline_that_no_plan_meets_needs_a_yes(freshline, answer, query):
+    line = ("report", "submit", query, "--window", "2026-01-01..2026-01-02", "--deadline", "1 hour")
+    done = freshline(*line, "--json")
+    error = json.loads(done.stdout or done.stderr)
+    assert (done.exit_code, "the earliest that one can meet is" in json.dumps(error)) == (2, True)
+    assert answer(*line, "--yes")["report"]["feasible"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("report", "sumbit", "x.sql"), "bad-option"),
+        (("report", "plan"), "bad-option"),
+        (("report", "plan", "nobody"), "unknown-report"),
+        (("report", "submit", "gone.sql", *WINDOW), "no-file"),
+        (("report", "submit", "QUERY"), "bad-option"),
+        (("report", "submit", "QUERY", "--name", "orders", *WINDOW), "duplicate-name"),
+        (("report", "submit", "QUERY", "--window", "2100", "--deadline", "1 h"), "bad-option"),
+        (
+            ("report", "submit", "QUERY", "--window", "2101-01-01..2100-01-01", "--deadline", "1h"),
+            "empty-range",
+        ),
+        (
+            ("report", "submit", "QUERY", "--window", "2100-01-01..2100-01-02", "--deadline", "x"),
+            "bad-option",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(freshline, query, arguments, code):
+    done = freshline(*(query if each == "QUERY" else each for each in arguments))
+    assert done.exit_code == 2
+    assert f"[{code}]" in done.stderr
