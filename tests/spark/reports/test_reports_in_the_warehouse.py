@@ -1,0 +1,111 @@
+"""A report through the whole product: submitted, killed between partial and final, made once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+
+from freshline.spark.deltalog import commits
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+PROJECT = """\
+name: shop
+storage: warehouse
+libraries:
+  - glob: {include: tables/*.sql}
+spark: {master: "local[2]"}
+scheduler: {tracks: 1, policy: max-benefit}
+feeds:
+  orders_feed:
+    kind: files
+    path: feed
+    format: csv
+    schema: "id BIGINT, at TIMESTAMP, shop STRING, price DECIMAL(10,2)"
+    timestamp: {pattern: "orders-(\\\\d{8}T\\\\d{6})", format: "%Y%m%dT%H%M%S"}
+    period: 60 seconds
+"""
+TABLES = """\
+CREATE STREAMING TABLE orders
+  TBLPROPERTIES ('freshline.time' = 'at')
+  AS SELECT id, at, shop, price FROM STREAM orders_feed;
+CREATE MATERIALIZED VIEW sales_of_day
+  TBLPROPERTIES ('freshline.window' = '1 day', 'freshline.deadline' = '06:00 UTC')
+  AS SELECT shop, sum(price) AS revenue FROM orders GROUP BY shop;
+"""
+QUERY = "SELECT shop, count(*) AS n, sum(price) AS revenue FROM orders GROUP BY shop;\n"
+
+
+def _freshline(root: Path, *arguments: str, failpoint: str = "") -> subprocess.CompletedProcess:
+    environment = {**os.environ, "FRESHLINE_FAILPOINT": failpoint, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run(
+        [sys.executable, "-m", "freshline", *arguments, "--project", str(root)],
+        cwd=root, env=environment, capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+
+
+def _listed(root: Path) -> dict[str, dict[str, Any]]:
+    done = _freshline(root, "report", "list", "--json")
+    assert done.returncode == 0, done.stderr
+    return {each["name"]: each for each in json.loads(done.stdout)["reports"]}
+
+
+def test_submitted_killed_and_made_once(tmp_path: Path) -> None:
+    (tmp_path / "freshline.yml").write_text(PROJECT)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "tables.sql").write_text(TABLES)
+    (tmp_path / "by_shop.sql").write_text(QUERY)
+    feed = tmp_path / "feed"
+    feed.mkdir()
+    files = {
+        "000100": "1,2026-01-01T00:00:30Z,a,1.10\n2,2026-01-01T00:00:40Z,b,2.20\n",
+        "000200": "",
+        # Out of order: a row of the window comes behind its end, and one of the next before.
+        "000300": "3,2026-01-01T01:00:00Z,a,9.00\n4,2026-01-01T00:02:30Z,a,3.30\n",
+        "010100": "5,2026-01-01T00:59:59.999Z,b,4.40\n6,2025-12-31T23:59:59.999Z,b,9.00\n",
+    }
+    for stamp, lines in files.items():
+        (feed / f"orders-20260101T{stamp}.csv").write_text(lines)
+
+    window = ("--window", "2026-01-01T00:00:00Z..2026-01-01T01:00:00Z")
+    asked = ("report", "submit", str(tmp_path / "by_shop.sql"), *window, "--deadline", "2 hours")
+    refused = _freshline(tmp_path, *asked)
+    assert refused.returncode == 2
+    assert "deadline-too-early" in refused.stderr or "no plan meets the deadline" in refused.stderr
+    assert _freshline(tmp_path, *asked, "--yes").returncode == 0
+    assert _listed(tmp_path)["by_shop"]["state"] == "asked"
+
+    killed = _freshline(tmp_path, "run", "--until-idle", failpoint="report.before_final")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (state,) = (tmp_path / "warehouse" / "_freshline" / "reports").glob("by_shop/*/*")
+    before = [commit.version for commit in commits(str(state))]
+
+    assert before == [0]
+    done = _freshline(tmp_path, "run", "--until-idle")
+    assert done.returncode == 0, done.stderr
+
+    table = deltalake.DeltaTable(str(tmp_path / "warehouse" / "by_shop"))
+    assert table.version() == 0
+    found = table.to_pyarrow_table().to_pylist()
+    rows: list[dict[str, Any]] = sorted(found, key=lambda row: str(row["shop"]))
+    assert [(row["shop"], row["n"], str(row["revenue"])) for row in rows] == [
+        ("a", 2, "4.40"), ("b", 2, "6.60"),
+    ]  # fmt: skip
+    (commit,) = commits(str(tmp_path / "warehouse" / "by_shop"))
+    assert commit.metadata["window"]["end"] == "2026-01-01T01:00:00.000000Z"
+    assert commit.metadata["deadline"] == "2026-01-01T03:00:00.000000Z"
+    assert len(commit.metadata["batches"]) == 1
+    listed = _listed(tmp_path)["by_shop"]
+    assert (listed["state"], listed["late"], listed["foreseen"]) == ("done", "foreseen", True)
+    # Yesterday's window of the view was made too, and holds nothing.
+    assert {row["state"] for row in _listed(tmp_path).values()} == {"done"}
+    view = deltalake.DeltaTable(str(tmp_path / "warehouse" / "sales_of_day"))
+    assert view.to_pyarrow_table().num_rows == 0
