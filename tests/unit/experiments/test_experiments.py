@@ -15,6 +15,14 @@ VERDICTS = {
     "bateni_fig01": "yyyyyyyyy",
     "bateni_groups": "yyyy",
     "bateni_stretch": "y",
+    "chandrasekaran_fig04": "yyny",
+    "chandrasekaran_fig05": "ynyn",
+    "chandrasekaran_fig06": "nynyy",
+    "chandrasekaran_fig07": "ynnyyy",
+    "chandrasekaran_fig08": "ynny",
+    "chandrasekaran_fig09": "yyyyy",
+    "chandrasekaran_fig10": "yyyyyyy",
+    "chandrasekaran_fig11": "yyyny",
     "golab_fig02": "yyyyyy",
     "golab_fig03": "yyyyy",
     "golab_fig04": "yyn",
@@ -34,8 +42,14 @@ VERDICTS = {
 }
 """Which claims hold, in the order of the page: y or n."""
 
-QUICK_VERDICTS = VERDICTS | {"index_grid": "ynny"}
-"""A tenth of the grid has few of the cells where most is gained."""
+QUICK_VERDICTS = VERDICTS | {
+    # A tenth of the grid has few of the cells where most is gained.
+    "index_grid": "ynny",
+    # One order of the deadlines instead of twenty.
+    "chandrasekaran_fig07": "ynyyyy",
+    "chandrasekaran_fig08": "nnny",
+    "chandrasekaran_fig10": "yynyyyy",
+}
 
 CHEAP = ("golab_fig06", "golab_fig08", "golab_lookahead", "bateni_stretch", "queues")
 """Played twice."""
