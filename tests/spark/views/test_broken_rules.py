@@ -20,7 +20,7 @@ from tests.spark.views.arrivals import fixed, table
 from tests.spark.views.proving import Proving, found_out, over_statics, session_in
 from tests.unit.sql.view_cases import SOURCES, H
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 HOUR, US = timedelta(hours=1), timedelta(microseconds=1)

@@ -17,7 +17,7 @@ from tests.spark.views.kinds import KINDS, OVER_VIEWS, STATICS, STREAMS, UNCERTA
 from tests.spark.views.proving import Proving, over_statics, session_in
 from tests.unit.sql.view_cases import CASES, SOURCES
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ALL = (*KINDS, *OVER_VIEWS)
 WAYS = {kind.name: kind.way for kind in ALL}

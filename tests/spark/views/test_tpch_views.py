@@ -17,9 +17,9 @@ from tests.spark.views.document import assert_up_to_date, tpch_section
 from tests.spark.views.proving import Proving, over_statics, session_in
 from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_query, tpch_sources
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-SCALE = 0.002
+SCALE = 0.001
 NAMES = [f"q{number:02}" for number in range(1, 23)]
 SOURCES = tpch_sources(batch_keys=False)
 STATICS = [source.name for source in SOURCES if source.static]
