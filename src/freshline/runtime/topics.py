@@ -157,7 +157,8 @@ class TopicListing:
             spans = {p: span for p, span in zip(left, layer, strict=True) if span is not None}
             pieces += [OffsetRange(look.topic_id, each) for each in sliced(spans, MOST_OFFSETS)]
         stamps = [self._stamp_s(piece, look) for piece in pieces]
-        if not self._told and self._source.starting == "earliest" and all(s is None for s in stamps):
+        from_the_first = not self._told and self._source.starting == "earliest"
+        if from_the_first and all(stamp_s is None for stamp_s in stamps):
             return  # nothing but aborted transactions: the first record will tell a time
         # A range without records brings no freshness of its own: that of the one before it,
         # or, at the very first, of the one behind it.

@@ -26,9 +26,9 @@ def test_before_the_first_run(freshline):
         "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
         " tables' logs too\n"
         "table   state  fresh to (UTC)  stale  target  kept  executor  pending  last update  next\n"
-        f"orders  new                                                                         {next_run}\n"
-        f"big     new                           10 min                                        {next_run}\n"
-        f"small   new                                                                         {next_run}"
+        f"orders  new{'':73}{next_run}\n"
+        f"big     new{'':27}10 min{'':40}{next_run}\n"
+        f"small   new{'':73}{next_run}"
     )
 
 

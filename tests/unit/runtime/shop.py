@@ -30,6 +30,9 @@ from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.spark.report_records import BatchRequest, BatchResult
 
+_real_time_s = time.time
+"""Kept from before tests freeze ``time.time``: a warehouse waits for its retries."""
+
 PATIENCE_S = 30.0
 QUICK = Backoff(first_s=0.001, most_s=0.002, attempts=3)
 
@@ -287,7 +290,7 @@ class Shop:
         self.executor = DeltaExecutor(project)
         self.recorder = Recorder()
         self.backoff = QUICK
-        self.clock: Callable[[], float] = time.time
+        self.clock: Callable[[], float] = _real_time_s
 
     def file(self, table: str, minute: int, numbers: Iterable[int] | str) -> str:
         """Put a file into the feed of ``table``; its name."""

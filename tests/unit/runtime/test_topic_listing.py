@@ -142,8 +142,8 @@ def test_a_topic_cut_back_is_said_once():
     looked = listing(Scripted(4), ["A/0:0-9"])
     assert looked.news(NOW_S).notices == [
         (
-            "feed f: partition 0 of topic orders ends at offset 4, although it was read up to 9: the"
-            " brokers have lost records; new ones are read from offset 9 on"
+            "feed f: partition 0 of topic orders ends at offset 4, although it was read up to 9:"
+            " the brokers have lost records; new ones are read from offset 9 on"
         )
     ]
     assert looked.news(NOW_S).notices == []
