@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 
 from freshline.ingest.rows import Row
 from freshline.ingest.segment import ROW_OVERHEAD_BYTES
+from freshline.queues.memory import SpillStatistics
 from freshline.queues.moves import Move, Write
 from freshline.queues.settings import SpillSettings
-from freshline.queues.spilling import SpillingQueues, SpillStatistics
+from freshline.queues.spilling import SpillingQueues
 
 _LEAST_BLOCK_BYTES = 256 * 1024
 _TRIM = 1024

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 
@@ -87,13 +88,13 @@ class Lander:
         self._roll_when_due()
         done = False
         for segment in self._log.unsealed():
-            done |= self._attempt("sealing", lambda s=segment: self._seal(s))
+            done |= self._attempt("sealing", partial(self._seal, segment))
         for feed in list(self._turn):
-            done |= self._attempt(feed, lambda f=feed: self._land(f))
+            done |= self._attempt(feed, partial(self._land, feed))
             if self._stopping:
                 return done
         for segment in self._log.finished():
-            done |= self._attempt("removing", lambda s=segment: self._remove(s))
+            done |= self._attempt("removing", partial(self._remove, segment))
         self.housekeep()
         return done
 

@@ -100,11 +100,11 @@ def _read(segment: Segment, least_next_id: int) -> Contents:
         contents.damage.append(f"{len(missing)} requests are missing")
     for row_id in missing:
         try:
-            columns = segment.columns(row_id)
+            found = segment.columns(row_id)
         except DamagedError:
             continue
-        if columns is not None:
-            _take(contents, columns, segment)
+        if found is not None:
+            _take(contents, found, segment)
     contents.ledger, damaged = segment.ledger()
     if damaged:
         contents.damage.append("its ledger is damaged")

@@ -24,6 +24,7 @@ from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
 from freshline.spark.kafka.topic import Topic
 from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.spark.report_records import BatchRequest, BatchResult
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
 from tests.spark.proof.shop import Shop
@@ -67,6 +68,9 @@ class Kept:
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         return self._executor.run(request)
+
+    def run_batch(self, request: BatchRequest) -> BatchResult:
+        return self._executor.run_batch(request)
 
     def topic(self, feed: str) -> Topic:
         return self._executor.topic(feed)

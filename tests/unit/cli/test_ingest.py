@@ -134,6 +134,12 @@ def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
             asked.append(request)
             raise RuntimeError("seen")
 
+        def run_batch(self, request):
+            raise AssertionError(request)
+
+        def topic(self, feed):
+            raise AssertionError(feed)
+
         def healthy(self):
             return True
 
