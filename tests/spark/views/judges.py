@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, date):
         return datetime.combine(value, time())
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
+        return "NaN" if math.isnan(value) else float(f"{value:.{DIGITS}g}")
     if isinstance(value, Mapping):
         return tuple(map(plain, value.values()))
     if isinstance(value, list | tuple):
