@@ -5,7 +5,6 @@ Clocks change while the rows come: an hour in Berlin, half an hour on Lord Howe 
 
 from __future__ import annotations
 
-import os
 import random
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -13,10 +12,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import edge, table
 from tests.spark.views.lie_in_wait import ANYWHERE, CLOCKS, PART, SALE, SHOP, Trap
 from tests.spark.views.proving import Proving, over_statics, session_in
+from tests.spark.views.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -80,6 +81,16 @@ def warehouse(session, folder, traps) -> Proving:
     return proving
 
 
+def planned(proving: Proving, traps: tuple[Trap, ...]) -> dict[str, str]:
+    """The strategies that analysis finds; merge where it is one of two."""
+    told = {}
+    for trap in traps:
+        plan = proving.shop.plans[trap.name]
+        way = strategy(proving.shop.project.table(trap.name), plan).name.split("-")[-1]
+        told[trap.name] = "merge" if way == "recompute" and proving.merges(trap.name) else way
+    return told
+
+
 def prove(proving: Proving, traps: tuple[Trap, ...], start: datetime) -> None:
     """Rows come three times and some go; every commit is judged, every strategy told."""
     chance = random.Random(str(start))
@@ -93,7 +104,7 @@ def prove(proving: Proving, traps: tuple[Trap, ...], start: datetime) -> None:
     inserted = [trap.name for trap in traps if trap.way != "recompute"]
     rewritten = [trap.name for trap in traps if trap.way == "recompute"]
     come(0, 24)
-    proving.step()
+    proving.step([trap.name for trap in traps])
     for view in merging:
         proving.dear(view, "bucket-recompute")
     come(1, 16)
@@ -126,15 +137,21 @@ def test_there_are_enough_of_them():
     assert date(2024, 10, 27).weekday() == 6, "clocks change on Sundays"
 
 
-def test_sql_that_lies_in_wait(spark, tmp_path):
-    proving = warehouse(session_in(spark, "UTC"), tmp_path, ANYWHERE)
-    prove(proving, ANYWHERE, STARTS["UTC"])
+@pytest.fixture(scope="module")
+def anywhere(spark, tmp_path_factory):
+    return warehouse(session_in(spark, "UTC"), tmp_path_factory.mktemp("traps"), ANYWHERE)
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe"])
-def test_clocks_that_change(spark, tmp_path, zone):
-    # It takes minutes: each zone has half of the traps.
-    half = CLOCKS[zone == "Europe/Berlin" :: 2]
-    traps = CLOCKS if os.environ.get("FRESHLINE_VIEWS") == "all" else half
-    proving = warehouse(session_in(spark, zone), tmp_path, traps)
-    prove(proving, traps, STARTS[zone])
+def test_each_of_them_has_the_strategy_that_is_right(anywhere):
+    assert planned(anywhere, ANYWHERE) == {trap.name: trap.way for trap in ANYWHERE}
+
+
+def test_sql_that_lies_in_wait(anywhere):
+    prove(anywhere, tuple(share(ANYWHERE)), STARTS["UTC"])
+
+
+@pytest.mark.parametrize(("zone", "first"), [("Europe/Berlin", 0), ("Australia/Lord_Howe", 1)])
+def test_clocks_that_change(spark, tmp_path, zone, first):
+    proving = warehouse(session_in(spark, zone), tmp_path, CLOCKS)
+    assert planned(proving, CLOCKS) == {trap.name: trap.way for trap in CLOCKS}
+    prove(proving, tuple(share(CLOCKS, first=first)), STARTS[zone])
