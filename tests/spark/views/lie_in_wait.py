@@ -222,8 +222,10 @@ constant as a group | merge
 SELECT 'all' AS g, count(*) AS n FROM sale GROUP BY 'all'
 
 strings with quotes as groups | merge
-SELECT concat(shop, '''s "x"') AS g, count(*) AS n FROM sale
-GROUP BY concat(shop, '''s "x"')
+SELECT concat(shop, "'s \\\\") AS g, count(*) AS n FROM sale GROUP BY concat(shop, "'s \\\\")
+
+a doubled quote, which sqlglot loses | full
+SELECT concat(shop, '''s') AS g, count(*) AS n FROM sale GROUP BY concat(shop, '''s')
 
 trailing blanks and case of groups | merge
 SELECT rpad(upper(shop), 3, ' ') AS g, count(*) AS n FROM sale GROUP BY 1
