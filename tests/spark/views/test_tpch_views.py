@@ -23,7 +23,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 SCALE = 0.001
 NAMES = [f"q{number:02}" for number in range(1, 23)]
 DELETED_FROM = ("q01", "q03", "q13")
-PROVED = share(NAMES, always=DELETED_FROM, first=2)
+PROVED = share(NAMES, always=(*DELETED_FROM, "q17"))
+EMPTY = {"q02", "q05", "q07", "q11", "q18", "q20", "q21"}
+"""Queries that find nothing in so few rows."""
+
 SOURCES = tpch_sources(batch_keys=False)
 STATICS = [source.name for source in SOURCES if source.static]
 BATCHES = {
@@ -106,7 +109,7 @@ def test_every_commit_equals_its_query(proving, tpch):
             ("group-merge", "merges"),
         ], name
     filled = [name for name in PROVED if deltalake.DeltaTable(proving.shop.path(name)).count()]
-    assert set(PROVED) - set(filled) <= {"q02", "q11", "q18", "q19", "q20"}
+    assert set(PROVED) - set(filled) <= EMPTY
 
 
 def test_the_docs_have_the_table(proving):
