@@ -42,7 +42,8 @@ laws: setup  ## run the property tests alone, with more examples than test does
 spark: setup  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
 
-soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (half an hour)
+soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte, die at every failpoint (an hour)
+	@$(with_java) FRESHLINE_SOAK=1 $(PYTEST) tests/spark/proof/test_death.py $(ARGS)
 	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \
 	    $(PY) -m pytest -n 2 --dist load --timeout 3600 tests/ingest $(ARGS)
 
