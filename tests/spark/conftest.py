@@ -115,10 +115,10 @@ class Shop:
         for read in reads:
             if read.stream or read.name in known:
                 continue
-            by_path = read.parts[0] == "delta"
+            by_path = read.parts[0] in ("delta", "parquet")
             statics[read.name] = StaticRead(
                 read.name,
-                "delta" if by_path else None,
+                read.parts[0] if by_path else None,
                 str(self.root / read.parts[1]) if by_path else None,
                 ((read.start, read.end),),
                 read.time_travel,

@@ -108,6 +108,9 @@ def test_every_commit_of_every_view_equals_its_query(proving):
     for view, way in ways.items():
         name, _, code = way.partition(" ")
         steps = UPDATES[name]
+        if view == "x_days_of_hours":  # its parent rewrites hours: nothing of that merges
+            assert {told for told, _ in proving.told[view][1:]} == {"bucket-recompute"}
+            continue
         assert [told for told, _ in proving.told[view]] == ["full", *steps], view
         codes = [told for _, told in proving.told[view]]
         assert codes[0] == "first-build"
