@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,24 +15,15 @@ from freshline.ingest.disk import DiskGate
 from freshline.ingest.landedfile import landed_names
 from freshline.ingest.receipts import Unavailable
 from tests.ingest.pushing import batch, engine
+from tests.small_disk import fill, mounted
 
 _RECORD_BYTES = 20_000
 
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of 8 MiB, which only root may mount."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "freshline-test", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command")
-    if mounted.returncode:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "8m") as folder:
+        yield folder
 
 
 class Client:
@@ -88,23 +78,28 @@ def test_a_small_disk_refuses_soon_and_goes_on_when_files_are_loaded(small_disk)
     gateway.start()
     client = Client(gateway)
     home = small_disk / "landed" / "clicks"
-    loaded = []
+    loaded: list[int] = []
     for _ in range(3):
         refused = client.push_until_refused()
         assert refused.code == "disk"
         assert 1 <= refused.retry_after_s <= 300
         assert gateway.metrics().state in {"disk", "open"}
-        before = client.acknowledged
-        until_s = time.monotonic() + 60.0
-        while client.acknowledged == before:
-            assert time.monotonic() < until_s, "it never went on"
-            loaded += load(gateway, home)
-            with contextlib.suppress(Unavailable):
-                client.push()
-            time.sleep(0.01)
+        go_on(client, home, loaded)
     assert drained(gateway, home, loaded)
     gateway.close()
     assert loaded == list(range(client.acknowledged))
+
+
+def go_on(client: Client, home: Path, loaded: list[int]) -> None:
+    """Load what is landed until the next request is taken."""
+    before = client.acknowledged
+    until_s = time.monotonic() + 60.0
+    while client.acknowledged == before:
+        assert time.monotonic() < until_s, "it never went on"
+        loaded += load(client.gateway, home)
+        with contextlib.suppress(Unavailable):
+            client.push()
+        time.sleep(0.01)
 
 
 def drained(gateway, home: Path, loaded: list[int]) -> bool:
@@ -149,24 +144,7 @@ def test_a_commit_that_hits_the_end_of_the_disk_loses_nothing(small_disk, monkey
     assert any("a commit failed" in message for message in gateway.metrics().messages)
     home = small_disk / "landed" / "clicks"
     loaded: list[int] = []
-    before = client.acknowledged
-    until_s = time.monotonic() + 60.0
-    while client.acknowledged == before:
-        assert time.monotonic() < until_s, "it never went on"
-        loaded += load(gateway, home)
-        with contextlib.suppress(Unavailable):
-            client.push()
-        time.sleep(0.01)
+    go_on(client, home, loaded)
     assert drained(gateway, home, loaded)
     gateway.close()
     assert loaded == list(range(client.acknowledged))
-
-
-def fill(path: Path) -> None:
-    """Take all that is left."""
-    with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.runtime.journal import Journal
+from tests.small_disk import fill, mounted
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import eventually, run_here, running_here
@@ -19,30 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of 16 MB, which only root may mount."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "freshline-test", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command")
-    if mounted.returncode:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(folder: Path) -> Path:
-    """Take all that is left of a disk."""
-    ballast = folder / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass
-    return ballast
+    with mounted(tmp_path / "disk", "16m") as folder:
+        yield folder
 
 
 def test_a_full_disk_stops_updates_with_a_clear_error_until_there_is_room(
@@ -54,7 +32,7 @@ def test_a_full_disk_stops_updates_with_a_clear_error_until_there_is_room(
     run_here(shop, spark)
     before = {table: len(checker.commits(table)) for table in ("orders", "visits", "hourly")}
     with running_here(shop, spark) as seen:
-        ballast = fill(small_disk)
+        ballast = fill(small_disk / "ballast")
         one_of_each(shop, 1)
         eventually(lambda: {"orders", "visits"} <= {table for table, _ in seen.failed})
         for table, error in seen.failed:
@@ -72,7 +50,7 @@ def test_a_full_disk_stops_updates_with_a_clear_error_until_there_is_room(
 
 def test_a_full_disk_at_the_start_is_one_clear_error(tmp_path, spark, small_disk):
     shop = Shop(tmp_path / "shop", ("hourly",), storage=str(small_disk / "warehouse"))
-    ballast = fill(small_disk)
+    ballast = fill(small_disk / "ballast")
     with pytest.raises(PlatformError) as raised:
         run_here(shop, spark)
     assert "\n" not in raised.value.render()
@@ -86,7 +64,7 @@ def test_a_full_disk_at_the_start_is_one_clear_error(tmp_path, spark, small_disk
 def test_the_journal_catches_up_when_there_is_room(small_disk):
     path = small_disk / "journal.db"
     journal = Journal(path, create=True)
-    ballast = fill(small_disk)
+    ballast = fill(small_disk / "ballast")
     for name in map(str, range(2_000)):
         journal.put("files", {"table_name": "t", "name": name}, state="pending", reason="x" * 500)
     assert not journal.flush()
