@@ -20,6 +20,7 @@ from freshline.project.model import Feed, Project
 from freshline.spark.failures import one_line
 from freshline.spark.pins import location
 from freshline.spark.session import is_local
+from freshline.sql.reads import backquoted
 from freshline.sql.tokens import tokens
 
 CORRUPT = "_freshline_corrupt"
@@ -158,10 +159,10 @@ class FeedReader:
 
         None where every record does.
         """
-        needed = [_quoted(field.name) for field in schema.fields if not field.nullable]
+        needed = [backquoted(field.name) for field in schema.fields if not field.nullable]
         conditions = [f"{name} IS NULL" for name in needed]
         if self.feed.format in _TEXT_FORMATS:
-            conditions.append(f"{_quoted(CORRUPT)} IS NOT NULL")
+            conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
         return " OR ".join(conditions) or None
 
     def visible(self, schema: StructType) -> StructType:
@@ -224,15 +225,10 @@ def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> Da
     whether a record fits would depend on the query.
     """
     # As text: put together from columns, these are hundreds of messages to the JVM.
-    with_null = " OR ".join(f"{_quoted(field.name)} IS NULL" for field in schema.fields)
+    with_null = " OR ".join(f"{backquoted(field.name)} IS NULL" for field in schema.fields)
     return frame.observe(
         name,
         F.expr("count(1) AS records"),
         F.expr(f"count_if({misfit}) AS misfits"),
         F.expr(f"count_if({with_null or 'false'}) AS with_null"),
     )
-
-
-def _quoted(name: str) -> str:
-    """Always in backquotes: a column may be called ``current_date``."""
-    return "`" + name.replace("`", "``") + "`"

@@ -70,7 +70,12 @@ class Read:
 
 def quoted(name: str) -> str:
     """``name`` in backquotes unless it is a plain identifier."""
-    return name if _PLAIN.match(name) else "`" + name.replace("`", "``") + "`"
+    return name if _PLAIN.match(name) else backquoted(name)
+
+
+def backquoted(name: str) -> str:
+    """``name`` always in backquotes: a column may be called ``current_date``."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def reads_of(query: str) -> tuple[Read, ...]:

@@ -18,6 +18,7 @@ from freshline.spark.feeds import CORRUPT, SOURCE, FeedReader
 from freshline.spark.kafka.client import JvmTopic, client_settings
 from freshline.spark.kafka.offsets import Span, commit_fields, joined, parsed
 from freshline.spark.kafka.topic import Topic, TopicMissingError, gone
+from freshline.sql.reads import backquoted
 
 SOURCE_TYPE = (
     "STRUCT<key: BINARY, partition: INT, offset: BIGINT, timestamp: TIMESTAMP,"
@@ -80,7 +81,7 @@ class TopicReader(FeedReader):
         text = F.decode("value", "UTF-8")
         options = self._parsing | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         parse = F.from_csv if self.feed.format == "csv" else F.from_json
-        ddl = ", ".join(f"{_quoted(f.name)} {f.dataType.simpleString()}" for f in whole)
+        ddl = ", ".join(f"{backquoted(f.name)} {f.dataType.simpleString()}" for f in whole)
         found = records.select(
             parse(text, ddl, options).alias("parsed"),
             text.alias("text"),
@@ -88,18 +89,13 @@ class TopicReader(FeedReader):
             .cast(SOURCE_TYPE)
             .alias(SOURCE),
         )
-        columns = [F.col(f"parsed.{_quoted(f.name)}").alias(f.name) for f in fields]
+        columns = [F.col(f"parsed.{backquoted(f.name)}").alias(f.name) for f in fields]
         # A record without a value (a tombstone), or of blanks alone, is parsed to nothing.
         nothing = F.col("text").isNull() | (F.trim("text") == "") | F.col("parsed").isNull()
         corrupt = F.when(nothing, F.coalesce("text", F.lit(""))).otherwise(
-            F.col(f"parsed.{_quoted(CORRUPT)}")
+            F.col(f"parsed.{backquoted(CORRUPT)}")
         )
         return found.select(*columns, corrupt.alias(CORRUPT), SOURCE)
-
-    def misfit(self, schema: StructType) -> str | None:
-        """SQL that says whether a record of :meth:`read` does not fit, never NULL."""
-        needed = [f"{_quoted(f.name)} IS NULL" for f in schema.fields if not f.nullable]
-        return " OR ".join([*needed, f"{_quoted(CORRUPT)} IS NOT NULL"])
 
     def origin(self) -> tuple[Column, Column]:
         """Partition and offset of each record."""
@@ -176,7 +172,3 @@ class TopicReader(FeedReader):
                     next_step="Look at spark.jars and spark.jars.packages.",
                 ) from error
             raise
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
