@@ -40,6 +40,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.session.timeZone": "Europe/Berlin",
             "spark.sql.warehouse.dir": str(root / "catalog"),
             "spark.jars": ",".join(str(jar) for jar in source_jars()),
+            # Hundreds of tables, a thousand updates: what one warehouse has in a week.
+            "spark.driver.memory": "3g",
         },
         "local[2]",
     )

@@ -165,6 +165,26 @@ def test_death_between_partial_and_final_runs_no_partial_again(shop: Shop) -> No
     assert shop.rows("sales") == sales.at_once()
 
 
+@pytest.mark.parametrize("failpoint", [
+    "report.before", "report.before_partial", "report.after_final", "report.after_commit",
+])  # fmt: skip
+def test_death_at_a_step_of_the_last_batch_leaves_one_right_result(
+    shop: Shop, failpoint: str
+) -> None:
+    sales = _sales(shop)
+    first = sales.orders((1, 5, "a", "1.10"))
+    sales.batch(orders=first)
+    second = sales.orders((2, 6, "a", "2.00"), (3, 7, "b", "3.00"))
+    with _dying_at(failpoint):
+        sales.batch(orders=second, final=True)
+    shop.restart()
+    result = sales.batch(orders=second, final=True)
+    committed = failpoint in ("report.after_final", "report.after_commit")
+    assert (result.version, result.repeated) == (0, committed)
+    assert shop.rows("sales") == sales.at_once()
+    assert [part["parents"]["orders"] for part in sales.metadata()["batches"]] == [first, second]
+
+
 def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:
     query = "SELECT count(DISTINCT shop) AS shops, count(DISTINCT id) AS ids, sum(price) AS s FROM orders"  # noqa: E501
     sales = _sales(shop, query=query)

@@ -1,4 +1,4 @@
-"""A report through the whole product: submitted, killed between partial and final, made once."""
+"""A report through the whole product: submitted, killed at every step of its own, made once."""
 
 from __future__ import annotations
 
@@ -83,12 +83,14 @@ def test_submitted_killed_and_made_once(tmp_path: Path) -> None:
     assert _freshline(tmp_path, *asked, "--yes").returncode == 0
     assert _listed(tmp_path)["by_shop"]["state"] == "asked"
 
-    killed = _freshline(tmp_path, "run", "--until-idle", failpoint="report.before_final")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    for failpoint in ("report.before_start", "report.before_final"):
+        killed = _freshline(tmp_path, "run", "--until-idle", failpoint=failpoint)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
     (state,) = (tmp_path / "warehouse" / "_freshline" / "reports").glob("by_shop/*/*")
-    before = [commit.version for commit in commits(str(state))]
-
-    assert before == [0]
+    assert [commit.version for commit in commits(str(state))] == [0]
+    for failpoint in ("report.after_commit", "report.after_journal"):
+        killed = _freshline(tmp_path, "run", "--until-idle", failpoint=failpoint)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
     done = _freshline(tmp_path, "run", "--until-idle")
     assert done.returncode == 0, done.stderr
 
