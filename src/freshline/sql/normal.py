@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from freshline.sql.legible import legible
 from freshline.sql.maintenance import Source
 from freshline.sql.refusal import refused
 from freshline.sql.tokens import SqlTextError, tokens
@@ -71,8 +72,7 @@ def parsed(query: str) -> exp.Query:
         Refused: sqlglot cannot read it (PARSE), or it is not a plain query (SYNTAX).
     """
     try:
-        text = _with_window_quoted(query)
-        tree = sqlglot.parse_one(text, dialect=_DIALECT)
+        tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
     except (SqlglotError, SqlTextError, RecursionError) as error:
         what = str(error).splitlines()[0] if str(error) else "too deep"
         raise refused("PARSE", f"the query's text cannot be analysed: {what}") from error
@@ -108,17 +108,6 @@ def own_nodes(query: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
 def is_call_of(node: exp.Expr, *names: str) -> bool:
     """Whether ``node`` is a call, unknown to sqlglot, of a function with one of these names."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in names
-
-
-def _with_window_quoted(query: str) -> str:
-    """``query`` with calls of ``window`` quoted: behind GROUP BY it is no keyword to Spark."""
-    found = tokens(query)
-    for at in range(len(found) - 2, -1, -1):
-        token = found[at]
-        named = at and found[at - 1].is_word("AS")
-        if token.is_word("WINDOW") and found[at + 1].is_symbol("(") and not named:
-            query = f"{query[: token.start]}`{token.text}`{query[token.end :]}"
-    return query
 
 
 def _refuse_forms(tree: exp.Query) -> None:

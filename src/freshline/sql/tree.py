@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from freshline.sql.tokens import tokens
+from freshline.sql.legible import legible
 
 _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's does not
 
@@ -19,17 +19,7 @@ _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's d
 def tree_of(query: str) -> exp.Query | None:
     """The syntax tree of ``query``, or None where sqlglot cannot read it."""
     try:
-        tree = sqlglot.parse_one(_readable(query), dialect=_DIALECT)
+        tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
     except (SqlglotError, RecursionError):
         return None
     return tree if isinstance(tree, exp.Query) else None
-
-
-def _readable(query: str) -> str:
-    """``query`` with calls of ``window`` quoted: behind GROUP BY it is no keyword to Spark."""
-    found = tokens(query)
-    for at in range(len(found) - 2, -1, -1):
-        token = found[at]
-        if token.is_word("WINDOW") and found[at + 1].is_symbol("("):
-            query = f"{query[: token.start]}`{token.text}`{query[token.end :]}"
-    return query

@@ -224,7 +224,7 @@ SELECT 'all' AS g, count(*) AS n FROM sale GROUP BY 'all'
 strings with quotes as groups | merge
 SELECT concat(shop, "'s \\\\") AS g, count(*) AS n FROM sale GROUP BY concat(shop, "'s \\\\")
 
-a doubled quote, which sqlglot loses | full
+a doubled quote, which sqlglot would lose | merge
 SELECT concat(shop, '''s') AS g, count(*) AS n FROM sale GROUP BY concat(shop, '''s')
 
 trailing blanks and case of groups | merge

@@ -1,0 +1,51 @@
+"""Texts that sqlglot would misread, put so that it reads what Spark reads."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from freshline.sql.legible import legible
+from freshline.sql.maintenance import Source
+from freshline.sql.normal import normalise
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'it''s'", "it's"),
+        ("''''", "'"),
+        ("'''a'''''", "'a''"),
+        ('"say ""so"""', 'say "so"'),
+        ("'two \"\" of the others'", 'two "" of the others'),
+        ("\"two '' of the others\"", "two '' of the others"),
+        (r"'a\''''", "a''"),
+        (r"'a\\''b'", "a\\'b"),
+        ("''", ""),
+    ],
+)
+def test_a_doubled_quote_is_one_quote(text, value):
+    (literal,) = sqlglot.parse_one(f"SELECT {legible(text)}", dialect="spark").expressions
+    assert literal == exp.Literal.string(value)
+
+
+@pytest.mark.parametrize("text", ["'a' 'b'", "'a'\n'b'", "r'a''b'", "`a``b`", "x -- 'it''s'\n"])
+def test_what_is_no_doubled_quote_stays(text):
+    assert legible(text) == text
+
+
+def test_a_window_is_a_function_where_it_is_called():
+    query = "WITH window (a) AS (SELECT 1) SELECT count(*) FROM t AS window(b) GROUP BY window(ts)"
+    assert legible(query) == query.replace("WITH window", "WITH `window`").replace(
+        "BY window", "BY `window`"
+    )
+
+
+def test_a_query_with_a_doubled_quote_is_understood():
+    source = Source("t", {"shop": "string"})
+    tree = normalise("SELECT 'it''s ' || shop AS s FROM t WHERE shop <> ''", (source,))
+    assert (
+        tree.sql(dialect="spark")
+        == r"SELECT 'it\'s ' || t.shop AS s FROM t AS t WHERE t.shop <> ''"
+    )
