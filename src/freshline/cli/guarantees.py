@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,11 @@ from freshline.cli.output import console, counted, print_json
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError
 from freshline.project.durations import RULE, duration_s
+from freshline.runtime.report_needs import ReportNeed, share_of
 from freshline.runtime.status import brief_s
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
 
 _COSTLIEST = 3
 
@@ -57,6 +61,9 @@ def guarantees(
         alpha_s, beta = found.measured.mean[table.name]
         mean_s[table.name] = alpha_s + beta * table.period_s
     show_assessment(found.assessment, outage_s, mean_s if quantile is not None else None)
+    if found.reports:
+        console().print(report_grid(found.reports))
+        print("\n".join(reports_in_words(found.reports, found.assessment)))
     print("\n".join(costs_in_words(quantile, found.measured.updates)))
 
 
@@ -95,6 +102,54 @@ def costs_in_words(quantile: float | None, updates: Mapping[str, int]) -> list[s
     ]
     if fewest * (1.0 - quantile) < 1.0:
         lines.append("With so few it is the longest of them, and says little about the next.")
+    return lines
+
+
+def report_grid(needs: Sequence[ReportNeed]) -> Grid:
+    """A row a report."""
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False)
+    grid.add_column("report")
+    for title in ("a window of", "rows", "batches", "takes", "share", "due after"):
+        grid.add_column(title, justify="right")
+    for need in needs:
+        window = "once" if need.window_s is None else brief_s(need.window_s)
+        known = ["-"] * 4
+        if need.demand is not None:
+            share = "-" if need.window_s is None else f"{100 * need.demand.share:.1f} %"
+            takes = brief_s(need.demand.cost_s)
+            known = [f"{need.rows:,}", f"{need.demand.batches:,}", takes, share]
+        grid.add_row(need.name, window, *known, brief_s(need.delay_s))
+    return grid
+
+
+def reports_in_words(needs: Sequence[ReportNeed], assessment: Assessment) -> list[str]:
+    """What reports can keep and what they leave, in sentences."""
+    lent, share = assessment.lent, share_of(needs)
+    lines = []
+    if any(need.demand is not None for need in needs):
+        last = "the only track" if assessment.tracks == 1 else "the last track"
+        lines.append(f"Reports need {100 * share:.1f} % of {last}, their margin included.")
+        if len(assessment.tables) < assessment.tracks:
+            lines.append("The updates lose nothing: there are fewer tables than tracks.")
+        elif lent.share < 1.0:
+            lines.append(
+                f"With what stands idle before their batches the updates lose"
+                f" {100 * lent.share:.1f} % of it, and {brief_s(lent.burst_s)} at once at most."
+            )
+        else:
+            lines.append("With what stands idle before their batches the updates lose all of it.")
+    if share > 1.0:
+        lines.append("One track does not hold them: some will be late.")
+    for need in needs:
+        if need.unknown:
+            lines.append(f"Report {need.name} is not counted: {need.unknown}.")
+        elif need.earliest_s is not None:
+            lines.append(
+                f"No plan of report {need.name} meets its deadline: at the earliest it is made"
+                f" {brief_s(need.earliest_s)} after a window."
+            )
     return lines
 
 
@@ -168,6 +223,8 @@ def conclusions(assessment: Assessment) -> list[str]:
     if assessment.is_schedulable:
         lines.append("Every bound holds as long as no update takes longer than 'update' says")
         lines.append("and no feed brings more than its period promises.")
+        if assessment.lent.share > 0.0 or assessment.lent.burst_s > 0.0:
+            lines.append("Reports are counted: they take what stands below and no more.")
         if needed is not None and needed < assessment.tracks:
             lines.append(f"{counted(needed, 'track')} would be enough.")
         return [*lines, *_stretch(assessment)]

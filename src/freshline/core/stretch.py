@@ -60,6 +60,7 @@ def stretch_bound(
     policy: str,
     derived: Sequence[str] = (),
     chop: float | None = None,
+    reports: int = 0,
 ) -> StretchBound:
     """Theorem 4.3 for tables that load one period of data at a time.
 
@@ -70,11 +71,14 @@ def stretch_bound(
         policy: Its name.
         derived: Names of tables that are no base tables; the paper knows none.
         chop: What the policy cuts updates to, in periods.
+        reports: How many share a track with the updates; the paper knows none.
     """
     if policy != POLICY:
         why_not = f"it is about policy {POLICY}"
     elif derived:
         why_not = f"table '{derived[0]}' is derived"
+    elif reports:
+        why_not = "reports take a track at times"
     elif chop is not None:
         why_not = "with chop an update does not load all that is pending"
     elif not shares or any(period_s <= 0.0 for _, period_s in shares.values()):

@@ -8,9 +8,11 @@ from typing import Any
 
 from freshline.core.aus.assessment import Assessment, assessed
 from freshline.core.aus.guarantee import graph_of
+from freshline.core.aus.lent import ReportDemand
 from freshline.core.model import TableSpec
 from freshline.project.model import Project, SchedulerSettings
 from freshline.runtime.measured import Measured, measured
+from freshline.runtime.report_needs import ReportNeed, demands, report_needs, share_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +23,23 @@ class ProjectGuarantees:
         assessment: The bounds.
         measured: The costs that they count with.
         quantile: The part of updates that kept them; None: they are means.
+        reports: What shares the last track with the updates; those of unknown cost are not
+            counted in the bounds.
     """
 
     assessment: Assessment
     measured: Measured
     quantile: float | None
+    reports: tuple[ReportNeed, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """The object that ``freshline guarantees --json`` prints for a project.
 
         Beside the contract's keys: ``quantile``, and for each table ``mean`` (what an update
-        takes on average, in seconds) and ``updates`` (how many the quantile comes from).
+        takes on average, in seconds) and ``updates`` (how many the quantile comes from). Where
+        there are reports: ``reports``, a list, their ``reports_utilisation`` of one track, whether
+        it holds them all and each can meet its deadline (``reports_schedulable``; None while
+        something is unknown), and ``lent``, what the updates lose to them.
         """
         record = self.assessment.record()
         record["quantile"] = self.quantile
@@ -39,7 +47,20 @@ class ProjectGuarantees:
             alpha_s, beta = self.measured.mean[table.name]
             record["tables"][table.name]["mean"] = alpha_s + beta * table.period_s
             record["tables"][table.name]["updates"] = self.measured.updates.get(table.name)
+        if self.reports:
+            lent = self.assessment.lent
+            record["reports"] = [need.record() for need in self.reports]
+            record["reports_utilisation"] = share_of(self.reports)
+            record["reports_schedulable"] = self.reports_schedulable
+            record["lent"] = {"share": lent.share, "burst": lent.burst_s}
         return record
+
+    @property
+    def reports_schedulable(self) -> bool | None:
+        """Whether all reports can be in time; None: those that are known can."""
+        if share_of(self.reports) > 1.0 or any(need.feasible is False for need in self.reports):
+            return False
+        return None if any(need.unknown for need in self.reports) else True
 
 
 def project_guarantees(
@@ -57,14 +78,21 @@ def project_guarantees(
         PlatformError: The journal is there and cannot be opened.
     """
     costs = measured(project, quantile=quantile)
-    assessment = assessment_of(costs.specs, project.scheduler, outage_s=outage_s)
-    return ProjectGuarantees(assessment, costs, quantile)
+    needs = report_needs(project)
+    assessment = assessment_of(
+        costs.specs, project.scheduler, outage_s=outage_s, reports=demands(needs)
+    )
+    return ProjectGuarantees(assessment, costs, quantile, needs)
 
 
 def assessment_of(
-    specs: Sequence[TableSpec], chosen: SchedulerSettings, *, outage_s: float | None = None
+    specs: Sequence[TableSpec],
+    chosen: SchedulerSettings,
+    *,
+    outage_s: float | None = None,
+    reports: Sequence[ReportDemand] = (),
 ) -> Assessment:
-    """Judge tables under a project's settings.
+    """Judge tables under a project's settings, beside ``reports``.
 
     Raises:
         UserError: Recovery periods are to be explicit, and a table has none.
@@ -76,4 +104,5 @@ def assessment_of(
         outage_s=outage_s,
         policy=chosen.policy,
         chop=chosen.chop,
+        reports=reports,
     )

@@ -8,8 +8,9 @@ that nobody can promise.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from freshline.core.aus.assessment import Assessment
@@ -20,7 +21,11 @@ from freshline.runtime.guarantees import assessment_of
 from freshline.runtime.journal import Journal
 from freshline.runtime.measured import known_costs
 from freshline.runtime.places import journal_path
+from freshline.runtime.report_needs import demands, needs_in
 from freshline.runtime.status import brief_s, target_lags
+
+Judge = Callable[[Sequence[TableSpec], SchedulerSettings], Assessment]
+"""What can be promised of tables under some settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,9 @@ def unkept_targets(project: Project, assessment: Assessment) -> list[Unkept]:
 def check_against_running(project: Project) -> list[str]:
     """Refuse a change that would break the bound of a table that has a target today.
 
-    What runs is what the journal's last run was made of. Costs are the means that it learned;
-    a new table is taken to cost what the known ones of its kind do on average.
+    What runs is what the journal's last run was made of, with the project's reports beside it as
+    far as they were measured. Costs are the means that it learned; a new table is taken to cost
+    what the known ones of its kind do on average.
 
     Returns:
         What was assumed, a sentence each.
@@ -115,15 +121,16 @@ def _compare(project: Project, journal: Journal, setting: Mapping[str, Any]) -> 
     }
     before = [_recorded(values, rows) for values in setting["specs"]]
     chosen = SchedulerSettings(**setting["scheduler"])
-    now = assessment_of(before, chosen)
-    then = assessment_of(after, project.scheduler)
+    judge = partial(assessment_of, reports=demands(needs_in(project, journal)))
+    now = judge(before, chosen)
+    then = judge(after, project.scheduler)
     errors = []
     for name, target_s in setting.get("targets", {}).items():
         was_s, will_be_s = _bound_s(now, name), _bound_s(then, name)
         if not project.has_table(name) or was_s is None or was_s > target_s:
             continue
         if will_be_s is None or will_be_s > target_s:
-            culprit, place = _culprit(project, before, after, chosen, name, target_s)
+            culprit, place = _culprit(judge, project, before, after, chosen, name, target_s)
             errors.append(_refused(name, target_s, was_s, will_be_s, culprit, place))
     if len(errors) == 1:
         raise errors[0]
@@ -162,6 +169,7 @@ def _with_guesses(
 
 
 def _culprit(
+    judge: Judge,
     project: Project,
     before: Sequence[TableSpec],
     after: Sequence[TableSpec],
@@ -180,15 +188,15 @@ def _culprit(
         kept = [each for each in rest if each is not None]
         names = {each.name for each in kept}
         if all(source in names for each in kept for source in each.sources):
-            bound_s = _bound_s(assessment_of(kept, project.scheduler), victim)
+            bound_s = _bound_s(judge(kept, project.scheduler), victim)
             if bound_s is not None and bound_s <= target_s:
                 return f"table {spec.name}", project.table(spec.name).place
     if project.scheduler != chosen:
-        bound_s = _bound_s(assessment_of(after, chosen), victim)
+        bound_s = _bound_s(judge(after, chosen), victim)
         if bound_s is not None and bound_s <= target_s:
             return "the scheduler's settings", None
     if changed:
-        shares = dict(assessment_of(after, project.scheduler).costliest(len(after)))
+        shares = dict(judge(after, project.scheduler).costliest(len(after)))
         worst = max(changed, key=lambda spec: shares[spec.name])
         return f"table {worst.name} (with other changes)", project.table(worst.name).place
     return "the project", None

@@ -10,9 +10,11 @@ from freshline.core.aus.guarantee import (
     Guarantee,
     guarantees_of,
     is_schedulable,
+    lent_by,
     load_of,
     tracks_needed,
 )
+from freshline.core.aus.lent import Lent, ReportDemand
 from freshline.core.model import Table
 from freshline.core.stretch import StretchBound, stretch_bound
 
@@ -29,6 +31,7 @@ class Assessment:
         is_schedulable: Whether ``tracks`` is enough.
         recovery_s: Of each, Theorem 4's bound for the outage asked about; None without one.
         stretch: Of every file, Theorem 4.3 of Bateni et al. 2009.
+        lent: What reports take of the tracks.
     """
 
     tables: tuple[Table, ...]
@@ -38,6 +41,7 @@ class Assessment:
     is_schedulable: bool
     recovery_s: tuple[float | None, ...]
     stretch: StretchBound
+    lent: Lent
 
     @property
     def utilisation(self) -> float:
@@ -85,6 +89,7 @@ def assessed(
     outage_s: float | None = None,
     policy: str = "aus",
     chop: float | None = None,
+    reports: Sequence[ReportDemand] = (),
 ) -> Assessment:
     """Judge ``tables`` on ``tracks``.
 
@@ -95,17 +100,21 @@ def assessed(
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
         outage_s: lambda of Theorem 4; None: no outage is asked about.
         policy, chop: What runs; only the bound on stretch depends on them.
+        reports: What shares the last track with the updates.
 
     Raises:
         UserError: As ``shares.shares``.
     """
-    guarantees = guarantees_of(tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
+    lent = lent_by(tables, reports, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
+    guarantees = guarantees_of(
+        tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor, reports=reports
+    )
     return Assessment(
         tuple(tables),
         tuple(guarantees),
         tracks,
-        tracks_needed(tables, recovery=recovery, worst_factor=worst_factor),
-        is_schedulable([guarantee.share for guarantee in guarantees], tracks),
+        tracks_needed(tables, recovery=recovery, worst_factor=worst_factor, reports=reports),
+        is_schedulable([guarantee.share for guarantee in guarantees], tracks, lent),
         tuple(
             None if outage_s is None else guarantee.recovery_s(table, outage_s)
             for table, guarantee in zip(tables, guarantees, strict=True)
@@ -120,5 +129,7 @@ def assessed(
             policy=policy,
             derived=[table.name for table in tables if not table.is_base],
             chop=chop,
+            reports=len(reports),
         ),
+        lent,
     )

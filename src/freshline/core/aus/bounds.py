@@ -12,33 +12,42 @@ from collections.abc import Sequence
 from heapq import nlargest
 from math import fsum, isfinite
 
+from freshline.core.aus.lent import NOTHING_LENT, Lent
 from freshline.core.aus.shares import Share
 from freshline.core.graph import topological
 from freshline.core.model import Table
 
 
-def tardiness_denominator(shares: Sequence[Share], tracks: int) -> float:
-    """Theorem 1's m - sum of the min(n, m - 1) largest W; only where it is > 0 is Y a bound."""
-    return tracks - fsum(nlargest(tracks - 1, [share.weight for share in shares]))
+def tardiness_denominator(shares: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT) -> float:
+    """Theorem 1's m - sum of the min(n, m - 1) largest W; only where it is > 0 is Y a bound.
+
+    What is lent to reports is taken from m, but not from the number of W (``lent.py``).
+    """
+    weights = nlargest(tracks - 1, [share.weight for share in shares])
+    return tracks - lent.share - fsum(weights)
 
 
-def tardiness_bounds_s(shares: Sequence[Share], tracks: int) -> list[float | None]:
+def tardiness_bounds_s(
+    shares: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT
+) -> list[float | None]:
     """Theorem 1: Y of each table, how long after its deadline an update ends at most.
 
     Args:
         shares: Of all tables.
         tracks: m.
+        lent: What reports take of them.
 
     Returns:
         Seconds per table, in their order; None where the theorem's denominator is not positive.
     """
     if not shares:
         return []
-    denominator = tardiness_denominator(shares, tracks)
+    denominator = tardiness_denominator(shares, tracks, lent)
     if not denominator > 0.0:
         return [None] * len(shares)
     times_s = [share.execution_s for share in shares]
-    blocking_s = (fsum(nlargest(tracks, times_s)) - min(times_s)) / denominator
+    ahead_s = fsum(nlargest(tracks, times_s)) - min(times_s) + lent.burst_s
+    blocking_s = ahead_s / denominator
     return [time_s + blocking_s for time_s in times_s]
 
 

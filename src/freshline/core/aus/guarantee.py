@@ -16,7 +16,8 @@ from freshline.core.aus.bounds import (
     tardiness_bounds_s,
     tardiness_denominator,
 )
-from freshline.core.aus.shares import Share, shares, utilisation_of
+from freshline.core.aus.lent import NOTHING_LENT, Lent, ReportDemand, lent_to
+from freshline.core.aus.shares import Share, execution_s, shares, utilisation_of
 from freshline.core.graph import connected, set_periods
 from freshline.core.model import Table, TableSpec
 from freshline.core.placement import TOLERANCE
@@ -69,8 +70,31 @@ def graph_of(specs: Sequence[TableSpec]) -> list[Table]:
     return tables
 
 
+def lent_by(
+    tables: Sequence[Table],
+    reports: Sequence[ReportDemand],
+    *,
+    tracks: int,
+    recovery: str,
+    worst_factor: float = 1.0,
+) -> Lent:
+    """What ``reports`` take away from the updates of ``tables``; arguments as ``guarantees_of``.
+
+    Nothing where there are fewer tables than tracks: one update a table runs at a time.
+    """
+    if not reports or len(tables) < tracks:
+        return NOTHING_LENT
+    times_s = [execution_s(table, recovery, worst_factor) for table in tables]
+    return lent_to(reports, max(times_s, default=0.0))
+
+
 def guarantees_of(
-    tables: Sequence[Table], *, tracks: int, recovery: str, worst_factor: float = 1.0
+    tables: Sequence[Table],
+    *,
+    tracks: int,
+    recovery: str,
+    worst_factor: float = 1.0,
+    reports: Sequence[ReportDemand] = (),
 ) -> list[Guarantee]:
     """The guarantee of every table, in table order.
 
@@ -79,12 +103,16 @@ def guarantees_of(
         tracks: m.
         recovery: How recovery periods are chosen (``shares.RECOVERIES``).
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
+        reports: What shares the last track with the updates.
 
     Raises:
         UserError: As ``shares``.
     """
-    claims = shares(tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
-    tardiness_s = tardiness_bounds_s(claims, tracks)
+    lent = lent_by(tables, reports, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
+    claims = shares(
+        tables, tracks=tracks - lent.share, recovery=recovery, worst_factor=worst_factor
+    )
+    tardiness_s = tardiness_bounds_s(claims, tracks, lent)
     response_s = response_bounds_s(claims, tardiness_s)
     staleness_s = staleness_bounds_s(tables, response_s)
     result = []
@@ -103,22 +131,26 @@ def load_of(guarantees: Iterable[Guarantee]) -> float:
     return utilisation_of([guarantee.share.utilisation for guarantee in guarantees])
 
 
-def is_schedulable(claims: Sequence[Share], tracks: int) -> bool:
+def is_schedulable(claims: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT) -> bool:
     """Definition 9's conditions, and Theorem 1's denominator is positive.
 
     That is: U <= m, every u <= 1 (both within 1e-9, because shares are sums of rounded
-    quotients), m > the sum of the m - 1 largest W.
+    quotients), m > the sum of the m - 1 largest W; m less what is lent to reports.
     """
     utilisations = [claim.utilisation for claim in claims]
     return (
-        utilisation_of(utilisations) <= tracks + TOLERANCE
+        utilisation_of(utilisations) <= tracks - lent.share + TOLERANCE
         and max(utilisations, default=0.0) <= 1.0 + TOLERANCE
-        and tardiness_denominator(claims, tracks) > 0.0
+        and tardiness_denominator(claims, tracks, lent) > 0.0
     )
 
 
 def tracks_needed(
-    tables: Sequence[Table], *, recovery: str, worst_factor: float = 1.0
+    tables: Sequence[Table],
+    *,
+    recovery: str,
+    worst_factor: float = 1.0,
+    reports: Sequence[ReportDemand] = (),
 ) -> int | None:
     """The least number of tracks on which the tables are schedulable; None: no number is enough.
 
@@ -128,12 +160,15 @@ def tracks_needed(
     """
     tracks = 1
     while True:
-        claims = shares(tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
-        if is_schedulable(claims, tracks):
+        lent = lent_by(tables, reports, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
+        claims = shares(
+            tables, tracks=tracks - lent.share, recovery=recovery, worst_factor=worst_factor
+        )
+        if is_schedulable(claims, tracks, lent):
             return tracks
         most = max([claim.utilisation for claim in claims], default=0.0)
         weight = utilisation_of([claim.weight for claim in claims])
         if most > 1.0 + TOLERANCE or weight == float("inf"):
             return None
         load = utilisation_of([claim.utilisation for claim in claims])
-        tracks = max(tracks + 1, ceil(load - TOLERANCE))
+        tracks = max(tracks + 1, ceil(load + lent.share - TOLERANCE))

@@ -69,13 +69,13 @@ def execution_s(table: Table, recovery: str, worst_factor: float) -> float:
 
 
 def shares(
-    tables: Sequence[Table], *, tracks: int, recovery: str, worst_factor: float = 1.0
+    tables: Sequence[Table], *, tracks: float, recovery: str, worst_factor: float = 1.0
 ) -> list[Share]:
     """The share of every table, in table order.
 
     Args:
         tables: With their periods set.
-        tracks: m.
+        tracks: m, less what is lent to reports.
         recovery: One of ``RECOVERIES``.
         worst_factor: As for ``execution_s``.
 
@@ -104,7 +104,7 @@ def utilisation_of(parts: Iterable[float]) -> float:
 
 
 def _recovery_period_s(
-    table: Table, time_s: float, load: float, tracks: int, recovery: str
+    table: Table, time_s: float, load: float, tracks: float, recovery: str
 ) -> float:
     period_s = interval_s(table)
     if recovery == "explicit":
@@ -117,10 +117,10 @@ def _recovery_period_s(
                 next_step="Give it one, or take recovery 'average'.",
             )
         return given_s
-    if recovery == "simultaneous":
-        wished_s = period_s * load / tracks
-    elif load >= tracks:
+    if load >= tracks:
         wished_s = period_s
+    elif recovery == "simultaneous":
+        wished_s = period_s * load / tracks
     else:
         # (7): the fastest that lets this table recover alone; one track at most (L1).
         wished_s = time_s / min(1.0, tracks - (load - time_s / period_s))

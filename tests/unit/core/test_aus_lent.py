@@ -1,0 +1,104 @@
+"""Bounds beside reports: what they take of a track, and what follows for the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from freshline.core.aus.assessment import assessed
+from freshline.core.aus.bounds import tardiness_bounds_s
+from freshline.core.aus.guarantee import graph_of
+from freshline.core.aus.lent import Lent, ReportDemand, lent_to
+from freshline.core.aus.shares import Share
+from freshline.core.model import TableSpec
+
+HOURLY = ReportDemand(cost_s=54.0, batches=3, window_s=3600.0, delay_s=600.0)
+
+
+def near(value: float) -> Any:
+    """A number that may differ in its last digits, wherever one is wanted."""
+    return pytest.approx(value)
+
+
+def judged(tables, *, tracks, recovery="average", reports=()):
+    specs = [TableSpec(f"t{n}", period_s=period_s, alpha_s=seconds)
+             for n, (period_s, seconds) in enumerate(tables)]  # fmt: skip
+    return assessed(graph_of(specs), tracks=tracks, recovery=recovery, reports=reports)
+
+
+def test_a_report_takes_its_cost_and_an_idle_update_before_each_batch():
+    # 54 + 3 * 6 = 72 s an hour: .02; two windows of it at once, and the part of the ten minutes
+    # in which a third may still be due.
+    assert HOURLY.share == 0.015
+    assert lent_to([HOURLY], 6.0) == Lent(near(0.02), near(144.0 + 12.0))
+
+
+def test_one_that_is_made_once_takes_no_share():
+    once = ReportDemand(cost_s=40.0, batches=1, window_s=None, delay_s=60.0)
+    assert once.share == 0.0
+    assert lent_to([once], 6.0) == Lent(0.0, 46.0)
+    assert lent_to([once, HOURLY], 6.0) == Lent(near(0.02), near(46.0 + 156.0))
+
+
+def test_reports_have_one_track_and_no_second():
+    greedy = ReportDemand(cost_s=3000.0, batches=1, window_s=3600.0, delay_s=0.0)
+    assert lent_to([greedy, greedy], 6.0) == Lent(1.0, 0.0)
+
+
+def test_theorem_1_with_a_track_that_is_lent():
+    # m = 2, as in test_aus_bounds: (3 + 2 - 1) / (2 - 3/4); the burst comes in front.
+    claims = [Share(1.0, 4.0, 2.0), Share(2.0, 8.0, 4.0), Share(3.0, 8.0, 4.0)]
+    assert tardiness_bounds_s(claims, 2, Lent(0.25, 6.0)) == [
+        near(e + (4 + 6) / (2 - 0.25 - 0.75)) for e in (1, 2, 3)
+    ]
+    assert tardiness_bounds_s(claims, 2, Lent(1.0, 0.0)) == [near(e + 4 / 0.25) for e in (1, 2, 3)]
+
+
+def test_reports_make_every_table_later_and_recovery_slower():
+    tables = [(100.0, 30.0), (100.0, 6.0), (50.0, 10.0)]
+    alone = judged(tables, tracks=2)
+    beside = judged(tables, tracks=2, reports=[HOURLY])
+    # 54 + 3 * 30 = 144 s an hour.
+    assert beside.lent == Lent(near(0.04), near(288.0 + 24.0))
+    assert (alone.utilisation, beside.utilisation) == (near(0.56), near(0.56))
+    for before, after in zip(alone.guarantees, beside.guarantees, strict=True):
+        assert before.staleness_s is not None
+        assert after.staleness_s is not None
+        assert after.staleness_s > before.staleness_s
+        assert after.share.recovery_period_s >= before.share.recovery_period_s
+
+
+def test_the_only_track_with_reports_that_take_it_all_promises_nothing():
+    greedy = ReportDemand(cost_s=3600.0, batches=1, window_s=3600.0, delay_s=0.0)
+    for recovery in ("average", "worst", "simultaneous"):
+        found = judged([(100.0, 10.0)], tracks=1, recovery=recovery, reports=[greedy])
+        assert (found.is_schedulable, found.tracks_needed) == (False, 2)
+        assert found.guarantees[0].staleness_s is None
+
+
+def test_fewer_tables_than_tracks_lose_nothing():
+    alone = judged([(100.0, 10.0)], tracks=2)
+    beside = judged([(100.0, 10.0)], tracks=2, reports=[HOURLY])
+    assert beside.guarantees == alone.guarantees
+    assert beside.lent == Lent()
+
+
+def test_load_that_reports_leave_no_room_for_needs_another_track():
+    busy = [(100.0, 97.0)]
+    assert judged(busy, tracks=1).is_schedulable
+    found = judged(busy, tracks=1, reports=[HOURLY])
+    assert (found.is_schedulable, found.tracks_needed) == (False, 2)
+
+
+def test_no_stretch_is_bounded_beside_reports():
+    specs = [TableSpec(f"t{n}", period_s=10.0, alpha_s=0.1) for n in range(2)]
+    graph = graph_of(specs)
+    bounds = [
+        assessed(graph, tracks=2, recovery="average", policy="group-and-run", reports=reports)
+        for reports in ((), (HOURLY,))
+    ]
+    assert [found.stretch.record() for found in bounds] == [
+        {"bound": 3.0, "why_not": None},
+        {"bound": None, "why_not": "reports take a track at times"},
+    ]
