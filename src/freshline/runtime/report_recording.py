@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from freshline.core.errors import UserError
 from freshline.reports import events as kinds
 from freshline.reports.costs import CostModel, FinalCost, LinearCost, PiecewiseCost
 from freshline.reports.events import Command, Event, InputKind, Report, Submitted
@@ -25,6 +26,13 @@ _KINDS: dict[str, type] = {
 }
 
 
+KEPT_STEPS = 50_000
+"""Of the planner, in the journal: weeks of a busy warehouse."""
+
+PRUNED_EVERY = 1000
+"""Steps of a run after which it is looked what may go; and at its start."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
     """An instant at which the replay ordered something else."""
@@ -34,26 +42,71 @@ class Difference:
     replayed: list[Any]
 
 
-def record(
-    journal: Journal, run: int, now_s: float, events: Sequence[Event], commands: Sequence[Command]
-) -> None:
-    """Write down one step of the planner; the caller flushes."""
-    journal.write(
-        "INSERT INTO report_instants (run, now_s, events, commands) VALUES (?,?,?,?)",
-        (
-            run,
-            now_s,
-            json.dumps([encoded(each) for each in events]),
-            json.dumps([encoded(each) for each in commands]),
-        ),
-    )
+class Recording:
+    """Writes down one run's steps of the planner; the caller flushes.
+
+    The newest ``KEPT_STEPS`` stay, and of earlier runs only whole ones: a planner can be told a
+    run again from its beginning alone. A run that outgrows them is cut, and marked as such.
+
+    Args:
+        journal: The open journal.
+        run: Number of the run.
+    """
+
+    def __init__(self, journal: Journal, run: int) -> None:
+        self._journal = journal
+        self._run = run
+        self._steps = 0
+        self._prune()
+
+    def step(self, now_s: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Write down one step."""
+        self._journal.write(
+            "INSERT INTO report_instants (run, now_s, events, commands) VALUES (?,?,?,?)",
+            (
+                self._run,
+                now_s,
+                json.dumps([encoded(each) for each in events]),
+                json.dumps([encoded(each) for each in commands]),
+            ),
+        )
+        self._steps += 1
+        if self._steps % PRUNED_EVERY == 0:
+            self._prune()
+
+    def _prune(self) -> None:
+        newest = "(SELECT max(id) FROM report_instants)"
+        self._journal.write(
+            "DELETE FROM report_instants WHERE run IN (SELECT run FROM report_instants"
+            f" WHERE run<>? GROUP BY run HAVING min(id) <= {newest} - ?)",
+            (self._run, KEPT_STEPS),
+        )
+        self._journal.write(
+            "UPDATE report_instants SET now_s=NULL, events='[]', commands='[]'"
+            f" WHERE run=? AND id = {newest} - ?",
+            (self._run, KEPT_STEPS),
+        )
+        self._journal.write(
+            f"DELETE FROM report_instants WHERE run=? AND id < {newest} - ?",
+            (self._run, KEPT_STEPS),
+        )
 
 
 def replay_reports(journal: Journal, run: int, policy: ReportPolicy) -> list[Difference]:
-    """Where a fresh planner differs from the recorded one; nowhere, if it reads events alone."""
+    """Where a fresh planner differs from the recorded one; nowhere, if it reads events alone.
+
+    Raises:
+        UserError: The beginning of the run is no longer in the journal.
+    """
     planner = ReportScheduler(policy, tracks=1)
     found = []
     rows = journal.rows("SELECT * FROM report_instants WHERE run=? ORDER BY id", (run,))
+    if rows and rows[0]["now_s"] is None:
+        raise UserError(
+            "run-cut",
+            f"the beginning of run {run} is no longer in the journal",
+            rule=f"of reports it keeps {KEPT_STEPS:,} steps",
+        )
     for row in rows:
         events = [decoded(each) for each in json.loads(row["events"])]
         replayed = [encoded(each) for each in planner.step(row["now_s"], events)]

@@ -47,7 +47,7 @@ from freshline.runtime.report_journal import (
 )
 from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live
 from freshline.runtime.report_plans import MARGIN, outlook, stream_names
-from freshline.runtime.report_recording import record
+from freshline.runtime.report_recording import Recording
 from freshline.runtime.report_track import Job, JobEnded, ReportTrack
 from freshline.runtime.report_windows import ReportWindows
 from freshline.spark.report_records import BatchRequest, ReportExecutor, Window
@@ -95,7 +95,7 @@ class Reports:
         self._project = project
         self._journal = journal
         self._core = core
-        self._run = run
+        self._recording = Recording(journal, run)
         self._until_idle = until_idle
         self._off = off
         self._notice = notice
@@ -160,7 +160,7 @@ class Reports:
         events, self._events = self._events, []
         if events or self._planner.next_wakeup_s() <= now_s:
             commands = self._planner.step(now_s, events)
-            record(self._journal, self._run, now_s, events, commands)
+            self._recording.step(now_s, events, commands)
             for command in commands:
                 self._ordered(command)
             self._note_plans()
