@@ -8,9 +8,11 @@ import random
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshline.reports import exact
 from freshline.reports.arrivals import ConstantRate
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import CostModel, FinalCost, LinearCost, PiecewiseCost
@@ -121,6 +123,8 @@ def test_no_composition_beats_the_exact_plan() -> None:
                 good_s = min(total_s(window, other) for other in good if len(other) == fewest)
             else:
                 good_s = min(total_s(window, other) for other in good)
+                cheapest = [each for each in good if total_s(window, each) <= good_s + 1e-9]
+                assert len(sizes) == min(map(len, cheapest))
             assert plan.cost_s <= good_s + 1e-9
             seen["plan"] += 1
             seen["several"] += len(sizes) > 2
@@ -182,6 +186,58 @@ def test_many_tuples_and_many_pieces_agree_with_the_affine_shortcut() -> None:
         if isinstance(first, Plan) and isinstance(second, Plan):
             assert len(first.batches) == len(second.batches)
             assert math.isclose(first.cost_s, second.cost_s, abs_tol=1e-6)
+
+
+def test_the_cheapest_plan_is_the_same_whichever_way_it_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most often the relaxed plan is in time and is taken; the search through all numbers of
+    batches must find one as cheap, in as few. Windows too large for all compositions.
+    """
+    rng = random.Random(23)
+    windows = [larger_window(rng) for _ in range(400)]
+    short = [plan_window(window, objective="cost") for window in windows]
+    taken = 0
+    find = exact._Search._fewest_of_cheapest
+    for window in windows:
+        search = exact._Search(window)
+        taken += find(search, search._relaxed()) is not None
+    monkeypatch.setattr(exact._Search, "_fewest_of_cheapest", lambda *_: None)
+    several = 0
+    for window, plan in zip(windows, short, strict=True):
+        other = plan_window(window, objective="cost")
+        if isinstance(plan, Infeasible) or isinstance(other, Infeasible):
+            assert plan == other
+            continue
+        assert math.isclose(plan.cost_s, other.cost_s, abs_tol=2e-9)
+        assert len(plan.batches) == len(other.batches)
+        assert feasible(window, [batch.tuples for batch in plan.batches])
+        several += len(plan.batches) > 2
+    assert 50 < taken < 390, taken  # both ways were gone
+    assert several > 50, several
+
+
+def larger_window(rng: random.Random) -> Window:
+    """Some dozens of tuples under a cost of a few lines, often nothing for the smallest sizes."""
+    tuples = rng.choice((20, 45, 90))
+    arrivals_s = sorted(rng.uniform(0.001, 100.0) for _ in range(tuples))
+    if rng.random() < 0.3:
+        bursts = [rng.uniform(1.0, 100.0) for _ in range(3)]
+        arrivals_s = sorted(rng.choice(bursts) for _ in range(tuples))
+    lines = rng.randint(1, 6)
+    slopes = [rng.uniform(0.0, 120.0 / tuples) for _ in range(lines)]
+    if rng.random() < 0.7:
+        slopes.sort()
+    at, seconds = float(rng.randrange(1 + tuples // 4)), rng.choice((0.0, rng.uniform(0.0, 8.0)))
+    points = [(at, seconds)]
+    for slope in slopes:
+        width = rng.randint(1, tuples // 2)
+        at, seconds = at + width, seconds + slope * width
+        points.append((at, seconds))
+    cost = PiecewiseCost(tuple(points))
+    final = FinalCost(rng.choice((0.0, 0.0, rng.uniform(0.0, 2.0))), rng.choice((0.0, 1.0)))
+    spare_s = rng.random() ** 2 * (cost(tuples) + 10.0)
+    return Window(0.0, 100.0, arrivals_s, 100.0 + spare_s, cost, final)
 
 
 class Recorder(ReportScheduler):

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from freshline.reports.costs import TOLERANCE_S, Piece
 from freshline.reports.filling import fill
 from freshline.reports.plan import Infeasible, Objective, Plan, Window, late_plan
-from freshline.reports.recursion import cheapest_any, cheapest_next, earliest_first, earliest_next
+from freshline.reports.recursion import (
+    cheapest_any,
+    cheapest_charged,
+    cheapest_free,
+    cheapest_next,
+    cheapest_next_at,
+    earliest_first,
+    earliest_next,
+)
 
 _FURTHER = 24
 """How far beyond twice its own number of batches a recursion is continued to bound others."""
@@ -38,6 +46,13 @@ def earliest_deadline_s(window: Window) -> float:
     return _Search(window).earliest_deadline_s()
 
 
+_CHARGE_S = 4 * TOLERANCE_S
+"""On each batch, where plans that cost the same are told apart by their number of batches."""
+
+_ROUNDING_S = 1e-6
+"""Much more than sums of costs are off by rounding: what is left out is dearer by that."""
+
+
 class _Search:
     """The layers of both recursions, each made once and kept."""
 
@@ -47,15 +62,16 @@ class _Search:
         self.pieces: list[Piece] = window.cost.pieces(window.tuples)
         self.unlimited_s = earliest_first(self.arrivals_s, self.pieces)[-1]
         self._suffixes: dict[float, list[list[float]]] = {}
+        self._places: list[int] | None = None  # where batches may begin and end; None: anywhere
 
     def sizes(self, objective: Objective) -> list[int] | None:
         """Sizes of the best plan by ``objective``; None: no plan meets the deadline."""
         if len(self.pieces) == 1 and self.pieces[0].offset_s >= 0:
             return fill(self.window)  # affine: fewest is also cheapest, and filling finds it
+        if objective == "cost":
+            return self.cheapest()
         fewest = self.fewest_batches()
-        if fewest is None:
-            return None
-        return self.fewest(fewest) if objective == "batches" else self.cheapest(fewest)
+        return None if fewest is None else self.fewest(fewest)
 
     def _earliest_ends(self) -> Iterator[tuple[int, float]]:
         """Earliest end of all tuples with at most 1, 2, ... batches, until more do not help."""
@@ -99,27 +115,35 @@ class _Search:
                 return sizes
         return None
 
-    def cheapest(self, fewest: int) -> list[int] | None:
+    def cheapest(self) -> list[int] | None:
         """Sizes of the cheapest plan of all; of equal ones, that with fewer batches.
 
-        Numbers of batches whose bound is not below the best plan so far are left out. Where
-        the final depends on the number each needs a recursion of its own, as it leaves another
-        end; so that of a number in the middle serves all above it as a bound too: less time
-        never makes them cheaper. It takes turns with the number of the least bound.
+        Where the relaxed plan is not in time, all numbers of batches are in question; those
+        whose bound is not below the best plan so far are left out. Where the final depends on
+        the number each needs a recursion of its own, as it leaves another end; so that of a
+        number in the middle serves all above it as a bound too: less time never makes them
+        cheaper. It takes turns with the number of the least bound.
         """
-        floor_s = self._floor_s()
-        best = self._sizes(1) if fewest == 1 else None
-        best_s = late_plan(self.window, best).cost_s if best else math.inf
+        suffix_s = self._relaxed()
+        relaxed = self._fewest_of_cheapest(suffix_s)
+        if relaxed is not None:
+            return relaxed
+        fewest = self.fewest_batches()
+        best = None if fewest is None else self.fewest(fewest)
+        if best is None:
+            return None
+        best_s = late_plan(self.window, best).cost_s
+        self._narrow(suffix_s, best_s)
+        floor_s = suffix_s[0] + self.window.final.overhead_s
         open_s = {
             batches: max(bound_s, floor_s)
-            for bound_s, batches in self._lower_bounds_s(max(2, fewest))
+            for bound_s, batches in self._lower_bounds_s(len(best) + 1)
+            if max(bound_s, floor_s) < best_s - TOLERANCE_S
         }
         alternate = self.window.final.per_batch_s > 0.0
         tighten = False
         while open_s:
-            if tighten and best is None:
-                batches = min(open_s)
-            elif tighten and best is not None:
+            if tighten:
                 near = sorted(number for number in open_s if number <= 2 * len(best) + _FURTHER)
                 batches = near[len(near) // 2] if near else min(open_s)
             else:
@@ -128,16 +152,16 @@ class _Search:
             sizes = self._sizes(batches)
             if sizes is not None:
                 cost_s = late_plan(self.window, sizes).cost_s
-                fewer = best is not None and len(sizes) < len(best)
+                fewer = len(sizes) < len(best)
                 if cost_s < best_s - TOLERANCE_S or (fewer and cost_s <= best_s + TOLERANCE_S):
                     best, best_s = sizes, cost_s
-            if tighten and best is not None:
+            if tighten:
                 self._tighten(open_s, batches)
             open_s = {
                 number: bound_s
                 for number, bound_s in open_s.items()
                 if bound_s < best_s - TOLERANCE_S
-                or (best is not None and bound_s <= best_s + TOLERANCE_S and number < len(best))
+                or (bound_s <= best_s + TOLERANCE_S and number < len(best))
             }
             tighten = alternate and not tighten
         return best
@@ -150,21 +174,67 @@ class _Search:
         for number in above:
             open_s[number] = max(open_s[number], layers[number][0] + final(number))
 
-    def _floor_s(self) -> float:
-        """A bound below the cost of every plan with two batches or more.
+    def _charged(self) -> list[Piece]:
+        """The costs with each batch's part of the final aggregation."""
+        per_batch_s = self.window.final.per_batch_s
+        return [
+            Piece(p.from_tuples, p.to_tuples, p.offset_s + per_batch_s, p.slope_s)
+            for p in self.pieces
+        ]
+
+    def _relaxed(self) -> list[float]:
+        """Bounds below the cost of what follows ``j`` in every plan of two batches or more.
 
         The final aggregation is charged to the batches: ``per_batch_s`` each, and as late as
         their own successors leave it. What a plan's earlier batches add to the final comes on
-        top, so this is a relaxation; with ``per_batch_s`` 0 it is exact.
+        top, so this is a relaxation; with ``per_batch_s`` 0 it is exact. The final's overhead
+        is left out.
         """
-        final = self.window.final
-        pieces = [
-            Piece(p.from_tuples, p.to_tuples, p.offset_s + final.per_batch_s, p.slope_s)
-            for p in self.pieces
+        end_s = self.window.deadline_s - self.window.final.overhead_s
+        return cheapest_any(self.arrivals_s, self._charged(), end_s)
+
+    def _fewest_of_cheapest(self, suffix_s: list[float]) -> list[int] | None:
+        """Sizes of the best plan by cost where the relaxed one is in time; None: it is not.
+
+        No plan is cheaper than the relaxed one. With a charge on each batch it has the fewest
+        batches among equals; and as the charge is more than what counts as equal, no plan with
+        fewer costs as little.
+        """
+        final, window = self.window.final, self.window
+        end_s = window.deadline_s - final.overhead_s
+        sizes = cheapest_charged(suffix_s, self.arrivals_s, self._charged(), end_s, _CHARGE_S)
+        if sum(sizes) != window.tuples or not self._holds(sizes):
+            return None
+        cost_s = late_plan(window, sizes).cost_s
+        single_s = window.cost(window.tuples) if self._holds([window.tuples]) else math.inf
+        if single_s <= cost_s + TOLERANCE_S:
+            return [window.tuples]
+        return sizes if cost_s <= suffix_s[0] + final.overhead_s + TOLERANCE_S else None
+
+    def _holds(self, sizes: list[int]) -> bool:
+        """Whether every batch finds its tuples when it starts as late as it may."""
+        done = 0
+        for batch in late_plan(self.window, sizes).batches:
+            done += batch.tuples
+            if batch.start_s < self.arrivals_s[done] - TOLERANCE_S:
+                return False
+        return True
+
+    def _narrow(self, suffix_s: list[float], known_s: float) -> None:
+        """Leave out the tuples at which no plan as cheap as ``known_s`` begins a batch.
+
+        What is before costs at least what it would if all of it were there, what follows at
+        least ``suffix_s``.
+        """
+        tuples = self.window.tuples
+        before_s = cheapest_free(tuples, self._charged())
+        most_s = known_s - self.window.final.overhead_s + _ROUNDING_S
+        self._places = [
+            0,
+            *(j for j in range(1, tuples) if before_s[j] + suffix_s[j] <= most_s),
+            tuples,
         ]
-        end_s = self.window.deadline_s - final.overhead_s
-        suffix_s = cheapest_any(self.arrivals_s, pieces, end_s)
-        return suffix_s[0] + final.overhead_s
+        self._suffixes.clear()
 
     def _lower_bounds_s(self, fewest: int) -> list[tuple[float, int]]:
         """Least cost of n batches whatever arrives when: n times the convex hull at N / n."""
@@ -187,7 +257,9 @@ class _Search:
         end_s = self.window.deadline_s - final_s
         layers = self._suffixes.setdefault(end_s, [[math.inf] * self.window.tuples + [0.0]])
         while len(layers) <= batches:
-            layers.append(cheapest_next(layers[-1], self.arrivals_s, self.pieces, end_s))
+            known = layers[-1], self.arrivals_s, self.pieces, end_s
+            at = self._places
+            layers.append(cheapest_next(*known) if at is None else cheapest_next_at(at, *known))
         return layers
 
     def _sizes(self, batches: int) -> list[int] | None:

@@ -93,6 +93,11 @@ def cheapest_any(arrivals_s: Sequence[float], pieces: Sequence[Piece], end_s: fl
     return suffix_s
 
 
+def cheapest_free(tuples: int, pieces: Sequence[Piece]) -> list[float]:
+    """The least cost of that many tuples which are all there, for every number from 0."""
+    return cheapest_any([-math.inf] * (tuples + 1), pieces, math.inf)[::-1]
+
+
 def cheapest_next(
     suffix_s: Sequence[float],
     arrivals_s: Sequence[float],
@@ -111,6 +116,48 @@ def cheapest_next(
     """
     result = [math.inf] * len(arrivals_s)
     _retreat(suffix_s, result, arrivals_s, pieces, end_s)
+    return result
+
+
+def cheapest_next_at(
+    places: Sequence[int],
+    suffix_s: Sequence[float],
+    arrivals_s: Sequence[float],
+    pieces: Sequence[Piece],
+    end_s: float,
+) -> list[float]:
+    """The same for plans whose batches begin and end at ``places`` alone.
+
+    Args:
+        places: Increasing, from 0 to all tuples.
+
+    Returns:
+        Seconds for every ``j``; infinity where no plan exists, or at no place.
+    """
+    result = [math.inf] * len(arrivals_s)
+    limit_s = end_s + TOLERANCE_S
+    last = len(places) - 1
+    for piece in pieces:
+        smallest, largest = piece.from_tuples, piece.to_tuples
+        offset_s, slope_s = piece.offset_s, piece.slope_s
+        window: deque[tuple[float, float, int]] = deque()
+        coming = last
+        for number in range(last - 1, -1, -1):
+            j = places[number]
+            while coming > number and places[coming] >= j + smallest:
+                entering = places[coming]
+                coming -= 1
+                suffix = suffix_s[entering]
+                if suffix < math.inf:
+                    key = suffix + slope_s * entering
+                    while window and window[-1][0] >= key:  # as in `_retreat`
+                        window.pop()
+                    window.append((key, key + arrivals_s[entering], entering))
+            base_s = slope_s * j - offset_s
+            while window and (window[0][2] > j + largest or window[0][1] > limit_s + base_s):
+                window.popleft()
+            if window:
+                result[j] = min(result[j], window[0][0] - base_s)
     return result
 
 
@@ -153,6 +200,59 @@ def _retreat(
                 cost_s = window[0][0] - base_s
                 best_s = min(best_s, cost_s)
         result[j] = best_s
+
+
+def cheapest_charged(
+    suffix_s: Sequence[float],
+    arrivals_s: Sequence[float],
+    pieces: Sequence[Piece],
+    end_s: float,
+    charge_s: float,
+) -> list[int]:
+    """Sizes of the cheapest plan with ``charge_s`` a batch on top, which takes no time.
+
+    A relaxation, so no plan is cheaper. Whether a batch starts too early is judged by
+    ``suffix_s``, the least time that what follows can take, and with all charges as room: whoever
+    is dominated by another's charged cost takes less time than that one by no more.
+
+    Args:
+        suffix_s: From `cheapest_any`.
+
+    Returns:
+        Sizes in the order of the window; they may not quite be in time, and where no plan is
+        they do not reach the last tuple.
+    """
+    count = len(arrivals_s)
+    limit_s = end_s + TOLERANCE_S + charge_s * count
+    charged_s, ends = [math.inf] * (count - 1) + [0.0], list(range(count))
+    windows: list[tuple[Piece, deque[tuple[float, float, int]]]] = [
+        (piece, deque()) for piece in pieces
+    ]
+    for j in range(count - 2, -1, -1):
+        best_s, best_end = math.inf, j
+        for piece, window in windows:
+            entering = j + piece.from_tuples
+            if entering >= count:
+                break
+            slope_s = piece.slope_s
+            if charged_s[entering] < math.inf:
+                key = charged_s[entering] + slope_s * entering
+                while window and window[-1][0] >= key:
+                    window.pop()
+                starts_s = suffix_s[entering] + slope_s * entering + arrivals_s[entering]
+                window.append((key, starts_s, entering))
+            newest = j + piece.to_tuples
+            base_s = slope_s * j - piece.offset_s
+            while window and (window[0][2] > newest or window[0][1] > limit_s + base_s):
+                window.popleft()
+            if window and window[0][0] - base_s < best_s:
+                best_s, best_end = window[0][0] - base_s, window[0][2]
+        charged_s[j], ends[j] = best_s + charge_s, best_end
+    sizes, done = [], 0
+    while ends[done] > done:
+        sizes.append(ends[done] - done)
+        done = ends[done]
+    return sizes
 
 
 def _piece_of(pieces: Sequence[Piece]) -> list[Piece]:
