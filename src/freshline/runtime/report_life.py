@@ -16,6 +16,19 @@ MOST_FAILURES = 5
 _FIRST_PAUSE_S = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the first plan that was in time counted with.
+
+    Attributes:
+        outlook: Costs, and when rows were expected.
+        taken_rows: What had been worked off before.
+    """
+
+    outlook: Outlook
+    taken_rows: int
+
+
 @dataclass(slots=True)
 class Live:
     """A report between its submission and its result.
@@ -30,7 +43,10 @@ class Live:
         closed: Nothing more is waited for.
         probing: Its first batch runs as soon as there is data, to measure its cost.
         once: The query cannot be cut; ``code`` says why.
-        foreseen: The first plan missed the deadline already.
+        foreseen: The first plan that knew of rows missed the deadline already; None: there was
+            none yet.
+        guessed: A plan was in time, but by costs that nobody had measured.
+        promise: What that plan counted with, where it was in time.
         restarted, slower, waited, late_input: What happened that a plan cannot know.
         not_before_s: Nothing of it starts before: it failed lately.
         stale: The planner is to be told anew.
@@ -54,6 +70,8 @@ class Live:
     once: bool = False
     code: str = ""
     foreseen: bool | None = None
+    guessed: bool = False
+    promise: Promise | None = None
     restarted: bool = False
     slower: bool = False
     waited: bool = False
@@ -94,7 +112,10 @@ class Live:
         self.not_before_s = now_s + _FIRST_PAUSE_S * 2.0 ** (self.failures - 1)
 
     def lateness(self, now_s: float) -> str | None:
-        """Why the deadline is missed by a result of now; None: it is met."""
+        """Why the deadline is missed by a result of now; None: it is met.
+
+        "unexplained" as far as the report itself can tell; ``report_lateness.py`` knows more.
+        """
         if now_s <= self.wanted.deadline_s:
             return None
         reasons = {
@@ -103,7 +124,6 @@ class Live:
             "restarted": self.restarted,
             "slower": self.slower,
             "waited": self.waited,
-            "input": self.late_input,
         }
         return next((name for name, there in reasons.items() if there), "unexplained")
 
@@ -115,6 +135,9 @@ LATENESS = {
     "slower": "a batch took longer than its margin allows",
     "waited": "an update was still running on the report's track",
     "input": "the streams were late with the window's end",
+    "unmeasured": "what it costs was not known beforehand",
+    "more": "more rows came than were expected, or they came later",
+    "crowded": "other reports were on the track",
     "unexplained": "nothing unusual was seen",
 }
 """Reasons for a missed deadline, by their short names."""

@@ -35,6 +35,7 @@ from freshline.reports.scheduler import ReportScheduler
 from freshline.runtime.journal import Journal
 from freshline.runtime.recovery import definition_of
 from freshline.runtime.report_journal import (
+    Arrival,
     Measured,
     WantedReport,
     arrivals,
@@ -45,7 +46,8 @@ from freshline.runtime.report_journal import (
     note_wanted,
     read_report,
 )
-from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live
+from freshline.runtime.report_lateness import reason
+from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live, Promise
 from freshline.runtime.report_plans import MARGIN, outlook, stream_names
 from freshline.runtime.report_recording import Recording
 from freshline.runtime.report_track import Job, JobEnded, ReportTrack
@@ -219,7 +221,7 @@ class Reports:
             self._failed(live, outcome.error, now_s)
         else:
             slow_s = MARGIN * job.expected_s
-            live.slower = live.slower or (job.planned and outcome.seconds > slow_s + _SECOND_S)
+            live.slower = live.slower or 0.0 < slow_s < outcome.seconds
             live.code, live.once = result.code, bool(result.code)
             live.probing = False
             if result.version is not None:
@@ -325,8 +327,13 @@ class Reports:
         )  # fmt: skip
         if live.foreseen is None:
             plan = found.plan(now_s)
-            live.foreseen = isinstance(plan, Infeasible)
-            note(self._journal, live.name, foreseen=int(live.foreseen), slack_s=plan.slack_s)
+            if isinstance(plan, Infeasible):
+                live.foreseen = not live.guessed
+            elif cold:
+                live.guessed = True
+            elif found.expected_rows:
+                live.foreseen, live.promise = False, Promise(found, live.taken_rows)
+            note(self._journal, live.name, foreseen=int(bool(live.foreseen)), slack_s=plan.slack_s)
         if before_end and found.expected_rows == 0:
             return  # until something comes
         if before_end and cold:
@@ -348,13 +355,15 @@ class Reports:
         live.outlook, live.key, live.stale = None, "", True
 
     def _recount(self, live: Live) -> None:
-        wanted = live.wanted
-        streams = stream_names(self._project, live.table)
-        found = arrivals(self._journal, streams, wanted.start_s, wanted.end_s)
-        rows = sum(each.rows for each in found)
+        rows = sum(each.rows for each in self._arrived(live))
         if rows != live.arrived_rows:
             live.arrived_rows = rows
             note(self._journal, live.name, arrived_rows=rows)
+
+    def _arrived(self, live: Live) -> list[Arrival]:
+        """What the streams brought in a report's window so far."""
+        streams = stream_names(self._project, live.table)
+        return arrivals(self._journal, streams, live.wanted.start_s, live.wanted.end_s)
 
     def _is_busy_with(self, live: Live) -> bool:
         queued = any(each.live is live for each in self._queue)
@@ -414,6 +423,8 @@ class Reports:
 
     def _done(self, live: Live, version: int, rows: int, now_s: float) -> None:
         late = live.lateness(now_s)
+        if late == "unexplained":
+            late = reason(self._journal, live, self._arrived(live), now_s)
         note(
             self._journal, live.name, state="done", finish_s=now_s, version=version, rows=rows,
             batches=live.batches, cost_s=live.cost_s, taken_rows=live.arrived_rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,7 +44,7 @@ class Batches:
     def __init__(self) -> None:
         self.failures: list[str] = []
         self.code = ""
-        self.done = 0
+        self.done: Counter[tuple[str, float]] = Counter()
 
     def run_batch(self, request: BatchRequest) -> BatchResult:
         if self.failures:
@@ -51,10 +52,11 @@ class Batches:
         if self.code:
             version = 0 if request.final else None
             return BatchResult(int(request.final), 0, 0.0, 0.0, version, 1, self.code, "why")
-        self.done += 1
-        done = self.done
+        window = (request.window.table.name, request.window.start_s)
+        self.done[window] += 1
+        done = self.done[window]
         if request.final:
-            self.done = 0
+            del self.done[window]
         return BatchResult(done, 1, 0.0, 0.0, 0 if request.final else None, 1)
 
 
@@ -112,13 +114,15 @@ class Play:
         self.core.handle(self.now_s, [UpdateFinished("orders", number, 0.0)])
         self.reports.committed()
 
-    def known(self, *measured: tuple[int, float], final_s: float = 5.0) -> None:
+    def known(
+        self, *measured: tuple[int, float], final_s: float = 5.0, view: str = "sales"
+    ) -> None:
         """Costs that earlier windows showed."""
         for rows, seconds in measured:
             self.journal.write(
                 "INSERT INTO report_batches (report, view, rows, seconds, final_s, batches)"
-                " VALUES ('before', 'sales', ?, ?, ?, 1)",
-                (rows, seconds, final_s),
+                " VALUES ('before', ?, ?, ?, ?, 1)",
+                (view, rows, seconds, final_s),
             )
         self.journal.flush()
 

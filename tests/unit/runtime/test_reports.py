@@ -103,6 +103,42 @@ def test_a_machine_slower_than_the_margin_is_the_reason(root: Path) -> None:
     play.check_replay()
 
 
+def test_more_rows_than_a_plan_expected_are_a_reason(root: Path) -> None:
+    play = _play(root, "30 seconds")
+    play.run([*MINUTES[:58], (3590.0, 800), (3600.0, 0)], HOUR_S + 300)
+    assert play.trace[-1] == (
+        f"3692: report {WINDOW} is 62 s behind its deadline: more rows came than were expected, or"
+        " they came later"
+    )
+    assert play.status(WINDOW).late == "more"
+    play.check_replay()
+
+
+def test_two_reports_at_once_are_a_reason_though_each_could_be_in_time(root: Path) -> None:
+    play = _play(root, "10 minutes")
+    play.arrive(-1800.0, 1000)
+    play.known((100, 12.0), (1000, 102.0), view="one")
+    play.known((100, 12.0), (1000, 102.0), view="two")
+    for name in ("one", "two"):
+        wanted = WantedReport(
+            name, name, "SELECT n FROM orders", "a.sql", START_S - HOUR_S, START_S, START_S + 150.0
+        )
+        submit(play.journal, argument_of(wanted), START_S)
+    play.journal.flush()
+    play.reports.submitted()
+    play.run([], 400.0)
+    assert (play.status("one").late, play.status("two").late) == (None, "crowded")
+    assert not play.status("two").foreseen
+    play.check_replay()
+
+
+def test_what_was_measured_too_late_is_a_reason(root: Path) -> None:
+    play = _play(root, "2 minutes", known=False, batch_s=lambda rows: 3.0 * rows)
+    play.run([(3590.0, 60), (3600.0, 0)], HOUR_S + 400)
+    assert play.status(WINDOW).late == "unmeasured"
+    play.check_replay()
+
+
 def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
     play = _play(root)
     play.batches.failures = ["no", "no"]
