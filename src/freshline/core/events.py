@@ -164,10 +164,13 @@ class TrackReserved:
     Attributes:
         track: Which.
         from_s: The moment; None: they need it no longer.
+        reports: What all of them take of it in the long run: cost (seconds), batches, window and
+            delay (seconds) of each, as in ``aus/lent.py``; None: as it was.
     """
 
     track: int
     from_s: float | None
+    reports: tuple[tuple[float, int, float | None, float], ...] | None = None
 
 
 Event = (

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 from freshline.core.extent import Extent
 from freshline.core.model import Table
+from freshline.core.reservations import Reservations
 
 Key = Any
 """Comparable; keys of one policy compare with each other. None: not startable yet."""
@@ -36,6 +37,10 @@ class View(Protocol):
     @property
     def now_s(self) -> float:
         """The instant being handled."""
+
+    @property
+    def reservations(self) -> Reservations:
+        """What reports take of the tracks."""
 
     def waiting(self) -> list[Table]:
         """Tables that could be started now, best first by the policy's key."""

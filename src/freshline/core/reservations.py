@@ -9,22 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappush
 
+from freshline.core.aus.lent import ReportDemand
 from freshline.core.commands import StartUpdate
+from freshline.core.events import TrackReserved
 from freshline.core.model import Table
 
 
 class Reservations:
-    """Which tracks are reserved, and from when."""
+    """Which tracks are reserved, and from when.
+
+    Attributes:
+        reports: What the reports take of their track in the long run.
+    """
 
     def __init__(self) -> None:
         self._from_s: dict[int, float] = {}
+        self.reports: tuple[ReportDemand, ...] = ()
 
-    def reserve(self, track: int, from_s: float | None) -> None:
-        """Reserve a track from a moment on; None: give it back."""
-        if from_s is None:
-            self._from_s.pop(track, None)
+    def reserve(self, event: TrackReserved) -> None:
+        """Reserve a track from a moment on, or give it back."""
+        if event.from_s is None:
+            self._from_s.pop(event.track, None)
         else:
-            self._from_s[track] = from_s
+            self._from_s[event.track] = event.from_s
+        if event.reports is not None:
+            self.reports = tuple(ReportDemand(*each) for each in event.reports)
 
     def hide(self, free: list[int]) -> list[int]:
         """Take the reserved tracks out of the free ones; returns them."""

@@ -111,7 +111,7 @@ class Scheduler(TableWork):
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
-        self._reservations = Reservations()
+        self.reservations = Reservations()
         self._ready: list[tuple[Any, int, int]] = []
         self._ready_limit = 64 + 4 * len(self.tables)
         self._deferred: list[tuple[float, int]] = []
@@ -132,7 +132,7 @@ class Scheduler(TableWork):
             RefreshRequested: self._refresh_requested,
             BackfillRequested: self._backfill_requested,
             UpkeepOffered: self._upkeep_offered,
-            TrackReserved: lambda event: self._reservations.reserve(event.track, event.from_s),
+            TrackReserved: self.reservations.reserve,
         }
         policy.prepare(self)
 
@@ -172,7 +172,7 @@ class Scheduler(TableWork):
             self._finished_now.clear()
             self._arrived_now.clear()
         commands: list[StartUpdate] = []
-        hidden = self._reservations.hide(self._free)
+        hidden = self.reservations.hide(self._free)
         if self._free and self._asked:
             self._start_asked(commands)
         if self.background is not None:
@@ -181,7 +181,7 @@ class Scheduler(TableWork):
             self._start_waiting(commands)
         if self.background is not None:
             self._start_background(self.background, commands)
-        use = self._reservations.use
+        use = self.reservations.use
         commands += use(hidden, self._free, now_s, self.waiting, self._start)
         return commands
 

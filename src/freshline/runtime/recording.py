@@ -35,6 +35,8 @@ def decoded_event(values: dict[str, Any]) -> Event:
             given[name] = tuple(given[name])
     if given.get("parents") is not None:
         given["parents"] = tuple((name, version) for name, version in given["parents"])
+    if given.get("reports") is not None:
+        given["reports"] = tuple(tuple(demand) for demand in given["reports"])
     event: Event = kind(**given)
     return event
 

@@ -12,10 +12,11 @@ measured is told to the planner when it differs from what it was told before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.core.events import TrackReserved
+from freshline.core.policies.aus import Aus
 from freshline.core.scheduler import Scheduler
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -48,6 +49,7 @@ from freshline.runtime.report_journal import (
 )
 from freshline.runtime.report_lateness import reason
 from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live, Promise
+from freshline.runtime.report_needs import demands, needs_in
 from freshline.runtime.report_plans import MARGIN, outlook, stream_names
 from freshline.runtime.report_recording import Recording
 from freshline.runtime.report_track import Job, JobEnded, ReportTrack
@@ -111,6 +113,9 @@ class Reports:
         self._running: Job | None = None
         self._look_s = float("-inf")
         self._reserved_s: float | None = None
+        self._counts = isinstance(core.policy, Aus)  # the only one with bounds to keep
+        self._counted: tuple[tuple[float, int, float | None, float], ...] = ()
+        self._count_anew = True
         self._tables_idle = False
         self._dirty = True
         self._submissions = 0
@@ -166,7 +171,7 @@ class Reports:
             for command in commands:
                 self._ordered(command)
             self._note_plans()
-        return self._reservation(now_s)
+        return self._reservation(now_s) + self._capacity()
 
     def go(self, now_s: float) -> None:
         """Start the batch whose time has come, if the track is free."""
@@ -238,7 +243,7 @@ class Reports:
 
     def submitted(self) -> None:
         """Somebody wrote a report into the journal."""
-        self._look_s = float("-inf")
+        self._look_s, self._count_anew = float("-inf"), True
 
     def withdraw(self, name: str) -> bool:
         """Nobody wants a report any longer; whether it was still to make."""
@@ -400,6 +405,17 @@ class Reports:
         self._reserved_s = new
         return [TrackReserved(self._track_number, new)]
 
+    def _capacity(self) -> list[TrackReserved]:
+        """What reports take in the long run, when that is other than the core was told."""
+        if not (self._counts and self._count_anew):
+            return []
+        self._count_anew = False
+        needed = tuple(astuple(each) for each in demands(needs_in(self._project, self._journal)))
+        if needed == self._counted:
+            return []
+        self._counted = needed
+        return [TrackReserved(self._track_number, self._reserved_s, needed)]
+
     def _note_plans(self) -> None:
         starts_s: dict[str, list[float]] = {}
         for entry in self._planner.planned():
@@ -432,6 +448,7 @@ class Reports:
         )  # fmt: skip
         del self._live[live.name]
         self._queue = [each for each in self._queue if each.live is not live]
+        self._count_anew = True
         if late is not None:
             by_s = now_s - live.wanted.deadline_s
             self._notice(

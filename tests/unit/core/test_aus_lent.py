@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.aus.assessment import assessed
 from freshline.core.aus.bounds import tardiness_bounds_s
-from freshline.core.aus.guarantee import graph_of
+from freshline.core.aus.guarantee import graph_of, guarantees_of
 from freshline.core.aus.lent import Lent, ReportDemand, lent_to
 from freshline.core.aus.shares import Share
+from freshline.core.events import TrackReserved
 from freshline.core.model import TableSpec
+from freshline.core.policies.aus import Aus
+from freshline.runtime.recording import decoded_event, encoded
 
 HOURLY = ReportDemand(cost_s=54.0, batches=3, window_s=3600.0, delay_s=600.0)
 
@@ -102,3 +107,28 @@ def test_no_stretch_is_bounded_beside_reports():
         {"bound": 3.0, "why_not": None},
         {"bound": None, "why_not": "reports take a track at times"},
     ]
+
+
+def test_a_running_core_counts_reports_as_the_guarantees_do_and_admits_less_recovery():
+    specs = [TableSpec(f"t{n}", period_s=100.0, alpha_s=10.0) for n in range(3)]
+    core = make_warehouse_scheduler(
+        specs, tracks=2, settings=PolicySettings(name="aus"), start_s=0.0
+    )
+    policy = core.policy
+    assert isinstance(policy, Aus)
+    alone = policy.guarantees
+    demand = (HOURLY.cost_s, HOURLY.batches, HOURLY.window_s, HOURLY.delay_s)
+    core.handle(1.0, [TrackReserved(1, None, (demand,))])
+    graph = graph_of(specs)
+    assert policy.guarantees == guarantees_of(graph, tracks=2, recovery="average", reports=[HOURLY])
+    assert policy.guarantees != alone
+    kept = policy.guarantees
+    core.handle(2.0, [TrackReserved(1, 50.0)])  # which says nothing new of what they take
+    assert policy.guarantees is kept
+    core.handle(3.0, [TrackReserved(1, None, ())])
+    assert policy.guarantees == alone
+
+
+def test_what_reports_take_is_recorded():
+    event = TrackReserved(1, 5.0, ((54.0, 3, 3600.0, 600.0), (40.0, 1, None, 60.0)))
+    assert decoded_event(json.loads(json.dumps(encoded(event)))) == event

@@ -6,11 +6,13 @@ final 5 s. The first window is over when a play begins, and empty.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from freshline.core.events import TrackReserved
+from freshline.project.model import SchedulerSettings
 from freshline.runtime.report_journal import WantedReport
 from freshline.runtime.report_requests import argument_of, submit, withdraw_offline
 from tests.unit.runtime.report_play import HOUR_S, START_S, Play, report_project
@@ -210,3 +212,22 @@ def test_the_track_is_reserved_for_the_next_start(root: Path) -> None:
     assert {event.track for event in told} == {1}
     within = [event.from_s for event in told if event.from_s and event.from_s < START_S + 7000.0]
     assert within[-1] - START_S == pytest.approx(3636, abs=1.0)
+
+
+@pytest.mark.parametrize(("policy", "times"), [("aus", 2), ("max-benefit", 0)])
+def test_a_policy_with_bounds_is_told_what_reports_take(
+    root: Path, policy: str, times: int
+) -> None:
+    project = report_project(root, deadline="2 minutes")
+    play = Play(replace(project, scheduler=SchedulerSettings(policy=policy, tracks=2)))
+    play.known((100, 12.0), (1000, 102.0))
+    told: list[TrackReserved] = []
+    reserve = play._reserve
+    play._reserve = lambda event: (told.append(event), reserve(event))  # type: ignore[assignment,func-returns-value]
+    play.run([(60.0 * minute, 10) for minute in range(1, 63)], HOUR_S + 110)
+    counted = [event.reports for event in told if event.reports is not None]
+    assert len(counted) == times  # when rows came, and when the first window was made
+    for reports in counted:
+        ((cost_s, batches, window_s, delay_s),) = reports
+        assert (batches, window_s, delay_s) == (1, HOUR_S, 120.0)
+        assert 0.0 < cost_s < 200.0

@@ -23,10 +23,10 @@ class Capacity:
 
     Args:
         shares: Of every table, in table order.
-        tracks: m.
+        tracks: m, less what is lent to reports.
     """
 
-    def __init__(self, shares: Sequence[Share], tracks: int) -> None:
+    def __init__(self, shares: Sequence[Share], tracks: float) -> None:
         self._gains = [share.gain for share in shares]
         self._order = [round(gain, _DIGITS) for gain in self._gains]
         self._base = utilisation_of([share.utilisation for share in shares])

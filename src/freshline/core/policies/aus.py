@@ -17,7 +17,8 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar, NamedTuple
 
 from freshline.core.aus.capacity import Capacity
-from freshline.core.aus.guarantee import Guarantee, guarantees_of, load_of
+from freshline.core.aus.guarantee import Guarantee, guarantees_of, lent_by, load_of
+from freshline.core.aus.lent import ReportDemand
 from freshline.core.aus.modes import Mode, Signal, after
 from freshline.core.aus.releases import Releases
 from freshline.core.aus.shares import execution_s
@@ -68,6 +69,7 @@ class Aus(Policy):
     _releases: list[Releases] = field(default_factory=list, init=False)
     _thresholds_s: list[float] = field(default_factory=list, init=False)
     _basis: list[tuple[float, float]] = field(default_factory=list, init=False)
+    _reports: tuple[ReportDemand, ...] = field(default=(), init=False)
     _capacity: Capacity = field(init=False)
     # Timers; an entry counts while the table's record still says that time.
     _due: list[tuple[float, int]] = field(default_factory=list, init=False)
@@ -87,12 +89,22 @@ class Aus(Policy):
             tracks=view.track_count,
             recovery=self.recovery,
             worst_factor=self.worst_factor,
+            reports=view.reservations.reports,
         )
+        self._reports = view.reservations.reports
         self._thresholds_s = [
             _NEVER if item.threshold_s is None else item.threshold_s for item in self.guarantees
         ]
         self._basis = [self._assumed(table) for table in view.tables]
-        self._capacity = Capacity([item.share for item in self.guarantees], view.track_count)
+        lent = lent_by(
+            view.tables,
+            self._reports,
+            tracks=view.track_count,
+            recovery=self.recovery,
+            worst_factor=self.worst_factor,
+        )
+        claims = [item.share for item in self.guarantees]
+        self._capacity = Capacity(claims, view.track_count - lent.share)
         for record in self._releases:
             if record.mode is Mode.WAITING:
                 self._capacity.ask(record.table.order)
@@ -159,6 +171,8 @@ class Aus(Policy):
 
     def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
         now_s = view.now_s
+        if view.reservations.reports != self._reports:
+            self.prepare(view)
         moved: list[Table] = list(arrived)
         any_finished = False
         for table in finished:
