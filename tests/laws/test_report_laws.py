@@ -7,6 +7,7 @@ import math
 import random
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from freshline.reports import exact
 from freshline.reports.arrivals import ConstantRate
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import CostModel, FinalCost, LinearCost, PiecewiseCost
-from freshline.reports.events import Command, Event, InputKind, Report
+from freshline.reports.events import Command, Event, InputKind, Report, StartBatch
 from freshline.reports.plan import Infeasible, Objective, Plan, Window, plan_window
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
@@ -294,12 +295,33 @@ policies = st.builds(
 )
 
 
-@given(inputs(), policies, st.integers(1, 3))
+class UnevenRun(VirtualRun):
+    """Batches take what their model says times one of some factors, in turn."""
+
+    def _carry_out(self, now_s: float, commands: list[Command]) -> None:
+        factors: Sequence[float] = self.scheduler.__dict__["factors"]
+        uneven = [
+            replace(each, expected_s=each.expected_s * factors[len(self.batches) % len(factors)])
+            if isinstance(each, StartBatch)
+            else each
+            for each in commands
+        ]
+        super()._carry_out(now_s, uneven)
+
+
+@given(
+    inputs(),
+    policies,
+    st.integers(1, 3),
+    st.lists(st.sampled_from((0.3, 1.0, 1.2, 2.5)), min_size=1, max_size=3),
+)
 def test_every_run_keeps_the_invariants_and_replays(
-    given_inputs: list[ReportInput], policy: ReportPolicy, tracks: int
+    given_inputs: list[ReportInput], policy: ReportPolicy, tracks: int, factors: list[float]
 ) -> None:
+    """However long batches take: the same events give the same orders, and so the same batches."""
     recorder = Recorder(policy, tracks=tracks, choose_slack_factor=choose_slack_factor)
-    run = VirtualRun(recorder, given_inputs)
+    recorder.__dict__["factors"] = factors
+    run = UnevenRun(recorder, given_inputs)
     outcomes = run.run()
 
     for track in range(tracks):
