@@ -17,7 +17,7 @@ FIRST_BATCH = LinearCost(per_tuple_s=5e-6, overhead_s=3.0)
 """Taken before anything was measured: a small Spark job and a commit; per row."""
 FIRST_FINAL = FinalCost(per_batch_s=0.05, overhead_s=3.0)
 
-_NEWEST = 64
+NEWEST = 64
 """Measurements that count."""
 _NEAR = 2.0
 """Sizes within this factor of each other are put together."""
@@ -32,7 +32,7 @@ def learned_cost(measured: Iterable[tuple[int, float]], first: LinearCost) -> Co
         measured: Tuples and seconds of finished batches, oldest first.
         first: What is taken where nothing was measured.
     """
-    points = _points([(float(n), s) for n, s in list(measured)[-_NEWEST:] if n > 0])
+    points = _points([(float(n), s) for n, s in list(measured)[-NEWEST:] if n > 0])
     if not points:
         return first
     if len(points) == 1:
@@ -50,7 +50,7 @@ def learned_final(measured: Iterable[tuple[int, float]], first: FinalCost) -> Fi
         measured: Batches and seconds of finished ones, oldest first.
         first: What is taken where nothing was measured.
     """
-    points = _points([(float(n), s) for n, s in list(measured)[-_NEWEST:] if n > 0], near=1.0)
+    points = _points([(float(n), s) for n, s in list(measured)[-NEWEST:] if n > 0], near=1.0)
     if not points:
         return first
     if len(points) == 1:

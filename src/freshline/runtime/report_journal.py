@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from freshline.reports.learned import NEWEST
 from freshline.runtime.journal import Journal, Row
 
 OPEN = ("asked", "live")
@@ -77,7 +78,7 @@ class ReportStatus:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What batches of a report took, oldest first.
+    """What the newest batches of a report took, oldest first.
 
     Attributes:
         batches: Rows and seconds of each batch.
@@ -92,11 +93,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What one update of a stream brought: its rows, when, and up to which freshness."""
+    """What one update of a stream brought: its rows, and when."""
 
     at_s: float
     rows: int
-    to_s: float = field(default=0.0)
 
 
 def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float) -> None:
@@ -160,8 +160,14 @@ def read_report(journal: Journal, name: str) -> ReportStatus | None:
 def measured(journal: Journal, view: str) -> Measured:
     """What is known of a report's costs."""
     try:
-        rows = journal.rows(
-            "SELECT * FROM report_batches WHERE view=? AND error IS NULL ORDER BY id", (view,)
+        newest = "AND error IS NULL ORDER BY id DESC LIMIT ?"
+        batches = journal.rows(
+            f"SELECT rows, seconds FROM report_batches WHERE view=? AND rows>0 {newest}",
+            (view, NEWEST),
+        )
+        finals = journal.rows(
+            f"SELECT batches, final_s FROM report_batches WHERE view=? AND final_s>0 {newest}",
+            (view, NEWEST),
         )
         once = journal.row(
             "SELECT code FROM reports WHERE view=? AND batches>0 ORDER BY asked_s DESC", (view,)
@@ -169,8 +175,8 @@ def measured(journal: Journal, view: str) -> Measured:
     except sqlite3.OperationalError:
         return Measured()
     return Measured(
-        tuple((row["rows"], row["seconds"]) for row in rows if row["rows"]),
-        tuple((row["batches"], row["final_s"]) for row in rows if row["final_s"]),
+        tuple((row["rows"], row["seconds"]) for row in reversed(batches)),
+        tuple((row["batches"], row["final_s"]) for row in reversed(finals)),
         bool(once and once["code"]),
     )
 
@@ -182,9 +188,9 @@ def arrivals(
     found: list[Arrival] = []
     for name in tables:
         found += [
-            Arrival(row["finish_s"], row["rows"] or 0, row["to_s"])
+            Arrival(row["finish_s"], row["rows"] or 0)
             for row in journal.rows(
-                "SELECT finish_s, rows, to_s FROM updates WHERE table_name=? AND state='done'"
+                "SELECT finish_s, rows FROM updates WHERE table_name=? AND state='done'"
                 " AND to_s>=? AND to_s<?",
                 (name, start_s, end_s),
             )

@@ -40,7 +40,7 @@ class Live:
         told_rows: Rows taken before the planner was told.
         arrived_rows, taken_rows, batches, cost_s: So far.
         units: Units that the planner knows to be there.
-        closed: Nothing more is waited for.
+        closed, closed_told: Nothing more is waited for, and the planner knows.
         probing: Its first batch runs as soon as there is data, to measure its cost.
         once: The query cannot be cut; ``code`` says why.
         foreseen: The first plan that knew of rows missed the deadline already; None: there was
@@ -48,6 +48,7 @@ class Live:
         guessed: A plan was in time, but by costs that nobody had measured.
         promise: What that plan counted with, where it was in time.
         restarted, slower, waited, late_input: What happened that a plan cannot know.
+        failures: Batches that failed so far.
         not_before_s: Nothing of it starts before: it failed lately.
         stale: The planner is to be told anew.
     """

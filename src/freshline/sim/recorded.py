@@ -8,7 +8,7 @@ settings (``played``) it shows what would have come of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf
 
@@ -19,6 +19,7 @@ from freshline.core.events import (
     FileArrived,
     FilesWithdrawn,
     TablePrioritised,
+    TrackReserved,
     UpdateFinished,
 )
 from freshline.core.model import TableSpec
@@ -126,7 +127,8 @@ class _Player:
         self._core = core
         self._durations = durations
         self._accounts = accounts
-        self._outside = _readable(_without_priorities(external(run), run, specs))
+        outside = _readable(_without_priorities(external(run), run, specs))
+        self._outside = _on_last_track(outside, core.track_count)
         self._next = 0
         self._running: list[tuple[float, int, StartUpdate, float]] = []
         self._versions: dict[str, int] = {}
@@ -184,6 +186,20 @@ def _without_priorities(
                 event
                 for event in events
                 if not (isinstance(event, TablePrioritised) and event.table in given)
+            ),
+        )
+        for now_s, events in outside
+    ]
+
+
+def _on_last_track(outside: Sequence[_Instant], tracks: int) -> list[_Instant]:
+    """Reports take the last track, however many there are."""
+    return [
+        (
+            now_s,
+            tuple(
+                replace(event, track=tracks - 1) if isinstance(event, TrackReserved) else event
+                for event in events
             ),
         )
         for now_s, events in outside

@@ -9,7 +9,13 @@ import pytest
 
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.errors import UserError
-from freshline.core.events import FileArrived, FilesWithdrawn, UpdateFailed, UpdateFinished
+from freshline.core.events import (
+    FileArrived,
+    FilesWithdrawn,
+    TrackReserved,
+    UpdateFailed,
+    UpdateFinished,
+)
 from freshline.core.model import TableSpec
 from freshline.core.recorded import RecordedInstant, RecordedRun
 from freshline.sim.history import Durations, history_of
@@ -156,6 +162,15 @@ def test_updates_that_the_run_did_not_make_take_learned_seconds_with_its_luck(ru
     assert seconds == Durations(history).seconds(other, 35.0)
     assert 1.0 < seconds < 10.0
     assert durations.unknown == set()
+
+
+def test_reports_take_the_last_track_however_many_there_are():
+    taken = [(1000.0, TrackReserved(1, 1000.0)), (1050.0, TrackReserved(1, None))]
+    happenings = sorted([*taken, *files("orders")], key=lambda each: each[0])
+    run = recorded([ORDERS], happenings, seconds=lambda *_: 2.0, tracks=2)
+    alone, beside = compared(run, Wishes(tracks=(1, 2))).played
+    # Ten seconds apart and two long: with a track of its own orders never waits.
+    assert (beside.tables["orders"].max_s, alone.tables["orders"].max_s) == (30.0, 62.0)
 
 
 def test_failures_and_unreadable_files_are_left_out_of_what_is_played():
