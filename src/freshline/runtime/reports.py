@@ -248,10 +248,10 @@ class Reports:
     def withdraw(self, name: str) -> bool:
         """Nobody wants a report any longer; whether it was still to make."""
         found = read_report(self._journal, name)
-        live = self._live.pop(found.wanted.name, None) if found is not None else None
+        live = self._live.get(found.wanted.name) if found is not None else None
         if live is None:
             return False
-        self._queue = [each for each in self._queue if each.live is not live]
+        self._forget(live)
         if live.key:
             self._events.append(Withdrawn(live.key))
         note(self._journal, live.name, state="withdrawn", planned="[]")
@@ -423,7 +423,13 @@ class Reports:
         for live in self._live.values():
             note_planned(self._journal, live.name, starts_s.get(live.key, []))
 
-    # ---- how batches end ----
+    # ---- how batches and reports end ----
+
+    def _forget(self, live: Live) -> None:
+        """Nothing of a report is to run any more."""
+        del self._live[live.name]
+        self._queue = [each for each in self._queue if each.live is not live]
+        self._count_anew = True
 
     def _worked_off(self, live: Live, job: Job, batches: int, seconds: float) -> None:
         if not live.once:
@@ -446,9 +452,7 @@ class Reports:
             batches=live.batches, cost_s=live.cost_s, taken_rows=live.arrived_rows,
             code=live.code, late=late, error=None, planned="[]",
         )  # fmt: skip
-        del self._live[live.name]
-        self._queue = [each for each in self._queue if each.live is not live]
-        self._count_anew = True
+        self._forget(live)
         if late is not None:
             by_s = now_s - live.wanted.deadline_s
             self._notice(
@@ -465,7 +469,7 @@ class Reports:
         self._anew(live)
         if hopeless or live.failures >= MOST_FAILURES:
             note(self._journal, live.name, state="failed", planned="[]")
-            del self._live[live.name]
+            self._forget(live)
             self._notice(f"report {live.name} is given up: {_told(error)}")
 
 

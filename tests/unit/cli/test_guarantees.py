@@ -1,0 +1,84 @@
+"""``freshline guarantees`` of a project with a report: what it prints, and its object."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.runtime.journal import Journal
+from freshline.runtime.places import journal_path
+
+REPORT = """\
+CREATE MATERIALIZED VIEW times
+  TBLPROPERTIES ('freshline.window' = '1 hour', 'freshline.deadline' = '2 minutes')
+  AS SELECT n, count(*) AS times FROM orders GROUP BY n;
+"""
+
+
+@pytest.fixture
+def measured(shop):
+    """A journal in which every table was updated, and the report's batches took 2 s + 0.1 s a row.
+
+    Orders brought 600 rows in the hour that was over at 7200 s.
+    """
+    (shop.root / "tables" / "times.sql").write_text(REPORT)
+    journal = Journal(journal_path(shop.project), create=True)
+    for name in ("orders", "big", "small"):
+        journal.write(
+            "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
+            " VALUES (?, 'base', 60, 0.02, 0.01, 1.0)",
+            (name,),
+        )
+    for number, to_s in enumerate((3700.0, 5000.0, 7199.0, 7200.0)):
+        rows = 200 if to_s < 7200.0 else 0
+        journal.write(
+            "INSERT INTO updates (table_name, number, state, finish_s, to_s, rows, seconds,"
+            " from_s, strategy) VALUES ('orders', ?, 'done', ?, ?, ?, 0.03, ?, 'append')",
+            (number, to_s + 1.0, to_s, rows, to_s - 1.0),
+        )
+    for rows, seconds in ((100, 12.0), (1000, 102.0)):
+        journal.write(
+            "INSERT INTO report_batches (report, view, rows, seconds, final_s, batches)"
+            " VALUES ('before', 'times', ?, ?, 5.0, 1)",
+            (rows, seconds),
+        )
+    journal.close()
+
+
+@pytest.mark.usefixtures("measured")
+def test_tables_then_reports_then_what_it_assumes(freshline):
+    done = freshline("guarantees")
+    assert done.exit_code == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[0].startswith("table update share period")
+    assert [line.split()[0] for line in lines[1:4]] == ["orders", "big", "small"]
+    assert lines[4:] == [
+        "The tables keep 0.09 of 2 tracks busy.",
+        "Every bound holds as long as no update takes longer than 'update' says",
+        "and no feed brings more than its period promises.",
+        "Reports are counted: they take what stands below and no more.",
+        "1 track would be enough.",
+        "report a window of rows batches takes share due after",
+        "times 1 h 600 1 84 s 2.3 % 2 min",
+        "Reports need 2.3 % of the last track, their margin included.",
+        (
+            "With what stands idle before their batches the updates lose 2.3 % of it, and 3 min at"
+            " once at most."
+        ),
+        "'update' is the mean of what was recorded: about every second update takes longer.",
+        "With --quantile 0.99 the bounds count with what all but one in a hundred kept.",
+    ]
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_object_has_keys_more(answer):
+    found = answer("guarantees")
+    assert (found["schedulable"], found["tracks"]) == (True, 2)
+    (report,) = found["reports"]
+    assert (report["name"], report["batches"], report["feasible"]) == ("times", 1, True)
+    assert report["cost"] == pytest.approx(83.75)
+    assert found["reports_utilisation"] == report["utilisation"] == pytest.approx(83.75 / 3600)
+    assert found["reports_schedulable"] is True
+    assert found["lent"] == {
+        "share": pytest.approx((83.75 + 0.03) / 3600),
+        "burst": pytest.approx((83.75 + 0.03) * (2 + 120 / 3600)),
+    }
