@@ -6,7 +6,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 # Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
 # in one of them. The order is that of tests/conftest.py: the longest files first.
-PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
 
 # Spark binds to the loopback alone, and its Python workers run on this environment.
 export SPARK_LOCAL_IP := 127.0.0.1
@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test laws spark soak check format bench figures lock clean
+.PHONY: help setup demo test laws spark proof soak check format bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -42,8 +42,10 @@ laws: setup  ## run the property tests alone, with more examples than test does
 spark: setup  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
 
-soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte, die at every failpoint (an hour)
-	@$(with_java) FRESHLINE_SOAK=1 $(PYTEST) tests/spark/proof/test_death.py $(ARGS)
+proof: setup  ## run every test at its full length: all views, queries and deaths (hours)
+	@$(with_java) FRESHLINE_PROOF=all $(PYTEST) tests/spark $(ARGS)
+
+soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (an hour)
 	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \
 	    $(PY) -m pytest -n 2 --dist load --timeout 3600 tests/ingest $(ARGS)
 

@@ -2,12 +2,11 @@
 
 Each child is started on a warehouse with something to load, dies at its failpoint, and what it
 left is brought up to date in this process. Children run two at a time, ahead of the tests. Each
-costs a third of a minute of two cores: every other one is tried here, all of them by ``make soak``.
+costs a third of a minute of two cores: a third of them is tried here, all by ``make proof``.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -22,6 +21,7 @@ from freshline.runtime.places import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, run_here
+from tests.spark.views.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -55,7 +55,7 @@ FAILPOINTS = (  # name:n dies the n-th time it comes there
     *REBUILDING, *FIRST_LOAD,
 )  # fmt: skip
 
-TRIED = FAILPOINTS if os.environ.get("FRESHLINE_SOAK") else FAILPOINTS[::2]
+TRIED = share(FAILPOINTS, part=3)
 
 
 @pytest.fixture(scope="module")

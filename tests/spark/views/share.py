@@ -1,8 +1,8 @@
-"""How many of the views are updated: a part in every run of the tests, all when asked for.
+"""How much of a long list is tried: a part in every run of the tests, all when asked for.
 
-An update takes a second or two, and all of them are some five hundred. What analysis and Spark
-say of a view is checked for each of them every time; so is, by DuckDB, what follows from it.
-``FRESHLINE_VIEWS=all`` updates all.
+An update of a view takes a second or two, a death of a warehouse a third of a minute, and there
+are hundreds. What analysis and Spark say of a view is checked for each of them every time.
+``FRESHLINE_PROOF=all`` (``make proof``) tries all.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
-_PART = 3
 
 
-def share(items: Sequence[T], *, always: Iterable[T] = (), first: int = 0) -> list[T]:
-    """All of ``items``, or every third and those that are needed in any case; in their order.
+def share(items: Sequence[T], *, part: int, always: Iterable[T] = (), first: int = 0) -> list[T]:
+    """All of ``items``, or one of ``part`` and those that are needed in any case; in their order.
 
     Args:
         items: No two of them alike.
+        part: How many stand for one that is tried.
         always: Those that others depend on.
         first: Where to begin counting.
     """
-    if os.environ.get("FRESHLINE_VIEWS") == "all":
+    if os.environ.get("FRESHLINE_PROOF") == "all":
         return list(items)
-    wanted = [*items[first::_PART], *always]
+    wanted = [*items[first::part], *always]
     return [item for item in items if item in wanted]
