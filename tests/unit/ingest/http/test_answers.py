@@ -142,7 +142,7 @@ def test_the_first_bad_record_is_named_and_nothing_is_stored(gateway):
             (400, "bad-encoding", "the body is no whole gzip stream", None),
         ),
         (
-            gzip.compress(ONE)[:-4],
+            gzip.compress(ONE, mtime=0)[:-4],  # it names the test: the same for every worker
             {"content_encoding": "gzip"},
             (400, "bad-encoding", "the body is no whole gzip stream", None),
         ),
@@ -184,7 +184,7 @@ def test_a_refused_type_or_coding_is_told_what_is_taken(gateway):
     ("body", "headers"),
     [
         (b" " * 100_001, {}),
-        (gzip.compress(b" " * 100_001), {"content_encoding": "gzip"}),
+        (gzip.compress(b" " * 100_001, mtime=0), {"content_encoding": "gzip"}),
         (zstandard.compress(b" " * 50_000_000), {"content_encoding": "zstd"}),
     ],
 )
