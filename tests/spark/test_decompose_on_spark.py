@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from decimal import Decimal
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -16,6 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.spark.verify import same_plan, typer, verify
 from freshline.sql.decompose import decompose
 from freshline.sql.maintenance import Decomposition, Source
+from tests.spark.aggregate_queries import AGGREGATES
+from tests.spark.same_rows import assert_same_rows
+from tests.spark.views.share import share
 from tests.unit.sql.tpch import generate, tpch_names, tpch_query, tpch_sources
 
 pytestmark = pytest.mark.spark
@@ -90,82 +89,16 @@ def _check(tpch: Batches, query: str) -> Decomposition:
     expected = at_once.collect()
     merged = tpch.merged(cut)
     assert merged.schema.simpleString() == at_once.schema.simpleString()
-    _assert_same(expected, merged.collect())
+    assert_same_rows(expected, merged.collect())
     return cut
 
 
-def _assert_same(expected: Sequence[Any], found: Sequence[Any]) -> None:
-    assert len(expected) == len(found)
-    for one, other in zip(sorted(expected, key=_place), sorted(found, key=_place), strict=True):
-        for value, same in zip(one, other, strict=True):
-            if isinstance(value, float):
-                assert math.isclose(value, same, rel_tol=1e-9, abs_tol=1e-12), (one, other)
-            elif isinstance(value, list):
-                assert sorted(map(str, value)) == sorted(map(str, same))
-            else:
-                assert value == same, (one, other)
-
-
-def _place(row: Any) -> list[str]:
-    numbers = (int, float, Decimal)
-    return [
-        f"{float(value):+.6e}" if isinstance(value, numbers) else "" if isinstance(value, list)
-        else str(value) for value in row
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", tpch_names())
+@pytest.mark.parametrize("name", share(tpch_names(), part=4))
 def test_tpch_merged_equals_at_once(tpch: Batches, name: str) -> None:
     _check(tpch, tpch_query(name))
 
 
-AGGREGATES = {
-    "percentiles": "SELECT l_shipmode, median(l_quantity), percentile(l_quantity, 0.9), "
-    "percentile(l_tax, array(0.1, 0.5)) FROM lineitem GROUP BY l_shipmode",
-    "median_beside_sum": "SELECT median(o_totalprice), sum(o_totalprice), count(*) FROM orders",
-    "variances": "SELECT l_shipmode, variance(l_quantity), stddev(l_extendedprice), "
-    "var_pop(l_tax), stddev_pop(l_linenumber), std(l_linenumber) FROM lineitem "
-    "GROUP BY ROLLUP(l_shipmode)",
-    "variance_of_nothing": "SELECT var_samp(o_totalprice) FROM orders WHERE o_orderkey < 0",
-    "collect_set": "SELECT l_returnflag, collect_set(l_shipmode), count(DISTINCT l_linenumber) "
-    "FROM lineitem GROUP BY l_returnflag",
-    "max_by": "SELECT o_orderpriority, max_by(o_orderkey, o_totalprice), min_by(o_comment, "
-    "o_orderkey), max_by(struct(o_orderkey, o_orderdate), o_orderkey) FROM orders GROUP BY 1",
-    "every": "SELECT every(l_tax > 0), some(l_tax > 0.07), any(l_tax > 1), bit_xor(l_linenumber), "
-    "count_if(l_tax > 0.05) FROM lineitem",
-    "wide_average": "SELECT avg(CAST(l_extendedprice AS DECIMAL(38, 10))), "
-    "avg(CAST(l_quantity AS DECIMAL(20, 15)) / 7), avg(l_linenumber) FROM lineitem",
-    "wide_ratio": "SELECT l_shipmode, 100 * sum(l_extendedprice * l_tax) / sum(l_extendedprice) "
-    "FROM lineitem GROUP BY l_shipmode",
-    "window": "SELECT window(CAST(o_orderdate AS TIMESTAMP), '30 days', '10 days') AS w, count(*), "
-    "sum(o_totalprice) FROM orders GROUP BY window(CAST(o_orderdate AS TIMESTAMP), '30 days', "
-    "'10 days')",
-    "window_start": "SELECT window.start, count(*) FROM orders "
-    "GROUP BY window(CAST(o_orderdate AS TIMESTAMP), '90 days')",
-    "named_window": "SELECT o_orderstatus, rank() OVER w AS r FROM orders GROUP BY o_orderstatus "
-    "WINDOW w AS (ORDER BY sum(o_totalprice))",
-    "correlated_count": "SELECT c_custkey, (SELECT count(*) FROM orders "
-    "WHERE o_custkey = c_custkey) AS n FROM customer",
-    "several_levels": "SELECT max(n), min(s) FROM (SELECT o_custkey, count(*) AS n, "
-    "sum(o_totalprice) AS s FROM orders GROUP BY o_custkey HAVING count(*) > 1)",
-    "names": "SELECT count(*), sum(o_totalprice) + 1, max(O_OrderKey) FROM orders",
-    "order_by_place": "SELECT o_orderpriority, count(*) FROM orders GROUP BY 1 ORDER BY 2 DESC, 1",
-    "empty_groups": "SELECT o_orderpriority, avg(o_totalprice) FROM orders WHERE o_orderkey < 0 "
-    "GROUP BY o_orderpriority",
-    "grouping_sets": "SELECT o_orderpriority, o_orderstatus, grouping_id(), avg(o_totalprice) "
-    "FROM orders GROUP BY CUBE(o_orderpriority, o_orderstatus)",
-    "two_distincts": "SELECT o_orderstatus, count(DISTINCT o_custkey), count(DISTINCT o_clerk), "
-    "avg(o_totalprice) FROM orders GROUP BY o_orderstatus",
-    "map_values": "SELECT explode(array(l_shipmode, l_returnflag)) AS e, count(*) FROM lineitem "
-    "GROUP BY l_shipmode, l_returnflag",
-    "lateral_view": "SELECT word, count(*) FROM orders LATERAL VIEW "
-    "explode(split(o_orderpriority, '-')) words AS word GROUP BY word",
-    "doubles": "SELECT l_shipmode, avg(CAST(l_tax AS DOUBLE)), sum(CAST(l_tax AS FLOAT)) "
-    "FROM lineitem GROUP BY l_shipmode",
-}
-
-
-@pytest.mark.parametrize("name", AGGREGATES)
+@pytest.mark.parametrize("name", share(list(AGGREGATES), part=4))
 def test_what_only_spark_can_tell(tpch: Batches, name: str) -> None:
     _check(tpch, AGGREGATES[name])
 
