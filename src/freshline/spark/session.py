@@ -39,6 +39,8 @@ _ALWAYS: Mapping[str, str] = {
     "spark.scheduler.mode": "FAIR",
     # Rows written are counted from the files' statistics.
     "spark.databricks.delta.stats.collect": "true",
+    # Spark's default, INT96, has no statistics within a file: to find an hour it reads all of it.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
     # What a slow child has read stays (retention.py), so it may be read, however old it is.
