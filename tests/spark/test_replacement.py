@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.spark import replacement
 from freshline.spark.commit import Staged, Transaction
 from freshline.spark.failures import SparkError, message
 from freshline.spark.pins import location
@@ -69,7 +70,9 @@ class Table:
             staged = self.begin().stage(self.frame(rows), "append", partitioned_by=partitioned_by)
             staged.commit("{}")
 
-    def stage(self, rows: Iterable[Row], predicate: str, **counted: str) -> Replaced:
+    def stage(
+        self, rows: Iterable[Row], predicate: str, apart: str | None = None, **counted: str
+    ) -> Replaced:
         return replace(
             self.begin(),
             self.frame(rows),
@@ -77,10 +80,11 @@ class Table:
             configuration={},
             input_bytes=0,
             counted=counted,
+            apart=apart,
         )
 
-    def replace(self, rows: Iterable[Row], predicate: str) -> Replaced:
-        replaced = self.stage(rows, predicate)
+    def replace(self, rows: Iterable[Row], predicate: str, apart: str | None = None) -> Replaced:
+        replaced = self.stage(rows, predicate, apart)
         replaced.staged.commit("{}")
         return replaced
 
@@ -188,6 +192,30 @@ def test_files_that_hold_no_row_of_the_part_stay(table):
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 1}
     table.replace([(9, "a", 6.0)], of_hours(9))
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1}
+
+
+def test_a_large_file_is_cut_so_that_its_older_rows_are_not_written_again(
+    table, tmp_path, monkeypatch
+):
+    table.fill(tuple((at, "old", 1.0) for at in range(4)))
+    twin = copied(table, tmp_path / "twin")
+    monkeypatch.setattr(replacement, "_CUT_FROM_BYTES", 0)
+    for number, made in enumerate(
+        (
+            {"remove": 3, "add": 2},  # one of what came before hour 2, one of the rest
+            {"remove": 1, "add": 1},  # of the rest nothing is older
+            {"remove": 2, "add": 2},  # late rows reach both
+        )
+    ):
+        at = (2, 2, 1)[number]
+        rows = [(at, "new", float(number)), (at + 1, "new", None)]
+        replaced = table.replace(rows, of_hours(at, at + 1), apart=f"hour < {hour(at)}")
+        twin.replace(rows, of_hours(at, at + 1))
+        actions = table.actions()
+        assert {kind: actions[kind] for kind in made} == made
+        assert replaced.staged.rows == 2
+        assert table.rows() == twin.rows()
+        assert table.changes(table.version) == twin.changes(twin.version)
 
 
 def test_where_nothing_differs_no_file_changes(table):

@@ -14,6 +14,10 @@ read once; what is written is
 
 Delta's writer puts rows with a `_change_type` into change files, as for UPDATE and MERGE
 (protocol, "Add CDC File"). Where nothing differs nothing is committed but the metadata.
+
+A file is rewritten as a whole, so a table in one file would be rewritten at every update,
+however little of it changes. Therefore a large file is cut in two when it is rewritten: rows that
+the next updates will hardly touch, older than any of these, go into a file of their own.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ _SIGN = "_freshline_sign"
 _NEW = "_freshline_new"
 _NET = "_freshline_net"
 _KEY = "_freshline_key_"
+_CUT_FROM_BYTES = 64 * 1024
+"""Of the files rewritten; below, a file more costs readers more than it saves."""
+
 _OBSERVED_WITHIN_S = 5.0
 """Spark tells what it counted a few milliseconds after a job, by another thread."""
 
@@ -75,6 +82,7 @@ def replace(
     configuration: Mapping[str, str],
     input_bytes: int,
     counted: Mapping[str, str] | None = None,
+    apart: str | None = None,
 ) -> Replaced:
     """Stage ``rows`` in place of those rows of the table that satisfy ``predicate``.
 
@@ -85,6 +93,8 @@ def replace(
         configuration: The project's Spark settings.
         input_bytes: Size of what ``rows`` reads.
         counted: SQL conditions by name: count the new rows that satisfy them.
+        apart: SQL over the table's columns: which of the other rows in large files go into a
+            file of their own.
     """
     session, counts = rows.sparkSession, _Counts(counted or {})
     touched = transaction.touched(predicate)
@@ -118,7 +128,14 @@ def replace(
     }
     counts = _Counts(among)
     changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
-    output = sized(session, kept.unionAll(changes), configuration, size_bytes)
+    if apart is None or touched.size_bytes < _CUT_FROM_BYTES:
+        output = sized(session, kept.unionAll(changes), configuration, size_bytes)
+    else:
+        # Else a union of two single partitions is one, and one file.
+        session.conf.set("spark.sql.unionOutputPartitioning", "false")
+        near = kept.filter(f"NOT coalesce({apart}, false)").unionAll(changes)
+        far = sized(session, kept.filter(apart), configuration, touched.size_bytes)
+        output = sized(session, near, configuration, size_bytes).unionAll(far)
     staged = transaction.write(output, touched)
     if not staged.feeds_changes:
         staged.discard()

@@ -136,6 +136,15 @@ def within(column: str, kind: str, wanted: TimeSet, zone: str) -> str:
     return f"({name} IS NOT NULL AND ({chosen}))" if chosen else "false"
 
 
+def earlier(column: str, kind: str, wanted: TimeSet, zone: str) -> str | None:
+    """SQL: whether a column's instant lies before all of the set's, roughly; None: none can."""
+    if not wanted.intervals or wanted.intervals[0][0] <= BEGINNING_US:
+        return None
+    before = TimeSet(((BEGINNING_US, wanted.intervals[0][0] - 1),))
+    condition = within(column, kind, before, zone)
+    return None if condition == "false" else condition
+
+
 def instant(time_us: int) -> str:
     """SQL: a literal of type TIMESTAMP."""
     return _literal(time_us, "timestamp")

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.spark.timesets import (
+    BEGINNING_US,
     TimeSet,
     changed_by,
     covered,
+    earlier,
     read_by,
     spread_us,
     time_set,
@@ -79,6 +81,15 @@ def test_times_are_compared_with_literals():
     assert within("at", "timestamp", time_set([(-(2**63), 2**62)]), "UTC") == (
         "(at IS NOT NULL AND ((at IS NOT NULL)))"
     )
+
+
+def test_what_is_earlier_than_a_set():
+    half_past = time_set([(1_800_000_000, 1_800_000_001), (9_000_000_000, 9_000_000_000)])
+    assert earlier("at", "timestamp", half_past, "UTC") == (
+        "(at IS NOT NULL AND ((at <= TIMESTAMP_LTZ'1970-01-01 00:29:59.999999Z')))"
+    )
+    assert earlier("at", "timestamp", time_set([], null=True), "UTC") is None
+    assert earlier("at", "timestamp", time_set([(BEGINNING_US, 0)]), "UTC") is None
 
 
 def test_a_date_is_its_first_microsecond():
