@@ -151,9 +151,12 @@ class Child:
         shop: Its project.
         arguments: Of ``run``.
         failpoint: Where it is to die.
+        prelude: Python statements that it begins with.
     """
 
-    def __init__(self, shop: OnDisk, *arguments: str, failpoint: str = "") -> None:
+    def __init__(
+        self, shop: OnDisk, *arguments: str, failpoint: str = "", prelude: str = "pass"
+    ) -> None:
         source = str(Path(freshline.__file__).parents[1])
         environment = {
             **os.environ,
@@ -168,7 +171,7 @@ class Child:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    sys.executable, "-c", "from freshline.cli.main import main; main()",
+                    sys.executable, "-c", f"{prelude}; from freshline.cli.main import main; main()",
                     "run", "--project", str(shop.root), *arguments,
                 ],
                 env=environment,
