@@ -43,7 +43,7 @@ def test_the_rows_of_a_range_are_replaced_whichever_file_they_came_with(shop, or
     loaded = shop.request("orders", "a.csv", "b.csv")
     request = dataclasses.replace(loaded, from_s=loaded.to_s, range_s=RANGE)
     done = shop.executor.run(request)
-    assert done.strategy == "backfill"
+    assert (done.strategy, done.rows) == ("backfill", 2)
     assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
     commit = last_commit(shop.path("orders"))
     assert commit is not None
@@ -52,6 +52,8 @@ def test_the_rows_of_a_range_are_replaced_whichever_file_they_came_with(shop, or
         "from": "2026-01-02T00:00:00.000000Z",
         "to": "2026-01-03T00:00:00.000000Z",
     }
+    # What children are told: two rows before and after.
+    assert commit.metadata["changes"] == 4
     shop.restart()
     assert shop.executor.run(request).repeated
     assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
@@ -82,11 +84,12 @@ def test_a_view_is_computed_again_in_its_range_from_the_versions_it_was_made_of(
     assert before is not None
     request = dataclasses.replace(shop.request("big", parents={"orders": 1}), range_s=RANGE)
     done = shop.executor.run(request)
-    assert (done.strategy, done.parents) == ("backfill", {"orders": 1})
+    assert (done.strategy, done.parents, done.rows) == ("backfill", {"orders": 1}, 2)
     assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}
     after = last_commit(shop.path("big"))
     assert after is not None
     assert after.metadata.get("settings") == before.metadata.get("settings")
+    assert after.metadata["changes"] == 0, "nothing came out otherwise, so nobody has news"
 
 
 def test_a_view_without_an_event_time_is_computed_whole(shop, orders):

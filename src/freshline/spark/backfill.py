@@ -2,13 +2,14 @@
 
 Both kinds of table are functions of what their last commit says: a base table of the files
 loaded so far, a view of its parents' versions. So the rows whose event time lies in the range
-are computed again from all of it, and replace the rows of the table in that range (Delta's
-replaceWhere). That holds wherever an event's row came from: a late file's rows too are in
-exactly once. Rows without an event time are outside every range and stay as they are.
+are computed again from all of it, and replace the rows of the table in that range
+(:mod:`freshline.spark.replacement`). That holds wherever an event's row came from: a late file's
+rows too are in exactly once. Rows without an event time are outside every range and stay as they
+are.
 
-Delta rewrites the files that hold such rows, so the commit's ``rows`` count their other rows
-too. The commit brings no freshness, names no files (they are in the table already, by the commits
-that name them), and carries a view's pins and its state's versions on unchanged.
+The table's children are told of the rows that came out otherwise, and of no others. The commit
+brings no freshness, names no files (they are in the table already, by the commits that name
+them), and carries a view's pins and its state's versions on unchanged.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark import jvm
 from freshline.spark.columns import same_columns
 from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import last_commit, same_rows
@@ -33,7 +35,7 @@ from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.pins import location, pin_statics, register_parents
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
-from freshline.spark.sizing import sized
+from freshline.spark.replacement import replace
 from freshline.sql.reads import quoted
 
 STRATEGY = "backfill"
@@ -167,12 +169,14 @@ class Backfills:
         configuration = self._project.configuration
         rows = output.filter(within)
         failpoint("backfill.before_data")
-        staged = transaction.stage(
-            sized(rows.sparkSession, rows, configuration),
-            "overwrite",
-            partitioned_by=table.partitioned_by,
-            options={"replaceWhere": within},
+        replaced = replace(
+            transaction,
+            rows,
+            within,
+            configuration=configuration,
+            input_bytes=jvm.input_bytes(rows),
         )
+        staged = replaced.staged
         failpoint("backfill.after_data")
         metadata = encode(
             request,
@@ -181,7 +185,11 @@ class Backfills:
             parents=parents,
             strategy=STRATEGY,
             rows=staged.rows,
-            more={**facts, "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)}},
+            more={
+                **facts,
+                **replaced.facts,
+                "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)},
+            },
         )
         failpoint("backfill.before_commit")
         version = staged.commit(metadata)
