@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
 import pytest
 
-from freshline.spark import bucket_updates
+from freshline.spark import bucket_updates, groups
 from freshline.sql.maintenance import (
     Buckets,
     Decomposition,
@@ -81,6 +82,20 @@ PAIRS_STATES = Decomposition(
     ),
     "SELECT person, n AS pairs FROM p",
     linearity="each",
+)
+SIZES = "SELECT n % 3 AS size, count(*) AS hours, sum(cents) AS cents FROM hourly GROUP BY 1"
+SIZES_STATES = Decomposition(
+    (
+        Partial(
+            "p",
+            ("size",),
+            "SELECT n % 3 AS size, count(*) AS n, sum(cents) AS c FROM hourly GROUP BY 1",
+            "SELECT size, CAST(sum(n) AS BIGINT) AS n, CAST(sum(c) AS BIGINT) AS c FROM p"
+            " GROUP BY size",
+        ),
+    ),
+    "SELECT size, n AS hours, c AS cents FROM p",
+    group_columns={"size": "size"},
 )
 
 
@@ -176,13 +191,57 @@ def test_groups_are_merged_with_a_state(shop, arrivals, view):
     assert {
         row["person"] for row in changes.format("delta").load(shop.path("people")).collect()
     } == {"o'hara"}
+    # Deleted rows: a view that does not tell its groups apart begins again.
     arrivals.go("events", "id % 3 = 0")
-    result = arrivals.update("people")
+    result = arrivals.update("pairs")
     assert (result.strategy, result.code) == ("full", "parent-rewrote")
-    assert "state" not in arrivals.facts("people")
+    assert "state" not in arrivals.facts("pairs")
     arrivals.come("events", arrivals.rows(9, 10))
-    result = arrivals.update("people")
+    result = arrivals.update("pairs")
     assert (result.strategy, result.code) == ("group-merge", "state-built")
+
+
+def test_groups_that_lost_rows_are_computed_again_and_their_state_goes_on(shop, arrivals, view):
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
+    view("met", PAIRS, ViewPlan(NO, NO, replace(PAIRS_STATES, group_columns={"person": "person"})))
+    assert steps(arrivals, ("people", "met"), hours=2)[-1] == ["group-merge", "group-merge"]
+    # All of one person's rows, and some of another's.
+    arrivals.go("events", "person = 'ann' OR (person = 'o''hara' AND id % 2 = 0)")
+    for name, rows in (("people", 1), ("met", 1)):
+        result = arrivals.update(name)
+        assert (result.strategy, result.code, result.rows) == ("group-recompute", "groups", rows)
+        assert arrivals.facts(name)["changes"] == 3  # one row gone, one before and after
+    # Both parents at once, rows without a person among them.
+    arrivals.go("events", "id % 3 = 0")
+    arrivals.go("visits", "person IS NULL OR person = 'bob'")
+    arrivals.come("visits", arrivals.rows(2, 10))
+    assert [arrivals.update(name).strategy for name in ("people", "met")] == ["group-recompute"] * 2
+    arrivals.come("events", arrivals.rows(3, 10))
+    told = [arrivals.update(name) for name in ("people", "met")]
+    assert [(each.strategy, each.code) for each in told] == [("group-merge", "merges")] * 2
+
+
+def test_groups_of_a_rollup_are_computed_again_without_a_state(arrivals, view):
+    """A view over one that rewrites its buckets, which it does at every update."""
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    view("sizes", SIZES, ViewPlan(NO, NO, SIZES_STATES))
+    told = steps(arrivals, ("hourly", "sizes"))
+    again = ["bucket-recompute", "group-recompute"]
+    nothing_came = ["bucket-recompute", "group-merge"]
+    assert told == [["full", "full"], again, again, nothing_came, again]
+    assert "state" not in arrivals.facts("sizes")
+
+
+def test_more_groups_than_can_be_named_mean_all_anew(arrivals, view, monkeypatch):
+    monkeypatch.setattr(groups, "MOST_GROUPS", 1)
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
+    assert steps(arrivals, ("people",), hours=2)[-1] == ["group-merge"]
+    arrivals.go("events", "person = 'ann'")
+    assert arrivals.update("people").strategy == "group-recompute"
+    arrivals.go("events", "id % 2 = 0")
+    result = arrivals.update("people")
+    assert (result.strategy, result.code) == ("full", "many-groups")
+    assert "state" not in arrivals.facts("people")
 
 
 def test_nothing_changed_is_a_commit_without_files(arrivals, view):

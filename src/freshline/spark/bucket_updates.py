@@ -29,6 +29,7 @@ from freshline.spark.timesets import (
     TimeSet,
     changed_by,
     covered,
+    earlier,
     microseconds,
     read_by,
     spread_us,
@@ -65,6 +66,7 @@ def recompute(increment: Increment) -> Prepared:
         return Prepared(None, more)
     if shown is not None:
         predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
+    apart = earlier(buckets.column, kind, touched, zone)
     touched = covered(kind, touched, zone)
     for parent in increment.parents:
         reads = buckets.reads[parent.name.lower()]
@@ -82,6 +84,7 @@ def recompute(increment: Increment) -> Prepared:
         configuration=increment.project.configuration,
         input_bytes=_input_bytes(increment, output),
         counted=corrected,
+        apart=apart,
     )
     return Prepared(replaced.staged, {**more, **replaced.facts})
 
@@ -174,8 +177,12 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
     rewrote = any(parent.changes.rewrote for parent in increment.parents)
     merging = with_state(increment.table, increment.plan, rewrote=rewrote)
     changed_bytes = sum(parent.changes.size_bytes for parent in increment.parents)
+    change_rows = sum(parent.changes.rows for parent in increment.parents)
     if (
         merging is not None
+        # Bytes count whole files, of which the query may read a few pages: what was tried and
+        # took longer is not tried again.
+        and not increment.costs.dearer(merging.name, increment.strategy.name, change_rows)
         and whole_bytes >= COMPILED_FROM_BYTES
         and increment.costs.reread(read_bytes, changed_bytes, whole_bytes)
     ):

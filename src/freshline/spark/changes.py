@@ -95,11 +95,14 @@ class Changes:
         files = self._readable(schema)
         if files is not None:
             return reduce(DataFrame.unionAll, files)
-        return self._feed().select(*(quoted(field.name) for field in schema))
+        return self._fed(schema)
 
     def all(self, schema: StructType) -> DataFrame:
         """The rows inserted and deleted, updated ones before and after, where there are some."""
-        return self._feed() if self.rewrote else self.inserted(schema)
+        return self._fed(schema) if self.rewrote else self.inserted(schema)
+
+    def _fed(self, schema: StructType) -> DataFrame:
+        return self._feed().select(*(quoted(field.name) for field in schema))
 
     def _readable(self, schema: StructType) -> list[DataFrame] | None:
         """The added files as frames, one for each partition; None: take the change feed."""

@@ -25,6 +25,7 @@ from freshline.spark.commit import Transaction, table_properties
 from freshline.spark.deltalog import CommitRecord, last_commit, size_bytes
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
+from freshline.spark.group_updates import recompute_groups
 from freshline.spark.incremental import (
     Increment,
     NotIncrementalError,
@@ -50,6 +51,7 @@ _WAYS: Mapping[str, Way] = {
     "bucket-recompute": recompute,
     "bucket-merge": merge,
     "group-merge": merge,
+    "group-recompute": recompute_groups,
 }
 _ZONE = "spark.sql.session.timeZone"
 _SETTINGS = (_ZONE, "spark.sql.ansi.enabled")

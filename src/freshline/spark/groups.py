@@ -17,6 +17,9 @@ from freshline.sql.reads import quoted
 MOST_GROUPS = 200
 """In one predicate; with more of them the whole view is written."""
 
+NOWHERE = "false"
+"""The condition of a scope without groups."""
+
 _EXACT = (
     *("timestamp", "timestamp_ntz", "date", "string", "boolean"),
     *("tinyint", "smallint", "int", "bigint"),
@@ -30,10 +33,13 @@ class Scope:
     Attributes:
         state: SQL over the state's columns.
         view: SQL over the view's columns.
+        earlier: SQL over the view's columns: whether a row is of a bucket before all of these;
+            None where they are no buckets.
     """
 
     state: str
     view: str
+    earlier: str | None = None
 
 
 def scope(plan: ViewPlan, rows: DataFrame, view: StructType) -> Scope | None:
@@ -71,7 +77,12 @@ def scope(plan: ViewPlan, rows: DataFrame, view: StructType) -> Scope | None:
     order = list(kinds)
     outputs = [next(each for each, key in columns.items() if key == name) for name in order]
     types = [kinds[key] for key in order]
-    return Scope(_among(order, types, found), _among(outputs, types, found))
+    earlier = None
+    if isinstance(plan.buckets, Buckets) and outputs[0].lower() == plan.buckets.column.lower():
+        known = [value for (value,) in found if value is not None]
+        if known:
+            earlier = f"{quoted(outputs[0])} < {_written(min(known), types[0])}"
+    return Scope(_among(order, types, found), _among(outputs, types, found), earlier)
 
 
 def _has_literals(kind: str) -> bool:
@@ -82,7 +93,7 @@ def _has_literals(kind: str) -> bool:
 def _among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
     """SQL: whether the columns hold one of the rows; never NULL."""
     if not rows:
-        return "false"
+        return NOWHERE
     if len(names) > 1:
         groups = (
             " AND ".join(

@@ -54,6 +54,12 @@ class Parent:
             return self.frame.limit(0)
         return self.changes.inserted(self.schema)
 
+    def changed(self) -> DataFrame:
+        """The rows it gained and lost, updated ones before and after."""
+        if not self.changes.some:
+            return self.frame.limit(0)
+        return self.changes.all(self.schema)
+
     def kind(self, column: str) -> str:
         """The Spark type of a column, by its name in any case."""
         return kind_of(self.schema, column)

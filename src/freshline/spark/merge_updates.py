@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -20,10 +20,10 @@ from pyspark.sql import DataFrame
 from freshline.spark import jvm
 from freshline.spark.columns import cast_to
 from freshline.spark.groups import Scope, scope
-from freshline.spark.incremental import Increment, NotIncrementalError, Prepared
+from freshline.spark.incremental import Increment, NotIncrementalError, Parent, Prepared
 from freshline.spark.replacement import replace
 from freshline.spark.sizing import sized
-from freshline.spark.state import State
+from freshline.spark.state import Combine, State
 from freshline.sql.maintenance import Decomposition, Partial
 from freshline.sql.reads import quoted, reads_of, rewritten
 from freshline.sql.strategy import STATE_BUILT, Strategy
@@ -33,12 +33,15 @@ def merge(increment: Increment) -> Prepared:
     """Add the inserted rows' state, or build the state where there is none that fits."""
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
-    named = _named(increment, plan)
+    named = named_versions(increment, plan)
     if not any(parent.changes.some for parent in increment.parents):
-        return Prepared(None, _more(plan, named) if named is not None else {})
+        return Prepared(None, state_facts(plan, named) if named is not None else {})
     if named is None:
         return _build(increment, plan)
-    changes = {partial.name: _of_changes(increment, plan, partial) for partial in plan.partials}
+    changes = {
+        partial.name: rows_of_changes(increment, plan, partial, Parent.inserted)
+        for partial in plan.partials
+    }
     for rows in changes.values():
         rows.persist()
     try:
@@ -47,11 +50,11 @@ def merge(increment: Increment) -> Prepared:
             written = scope(increment.plan, changes[plan.partials[0].name], increment.schema)
         versions = {}
         for partial in plan.partials:
-            state = _state(increment, partial)
+            state = state_of(increment, partial)
             versions[partial.name] = state.add(
-                changes[partial.name], named[partial.name], _combine(increment, partial)
+                changes[partial.name], named[partial.name], combining(increment, partial)
             )
-        return _write(increment, plan, versions, written)
+        return write(increment, plan, versions, written)
     finally:
         for rows in changes.values():
             rows.unpersist()
@@ -60,23 +63,35 @@ def merge(increment: Increment) -> Prepared:
 def _build(increment: Increment, plan: Decomposition) -> Prepared:
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
-    rows = {partial.name: _sql(increment, partial.query) for partial in plan.partials}
+    rows = {partial.name: sql_of(increment, partial.query) for partial in plan.partials}
     versions = {
-        partial.name: _state(increment, partial).build(rows[partial.name])
+        partial.name: state_of(increment, partial).build(rows[partial.name])
         for partial in plan.partials
     }
-    prepared = _write(increment, plan, versions, None)
+    prepared = write(increment, plan, versions, None)
     name = increment.strategy.name
     why = "the state that merging needs was built from all rows"
     return Prepared(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
 
 
-def _of_changes(increment: Increment, plan: Decomposition, partial: Partial) -> DataFrame:
-    """The state rows of the inserted rows."""
+def rows_of_changes(
+    increment: Increment,
+    plan: Decomposition,
+    partial: Partial,
+    news: Callable[[Parent], DataFrame],
+) -> DataFrame:
+    """The state rows of what changed.
+
+    Args:
+        increment: The update.
+        plan: The view's.
+        partial: One of its.
+        news: A parent's rows that changed; none where nothing did.
+    """
     if plan.linearity == "joint":
         for parent in increment.parents:
-            increment.register(parent.name, parent.inserted())
-        return _sql(increment, partial.query)
+            increment.register(parent.name, news(parent))
+        return sql_of(increment, partial.query)
     read = {mention.name.lower() for mention in reads_of(partial.query)}
     terms = []
     for number, changed in enumerate(increment.parents):
@@ -86,36 +101,44 @@ def _of_changes(increment: Increment, plan: Decomposition, partial: Partial) -> 
             if other < number:
                 frame = parent.frame
             elif other == number:
-                frame = parent.inserted()
+                frame = news(parent)
             else:
                 frame = parent.before(increment.session)
             increment.register(parent.name, frame)
-        terms.append(_sql(increment, partial.query))
+        terms.append(sql_of(increment, partial.query))
     if not terms:  # of a partial that none of the changed parents has to do with
-        return _sql(increment, partial.query).limit(0)
+        return sql_of(increment, partial.query).limit(0)
     return reduce(DataFrame.unionAll, terms)
 
 
-def _write(
+def write(
     increment: Increment,
     plan: Decomposition,
     versions: Mapping[str, int],
     written: Scope | None,
 ) -> Prepared:
+    """The final query over the states at these versions, into the groups of ``written``.
+
+    Args:
+        increment: The update.
+        plan: The view's.
+        versions: Of each partial's state.
+        written: None: all groups.
+    """
     combined = {}
     for partial in plan.partials:
-        rows = _state(increment, partial).rows(versions[partial.name])
+        rows = state_of(increment, partial).rows(versions[partial.name])
         if written is not None:
             rows = rows.filter(written.state)
-        combined[partial.name] = _combine(increment, partial)(rows)
+        combined[partial.name] = combining(increment, partial)(rows)
     for name, frame in combined.items():
         increment.register(name, frame)
-    output = _sql(increment, plan.final)
+    output = sql_of(increment, plan.final)
     if len(output.columns) != len(increment.schema):
         raise NotIncrementalError("schema-changed")
     # The regenerated query's names can differ from the user's, its columns' order cannot.
     output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
-    configuration, more = increment.project.configuration, _more(plan, versions)
+    configuration, more = increment.project.configuration, state_facts(plan, versions)
     if written is not None:
         replaced = replace(
             increment.transaction,
@@ -123,6 +146,7 @@ def _write(
             written.view,
             configuration=configuration,
             input_bytes=jvm.input_bytes(output),
+            apart=written.earlier,
         )
         return Prepared(replaced.staged, {**more, **replaced.facts})
     staged = increment.transaction.stage(
@@ -133,24 +157,28 @@ def _write(
     return Prepared(staged, more)
 
 
-def _combine(increment: Increment, partial: Partial) -> Any:
+def combining(increment: Increment, partial: Partial) -> Combine:
+    """What makes one row a group of a partial's state rows."""
+
     def combine(rows: DataFrame) -> DataFrame:
         increment.register(partial.name, rows)
-        return _sql(increment, partial.combine)
+        return sql_of(increment, partial.combine)
 
     return combine
 
 
-def _sql(increment: Increment, query: str) -> DataFrame:
+def sql_of(increment: Increment, query: str) -> DataFrame:
+    """A query made from the view's, with the static tables at their versions."""
     names = increment.statics
     return increment.session.sql(rewritten(query, names) if names else query)
 
 
-def _state(increment: Increment, partial: Partial) -> State:
+def state_of(increment: Increment, partial: Partial) -> State:
+    """Where the partial's state is."""
     return State(increment.session, increment.project, partial.name, increment.request)
 
 
-def _named(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
+def named_versions(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
     """Version of each partial's state that belongs to the view's last commit; None: no state."""
     state = increment.last.metadata.get("state")
     if not isinstance(state, Mapping) or state.get("definition") != _definition(plan):
@@ -158,7 +186,8 @@ def _named(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
     return {name: int(version) for name, version in state["versions"].items()}
 
 
-def _more(plan: Decomposition, versions: Mapping[str, int]) -> dict[str, Any]:
+def state_facts(plan: Decomposition, versions: Mapping[str, int]) -> dict[str, Any]:
+    """What a commit's metadata say of the states at these versions."""
     return {"state": {"definition": _definition(plan), "versions": dict(versions)}}
 
 

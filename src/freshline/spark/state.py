@@ -86,12 +86,32 @@ class State:
         whole, spare = int(facts.get("whole_rows", 0)), int(facts.get("spare_rows", 0))
         many = spare > max(_SPARE_ROWS, _SPARE_RATIO * whole) or appends > _MOST_APPENDS
         if many or transaction.version != onto:
-            groups = cast_to(combine(there.unionByName(rows)), there.schema)
-            groups = sized(self.session, groups, self.project.configuration)
-            return self._commit(transaction, groups, "overwrite", {}, {"appends": 0})
+            return self._rewritten(transaction, there.unionByName(rows), combine)
         more = {"appends": appends, "whole_rows": whole, "spare_rows": spare}
         rows = sized(self.session, rows, self.project.configuration, 0)
         return self._commit(transaction, rows, "append", {}, more)
+
+    def replace(self, rows: DataFrame, within: str, onto: int, combine: Combine) -> int:
+        """Put rows in the place of those of some groups, whatever came after version ``onto``.
+
+        Args:
+            rows: All of these groups' rows.
+            within: SQL: whether a row is of these groups; never NULL.
+            onto: The version.
+            combine: Puts the rows of a group together.
+
+        Returns:
+            The version that was made.
+        """
+        there = self.rows(onto)
+        kept = there.filter(f"NOT ({within})")
+        rows = kept.unionByName(cast_to(rows, there.schema))
+        return self._rewritten(self._transaction(), rows, combine)
+
+    def _rewritten(self, transaction: Transaction, rows: DataFrame, combine: Combine) -> int:
+        groups = cast_to(combine(rows), rows.schema)
+        groups = sized(self.session, groups, self.project.configuration)
+        return self._commit(transaction, groups, "overwrite", {}, {"appends": 0})
 
     def _transaction(self) -> Transaction:
         application = f"{self.request.table}.state.{self.partial}"

@@ -43,11 +43,13 @@ def ways(plan: ViewPlan) -> tuple[str, ...]:
     """Strategies that are right for the plan, cheapest first; ``full`` always is."""
     bucketed = isinstance(plan.buckets, Buckets)
     merges = isinstance(plan.merge, Decomposition)
+    tells_groups = isinstance(plan.merge, Decomposition) and bool(plan.merge.group_columns)
     names = {
         "append": plan.appends is True,
         "bucket-merge": bucketed and merges,
         "bucket-recompute": bucketed,
         "group-merge": merges and not bucketed,
+        "group-recompute": tells_groups and not bucketed,
         "full": True,
     }
     return tuple(name for name, right in names.items() if right)

@@ -33,7 +33,7 @@ class Strategy:
     """A way to carry out an update.
 
     Attributes:
-        name: append, bucket-recompute, bucket-merge, group-merge or full.
+        name: append, bucket-recompute, bucket-merge, group-merge, group-recompute or full.
         code: Why this one, as a short name that stays the same over versions.
         reason: The same in words.
     """
@@ -64,6 +64,9 @@ _BUCKET_MERGE = Strategy(
 _GROUP_MERGE = Strategy(
     "group-merge", "merges", "the new rows' aggregates are merged into their groups"
 )
+_GROUP_RECOMPUTE = Strategy(
+    "group-recompute", "groups", "only the groups that the parents' changes touch are computed"
+)
 STATE_BUILT = "state-built"
 
 _FULL: Mapping[str, str] = {
@@ -77,6 +80,7 @@ _FULL: Mapping[str, str] = {
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before",
     "parent-redefined": "a parent's columns or properties changed",
+    "many-groups": "a parent's rows were deleted or rewritten in more groups than can be named",
     "changes-gone": "the parents' changes since its last update are no longer there",
     "changed-by-others": "somebody else wrote into it",
 }
@@ -117,8 +121,12 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
     ways = []
     if isinstance(plan.buckets, Buckets):
         ways.append(_RECOMPUTE)
-    if isinstance(plan.merge, Decomposition) and not rewrote and not final:
+    if not isinstance(plan.merge, Decomposition) or final:
+        return ways
+    if not rewrote:
         ways.append(_BUCKET_MERGE if ways else _GROUP_MERGE)
+    elif not ways and plan.merge.group_columns:
+        ways.append(_GROUP_RECOMPUTE)
     return ways
 
 
@@ -155,6 +163,11 @@ class Costs:
             return False
         self._reread_bytes = 0
         return True
+
+    def dearer(self, strategy: str, than: str, rows: int) -> bool:
+        """Whether an update by one strategy was measured to take longer than by another."""
+        seconds, other_s = self.expected_s(strategy, rows), self.expected_s(than, rows)
+        return seconds is not None and other_s is not None and seconds > other_s
 
     def samples(self, strategy: str) -> int:
         """How many updates were noted."""
@@ -240,7 +253,8 @@ def _rewritten(plan: ViewPlan) -> Strategy:
         "full",
         "parent-rewrote",
         "computed in full: a parent's rows were deleted or rewritten, which states cannot take"
-        f" back, and there are no buckets: {plan.buckets.message}",
+        " back, its groups cannot be told from each other, and there are no buckets:"
+        f" {plan.buckets.message}",
     )
 
 

@@ -29,7 +29,9 @@ The strategies stand in the order in which they come into question: `append` whe
 makes its output rows alone; `bucket-recompute` where the output falls into buckets of time;
 `bucket-merge` where that was slow and aggregates of the new rows can be merged into their
 buckets; `group-merge` where there are no buckets, but aggregates that merge. `full` is always
-right, and the only way where nothing else stands.
+right, and the only way where nothing else stands. After rows of a parent were deleted or rewritten
+buckets are recomputed as ever; where there are none, `group-recompute` computes the groups of
+these rows again, if every output row shows which group it is of, and else all is computed.
 """
 _ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
 are static."""

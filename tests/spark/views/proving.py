@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from freshline.spark import jvm
 from freshline.spark.deltalog import last_commit
 from freshline.spark.records import UpdateResult
+from freshline.sql.explain import ways
 from freshline.sql.maintenance import Decomposition, Source, ViewPlan
 from freshline.sql.reads import rewritten
 from tests.spark.conftest import Shop
@@ -93,6 +94,11 @@ class Proving:
     def merges(self, view: str) -> bool:
         """Whether the view has both buckets and a state, so that cost decides."""
         return isinstance(self.shop.plans[view].merge, Decomposition)
+
+    def tells_groups(self, view: str) -> bool:
+        """Whether its groups are computed again where a parent lost rows of them."""
+        plan = self.shop.plans[view]
+        return ways(plan)[:2] == ("group-merge", "group-recompute")
 
     def dear(self, view: str, strategy: str) -> None:
         """Says that a strategy was slow, so that another one is chosen where one is right."""

@@ -13,6 +13,7 @@ import pytest
 from freshline.spark import bucket_updates
 from freshline.spark.changes import Changes
 from freshline.spark.derived import DerivedUpdates
+from freshline.spark.incremental import Parent
 from freshline.spark.timesets import TimeSet, changed_by
 from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, ViewPlan
 from tests.spark.conftest import Shop
@@ -44,6 +45,7 @@ VIEWS = {
     "linearity": "SELECT o.usr, count(*) AS n FROM orders o JOIN clicks c ON o.usr = c.usr "
     "GROUP BY o.usr",
     "rewritten": "SELECT usr, sum(amount) AS s FROM orders GROUP BY usr",
+    "lost": "SELECT usr, max(amount) AS m, count(*) AS n FROM orders GROUP BY usr",
     "named": "SELECT c.id, u.name FROM clicks c JOIN users u ON c.usr = u.usr",
 }
 
@@ -203,6 +205,15 @@ def test_a_deletion_taken_for_an_insertion_is_found_out(warehouse, monkeypatch):
     with found_out():
         warehouse.update("rewritten")
     assert warehouse.told["rewritten"][-1] == ("group-merge", "merges")
+
+
+def test_deleted_rows_that_touch_no_group_are_found_out(warehouse, monkeypatch):
+    warehouse.update("lost")
+    warehouse.gone("orders", "id = 1")
+    monkeypatch.setattr(Parent, "changed", lambda parent: parent.frame.limit(0))
+    with found_out():
+        warehouse.update("lost")
+    assert warehouse.told["lost"][-1] == ("group-recompute", "groups")
 
 
 def test_a_static_table_that_changes_unnoticed_is_found_out(warehouse, monkeypatch):

@@ -28,6 +28,7 @@ KEEPS = Reason("HOLISTIC", "percentile needs the rows themselves")
 UNBOUNDED = Reason("UNBOUNDED", "no predicate bounds the time")
 BUCKETS = Buckets("hour", {"t": Reads("at", 0, 9)})
 MERGE = Decomposition((Partial("p", (), "q", "c"),), "f")
+GROUPS = Decomposition((Partial("p", ("k0",), "q", "c"),), "f", group_columns={"k": "k0"})
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def noted(**seconds: float) -> Costs:
         (ViewPlan(KEEPS, BUCKETS, MERGE), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, BUCKETS, KEEPS), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, UNBOUNDED, MERGE), "group-merge", "full"),
+        (ViewPlan(KEEPS, UNBOUNDED, GROUPS), "group-merge", "group-recompute"),
+        (ViewPlan(KEEPS, BUCKETS, GROUPS), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, UNBOUNDED, KEEPS), "full", "full"),
     ],
 )
@@ -105,6 +108,8 @@ def test_a_way_that_costs_more_than_all_anew_is_given_up_if_nobody_minds():
         "full", "cheaper", "computed in full: bucket-recompute should take 2.00 s, full 1.00 s"
     )
     assert choose(plan, costs=dear, table=Table(refresh="incremental")).name == "bucket-recompute"
+    groups = noted(group_recompute=2.0, full=1.0)
+    assert choose(ViewPlan(KEEPS, KEEPS, GROUPS), rewrote=True, costs=groups).code == "cheaper"
     near = choose(plan, costs=noted(bucket_recompute=1.2, full=1.0))
     assert near.name == "bucket-recompute"
     assert near.reason.endswith("; bucket-recompute should take 1.20 s, full 1.00 s")
@@ -143,6 +148,14 @@ def test_a_state_is_built_when_reading_again_has_cost_as_much():
     assert not costs.reread(50, 10, 1_000)
     assert not Costs().reread(10, 10, 1_000)
     assert not Costs().reread(10, 10, 10)
+
+
+def test_a_strategy_is_dearer_only_where_both_were_measured():
+    costs = noted(bucket_merge=0.5, bucket_recompute=0.4)
+    assert costs.dearer("bucket-merge", "bucket-recompute", 10)
+    assert not costs.dearer("bucket-recompute", "bucket-merge", 10)
+    assert not noted(bucket_merge=0.5).dearer("bucket-merge", "bucket-recompute", 10)
+    assert not Costs().dearer("bucket-merge", "bucket-recompute", 10)
 
 
 def test_only_where_buckets_can_be_merged_is_there_another_way_with_a_state():

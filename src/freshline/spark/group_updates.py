@@ -1,0 +1,70 @@
+"""Group-recompute: the groups that changes touch, computed anew, and no others.
+
+For a view that merges, without buckets, one of whose parents lost or rewrote rows: no state can
+take those back. Of which groups the change rows are, deleted ones and those from before an
+update among them, the first half of the view's decomposition tells; the query over the parents
+as they are now, in these groups alone, gives what replaces them. Spark moves the condition on
+the groups below the aggregate, to the parents' rows, and skips files by it where it can.
+
+A group of which no row changed is as it was. That holds because the rows that are aggregated
+are a sum over the parents' rows (:class:`freshline.sql.maintenance.Decomposition`; for joins,
+of each parent's change with the others whole), which batch keys would undo: rows that share
+one count together. The sources of views have none (:mod:`freshline.spark.plans`).
+"""
+
+from __future__ import annotations
+
+from freshline.spark import jvm
+from freshline.spark.columns import same_columns
+from freshline.spark.groups import NOWHERE, Scope, scope
+from freshline.spark.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.merge_updates import (
+    combining,
+    named_versions,
+    rows_of_changes,
+    sql_of,
+    state_facts,
+    state_of,
+    write,
+)
+from freshline.spark.replacement import replace
+from freshline.sql.maintenance import Decomposition
+
+
+def recompute_groups(increment: Increment) -> Prepared:
+    """Write the groups that the parents' changes touch anew; a state is kept up with them."""
+    plan = increment.plan.merge
+    assert isinstance(plan, Decomposition)
+    (partial,) = plan.partials
+    changed = rows_of_changes(increment, plan, partial, Parent.changed)
+    touched = scope(increment.plan, changed, increment.schema)
+    if touched is None:
+        raise NotIncrementalError("many-groups")
+    named = named_versions(increment, plan)
+    if touched.view == NOWHERE:
+        return Prepared(None, state_facts(plan, named) if named is not None else {})
+    for parent in increment.parents:
+        increment.register(parent.name, parent.frame)
+    if named is None:
+        return _from_query(increment, touched)
+    rows = sql_of(increment, partial.query).filter(touched.state)
+    version = state_of(increment, partial).replace(
+        rows, touched.state, named[partial.name], combining(increment, partial)
+    )
+    return write(increment, plan, {partial.name: version}, touched)
+
+
+def _from_query(increment: Increment, touched: Scope) -> Prepared:
+    """By the user's own text, where there is no state."""
+    output = increment.session.sql(increment.query)
+    if not same_columns(output.schema, increment.schema):
+        raise NotIncrementalError("schema-changed")
+    output = output.filter(touched.view)
+    replaced = replace(
+        increment.transaction,
+        output,
+        touched.view,
+        configuration=increment.project.configuration,
+        input_bytes=jvm.optimized_input_bytes(output),
+    )
+    return Prepared(replaced.staged, replaced.facts)
