@@ -1,4 +1,4 @@
-"""Twenty times SIGKILL at random moments, while files arrive."""
+"""SIGKILL at random moments while files arrive: six times, and twenty by ``make proof``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from freshline.runtime.places import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, run_here
+from tests.spark.views.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = 20
+KILLS = 20 if WHOLE else 6
 FILE_EVERY_S = 0.5
 
 
@@ -33,7 +34,7 @@ def produce(shop: Shop, until: threading.Event) -> None:
             shop.visits(file_name("visits", at, number, ".parquet"), at, 6)
 
 
-def test_twenty_random_kills_lose_nothing_and_double_nothing(tmp_path, spark):
+def test_random_kills_lose_nothing_and_double_nothing(tmp_path, spark):
     shop = Shop(tmp_path, ("hourly", "daily", "visitors"), master="local[2]")
     chance = random.Random(20)
     enough = threading.Event()

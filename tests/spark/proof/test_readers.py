@@ -14,10 +14,11 @@ from deltalake import DeltaTable
 from tests.spark.proof.equality import DUCKDB, Checker, counted
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import run_here, running_here
+from tests.spark.views.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-UPDATES = 100
+UPDATES = 100 if WHOLE else 30
 POLL_S = 0.02
 
 

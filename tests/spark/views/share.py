@@ -13,6 +13,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+WHOLE = os.environ.get("FRESHLINE_PROOF") == "all"
+
 
 def share(items: Sequence[T], *, part: int, always: Iterable[T] = (), first: int = 0) -> list[T]:
     """All of ``items``, or one of ``part`` and those that are needed in any case; in their order.
@@ -23,7 +25,7 @@ def share(items: Sequence[T], *, part: int, always: Iterable[T] = (), first: int
         always: Those that others depend on.
         first: Where to begin counting.
     """
-    if os.environ.get("FRESHLINE_PROOF") == "all":
+    if WHOLE:
         return list(items)
     wanted = [*items[first::part], *always]
     return [item for item in items if item in wanted]
