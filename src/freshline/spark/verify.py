@@ -48,9 +48,9 @@ def verify(session: SparkSession, query: str, decomposition: Decomposition) -> R
     if not same_plan(session, query):
         return Reason(
             "ROUND_TRIP",
-            "the query is cut into states with the help of sqlglot, and what sqlglot writes back for "
-            "it has another plan in Spark: a function or a literal of it is read otherwise there, so "
-            "states made from it could be wrong",
+            "the query is cut into states with the help of sqlglot, and what sqlglot writes back "
+            "for it has another plan in Spark: a function or a literal of it is read otherwise "
+            "there, so states made from it could be wrong",
         )
     try:
         found = _final_schema(session, decomposition)
