@@ -78,6 +78,12 @@ class TaskTimes:
             self._cpu_ns += metrics.get("Executor CPU Time", 0)
 
 
+def drained(session: SparkSession) -> None:
+    """Wait until the log has the events of every job that has ended."""
+    context = session.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark shows no metrics
+    context.listenerBus().waitUntilEmpty(_PATIENCE_MS)
+
+
 @dataclass(frozen=True, slots=True)
 class Metered:
     """One update and what it took.
@@ -125,6 +131,5 @@ class Meter:
         return result
 
     def _tasks(self) -> Tasks:
-        context = self._session.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark shows no metrics
-        context.listenerBus().waitUntilEmpty(_PATIENCE_MS)
+        drained(self._session)
         return self._times.so_far()
