@@ -163,7 +163,7 @@ class Child:
             "PYTHONPATH": source,
             "FRESHLINE_FAILPOINT": failpoint,
             # A JVM that lives for seconds: the quickest start counts, not the best code.
-            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
         }
         self._storage = Path(shop.project.storage)
         self.log = shop.root / "child.log"
