@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.ingest.disk import DiskGate
+from freshline.ingest.disk import DiskGate, is_full
 from freshline.ingest.landedfile import landed_names
 from freshline.ingest.receipts import Unavailable
+from freshline.ingest.rows import pack
+from freshline.ingest.segment import Segment
 from tests.ingest.pushing import batch, engine
 from tests.small_disk import fill, mounted
 
@@ -130,6 +133,19 @@ def test_a_disk_that_others_fill_loses_nothing_and_goes_on_when_they_leave(small
     restarted = engine(small_disk)
     assert restarted.start(threads=False).messages == ()
     restarted.close()
+
+
+@pytest.mark.parametrize("free_pages", [0, 1, 7, 8])
+def test_no_room_to_open_a_segment_is_a_full_disk(small_disk, free_pages):
+    """The index of its log takes eight pages; a row finds none after that."""
+    segment = Segment.create(small_disk, 1, 1, {}, 1 << 20)
+    fill(small_disk / "others")
+    with (small_disk / "others").open("r+b") as others:
+        others.truncate((small_disk / "others").stat().st_size - 4096 * free_pages)
+    with pytest.raises(sqlite3.Error) as full:
+        segment.append([(1, 1, pack("clicks", 1, None, 1, os.urandom(2000)))])
+    segment.close()
+    assert is_full(full.value)
 
 
 def test_a_commit_that_hits_the_end_of_the_disk_loses_nothing(small_disk, monkeypatch):

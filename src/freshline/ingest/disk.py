@@ -10,6 +10,9 @@ from pathlib import Path
 
 from freshline.core.errors import PlatformError, UserError
 
+# Opening a database makes an index of 32 KiB beside its log: no room for it is told as an I/O error.
+_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
+
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
@@ -38,7 +41,10 @@ def is_full(error: BaseException) -> bool:
     """Whether an error of the system or of SQLite means that the disk is full."""
     if isinstance(error, OSError):
         return error.errno in {errno.ENOSPC, errno.EDQUOT}
-    return isinstance(error, sqlite3.Error) and "disk is full" in str(error)
+    if not isinstance(error, sqlite3.Error):
+        return False
+    # Faults that SQLite did not see itself, of closed connections say, have no code.
+    return getattr(error, "sqlite_errorcode", None) in _FULL or "disk is full" in str(error)
 
 
 class FolderLock:
