@@ -10,7 +10,7 @@ from pathlib import Path
 
 from freshline.core.errors import PlatformError, UserError
 
-# Opening a database makes an index of 32 KiB beside its log: no room for it is told as an I/O error.
+# Opening a database makes an index of 32 KiB beside its log: no room for it is an I/O error.
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 
 
