@@ -90,8 +90,10 @@ class Engine:
         try:
             recovery = self._recover()
         except (OSError, sqlite3.Error) as error:
-            self._log.close()
+            if hasattr(self, "_log"):  # the disk may fail before there is one
+                self._log.close()
             self._lock.release()
+            self._lock = None
             raise PlatformError(
                 "ingest-log",
                 f"the log in {self.folder} cannot be opened: {error}",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.core.errors import InternalError, UserError
+from freshline.core.errors import InternalError, PlatformError, UserError
 from freshline.ingest.engine import Engine
 from freshline.ingest.receipts import (
     Batch,
@@ -52,6 +52,18 @@ def test_a_receipt_counts_a_feeds_records_from_one(gateway):
     assert push(gateway, "clicks", "a", 0, records=3) == Receipt(3, 1, 3, duplicate=False)
     assert push(gateway, "visits", "a", 0, records=2) == Receipt(2, 1, 2, duplicate=False)
     assert push(gateway, "clicks", "a", 1) == Receipt(1, 4, 4, duplicate=False)
+
+
+def test_a_start_that_failed_can_be_closed_and_tried_again(tmp_path):
+    one = engine(tmp_path, "clicks")
+    (tmp_path / "catalogue.db").mkdir(parents=True)
+    with pytest.raises(PlatformError, match="cannot be opened: unable to open database file"):
+        one.start(threads=False)
+    one.close()
+    (tmp_path / "catalogue.db").rmdir()
+    one.start(threads=False)
+    assert push(one, "clicks", "a", 0) == Receipt(1, 1, 1, duplicate=False)
+    one.close()
 
 
 def test_nothing_is_acknowledged_before_its_commit(gateway):
