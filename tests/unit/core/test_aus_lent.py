@@ -10,7 +10,7 @@ import pytest
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.aus.assessment import assessed
 from freshline.core.aus.bounds import tardiness_bounds_s
-from freshline.core.aus.guarantee import graph_of, guarantees_of
+from freshline.core.aus.guarantee import graph_of, guarantees_of, lent_by
 from freshline.core.aus.lent import Lent, ReportDemand, lent_to
 from freshline.core.aus.shares import Share
 from freshline.core.events import TrackReserved
@@ -120,7 +120,8 @@ def test_a_running_core_counts_reports_as_the_guarantees_do_and_admits_less_reco
     demand = (HOURLY.cost_s, HOURLY.batches, HOURLY.window_s, HOURLY.delay_s)
     core.handle(1.0, [TrackReserved(1, None, (demand,))])
     graph = graph_of(specs)
-    assert policy.guarantees == guarantees_of(graph, tracks=2, recovery="average", reports=[HOURLY])
+    lent = lent_by(graph, [HOURLY], tracks=2, recovery="average")
+    assert policy.guarantees == guarantees_of(graph, tracks=2, recovery="average", lent=lent)
     assert policy.guarantees != alone
     kept = policy.guarantees
     core.handle(2.0, [TrackReserved(1, 50.0)])  # which says nothing new of what they take

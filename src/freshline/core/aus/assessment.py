@@ -107,7 +107,7 @@ def assessed(
     """
     lent = lent_by(tables, reports, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
     guarantees = guarantees_of(
-        tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor, reports=reports
+        tables, tracks=tracks, recovery=recovery, worst_factor=worst_factor, lent=lent
     )
     return Assessment(
         tuple(tables),

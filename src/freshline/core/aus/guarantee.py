@@ -94,7 +94,7 @@ def guarantees_of(
     tracks: int,
     recovery: str,
     worst_factor: float = 1.0,
-    reports: Sequence[ReportDemand] = (),
+    lent: Lent = NOTHING_LENT,
 ) -> list[Guarantee]:
     """The guarantee of every table, in table order.
 
@@ -103,12 +103,11 @@ def guarantees_of(
         tracks: m.
         recovery: How recovery periods are chosen (``shares.RECOVERIES``).
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
-        reports: What shares the last track with the updates.
+        lent: What reports take of the tracks (``lent_by``).
 
     Raises:
         UserError: As ``shares``.
     """
-    lent = lent_by(tables, reports, tracks=tracks, recovery=recovery, worst_factor=worst_factor)
     claims = shares(
         tables, tracks=tracks - lent.share, recovery=recovery, worst_factor=worst_factor
     )

@@ -84,18 +84,7 @@ class Aus(Policy):
     def prepare(self, view: View) -> None:
         if len(self._releases) != len(view.tables):
             self._releases = [Releases(table) for table in view.tables]
-        self.guarantees = guarantees_of(
-            view.tables,
-            tracks=view.track_count,
-            recovery=self.recovery,
-            worst_factor=self.worst_factor,
-            reports=view.reservations.reports,
-        )
         self._reports = view.reservations.reports
-        self._thresholds_s = [
-            _NEVER if item.threshold_s is None else item.threshold_s for item in self.guarantees
-        ]
-        self._basis = [self._assumed(table) for table in view.tables]
         lent = lent_by(
             view.tables,
             self._reports,
@@ -103,6 +92,17 @@ class Aus(Policy):
             recovery=self.recovery,
             worst_factor=self.worst_factor,
         )
+        self.guarantees = guarantees_of(
+            view.tables,
+            tracks=view.track_count,
+            recovery=self.recovery,
+            worst_factor=self.worst_factor,
+            lent=lent,
+        )
+        self._thresholds_s = [
+            _NEVER if item.threshold_s is None else item.threshold_s for item in self.guarantees
+        ]
+        self._basis = [self._assumed(table) for table in view.tables]
         claims = [item.share for item in self.guarantees]
         self._capacity = Capacity(claims, view.track_count - lent.share)
         for record in self._releases:
