@@ -41,10 +41,8 @@ def is_full(error: BaseException) -> bool:
     """Whether an error of the system or of SQLite means that the disk is full."""
     if isinstance(error, OSError):
         return error.errno in {errno.ENOSPC, errno.EDQUOT}
-    if not isinstance(error, sqlite3.Error):
-        return False
     # Faults that SQLite did not see itself, of closed connections say, have no code.
-    return getattr(error, "sqlite_errorcode", None) in _FULL or "disk is full" in str(error)
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) in _FULL
 
 
 class FolderLock:
