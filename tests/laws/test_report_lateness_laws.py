@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -84,6 +86,20 @@ def played(
     play.reports.close()
 
 
+@contextmanager
+def playing(deadline: str, slower: float) -> Iterator[Play]:
+    """A warehouse on a machine so many times slower; in the end its run is played again."""
+    with tempfile.TemporaryDirectory() as folder:
+        play = Play(
+            report_project(Path(folder), deadline=deadline),
+            batch_s=lambda rows: slower * (2.0 + 0.1 * rows),
+            final_s=slower * 5.0,
+        )
+        yield play
+        play.check_replay()
+        play.journal.close()
+
+
 @settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**32),
@@ -97,12 +113,7 @@ def test_a_deadline_is_missed_for_a_reason_and_every_run_replays(
     seed: int, kind: str, deadline: str, slower: float, known: bool, once: bool
 ) -> None:
     rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        play = Play(
-            report_project(Path(folder), deadline=deadline),
-            batch_s=lambda rows: slower * (2.0 + 0.1 * rows),
-            final_s=slower * 5.0,
-        )
+    with playing(deadline, slower) as play:
         if known:
             play.known(*KNOWN)
         play.batches.code = "ORDER_DEPENDENT" if once else ""
@@ -120,8 +131,6 @@ def test_a_deadline_is_missed_for_a_reason_and_every_run_replays(
             assert each.finish_s is not None
             assert (each.late is not None) == (each.finish_s > wanted.deadline_s), each
             assert each.late in {None, *LATENESS} - {"unexplained"}, each
-        play.check_replay()
-        play.journal.close()
 
 
 @settings(max_examples=12)
@@ -136,17 +145,10 @@ def test_where_the_input_repeats_and_the_machine_keeps_its_margin_only_the_fores
 ) -> None:
     """The margin is 1.25; what is learned meanwhile is off by a little beyond the sizes seen."""
     hour = minutes(random.Random(seed), kind, 1)
-    with tempfile.TemporaryDirectory() as folder:
-        play = Play(
-            report_project(Path(folder), deadline=deadline),
-            batch_s=lambda rows: slower * (2.0 + 0.1 * rows),
-            final_s=slower * 5.0,
-        )
+    with playing(deadline, slower) as play:
         play.known(*KNOWN)
         again = [(at_s + HOUR_S, rows) for at_s, rows in hour]
         played(play, [*hour, *again, (2.0 * HOUR_S, 0)], [], 2.0 * HOUR_S + PATIENCE_S)
         second = play.status("sales@1970-02-11T17")
         assert second.state == "done"
         assert second.late in (None, "foreseen"), second
-        play.check_replay()
-        play.journal.close()
