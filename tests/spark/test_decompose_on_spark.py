@@ -14,7 +14,7 @@ from freshline.sql.decompose import decompose
 from freshline.sql.maintenance import Decomposition, Source
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.same_rows import assert_same_rows
-from tests.spark.views.share import share
+from tests.spark.share import share
 from tests.unit.sql.tpch import generate, tpch_names, tpch_query, tpch_sources
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from freshline.runtime.places import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, run_here
-from tests.spark.views.share import WHOLE
+from tests.spark.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -22,7 +22,7 @@ from freshline.sql.reads import rewritten
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.conftest import MIDNIGHT_S, Shop
 from tests.spark.same_rows import assert_same_rows
-from tests.spark.views.share import share
+from tests.spark.share import share
 from tests.unit.sql.tpch import generate, tpch_names, tpch_query, tpch_sources
 
 pytestmark = pytest.mark.spark

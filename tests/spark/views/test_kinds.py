@@ -11,11 +11,11 @@ import pytest
 from freshline.sql.maintenance import Buckets
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
+from tests.spark.share import share
 from tests.spark.views.arrivals import START, fixed, some
 from tests.spark.views.document import assert_up_to_date, kinds_section, uncertain_section
 from tests.spark.views.kinds import KINDS, OVER_VIEWS, STATICS, STREAMS, UNCERTAIN
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.spark.views.share import share
 from tests.unit.sql.view_cases import CASES, SOURCES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]

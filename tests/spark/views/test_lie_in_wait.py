@@ -14,10 +14,10 @@ import pytest
 
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
+from tests.spark.share import share
 from tests.spark.views.arrivals import edge, table
 from tests.spark.views.lie_in_wait import ANYWHERE, CLOCKS, PART, SALE, SHOP, Trap
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.spark.views.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

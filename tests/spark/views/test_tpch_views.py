@@ -13,9 +13,9 @@ import pytest
 from freshline.sql.maintenance import Decomposition
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
+from tests.spark.share import share
 from tests.spark.views.document import assert_up_to_date, tpch_section
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.spark.views.share import share
 from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_query, tpch_sources
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
