@@ -16,7 +16,6 @@ from freshline.core.aus.lent import ReportDemand
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
-from freshline.project.windows import window_at
 from freshline.reports.plan import Infeasible
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
@@ -29,6 +28,7 @@ from freshline.runtime.report_journal import (
     read_reports,
 )
 from freshline.runtime.report_plans import outlook, stream_names
+from freshline.runtime.report_windows import window_of
 
 WINDOWS_SEEN = 7
 """So many windows are looked at for the fullest: of days, a week."""
@@ -184,29 +184,17 @@ def _fullest(
         The window, and whether it is over.
     """
     streams = stream_names(project, view)
-    window = found = _window(project, view, now_s)
+    window = found = window_of(project, view, now_s)
     most = 0
     for _ in range(WINDOWS_SEEN):
-        window = _window(project, view, window.start_s - 1.0)
+        window = window_of(project, view, window.start_s - 1.0)
         rows = sum(each.rows for each in arrivals(journal, streams, window.start_s, window.end_s))
         if rows > most:
             found, most = window, rows
     return found, most > 0
 
 
-def _window(project: Project, view: TableDef, moment_s: float) -> WantedReport:
-    """The view's window that holds a moment."""
-    settings = view.report
-    assert settings is not None
-    zone = project.configuration.get("spark.sql.session.timeZone", "UTC")
-    start_s, end_s = window_at(moment_s, settings.window_s, zone)
-    deadline_s = settings.deadline.after(end_s)
-    return WantedReport(
-        view.name, view.name, None, None, start_s, end_s, deadline_s, settings.groups
-    )
-
-
 def _unmeasured(project: Project, view: TableDef, now_s: float) -> ReportNeed:
-    window = _window(project, view, now_s)
+    window = window_of(project, view, now_s)
     length_s, delay_s = window.end_s - window.start_s, window.deadline_s - window.end_s
     return ReportNeed(view.name, length_s, delay_s, unknown="never measured")

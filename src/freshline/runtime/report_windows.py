@@ -33,7 +33,6 @@ class ReportWindows:
         self._project = project
         self._journal = journal
         self._ended_only = ended_only
-        self._zone = project.configuration.get("spark.sql.session.timeZone", "UTC")
         self._next_s: dict[str, float | None] = {}
         for view in project.reports:
             commit = last_commit(project.table_path(view.name))
@@ -70,32 +69,39 @@ class ReportWindows:
         if self._ended_only:
             return float("inf")
         ends = (
-            window_at(now_s, view.report.window_s, self._zone)[1]
+            window_at(now_s, view.report.window_s, _zone(self._project))[1]
             for view in self._project.reports
             if view.report is not None
         )
         return min(ends, default=float("inf"))
 
     def _of_view(self, view: TableDef, now_s: float) -> list[WantedReport]:
-        settings = view.report
-        assert settings is not None
-        start_s, end_s = window_at(now_s, settings.window_s, self._zone)
+        wanted = window_of(self._project, view, now_s)
         first_s = self._next_s[view.name]
         found: list[WantedReport] = []
         while len(found) < MOST_BEHIND:
-            deadline_s = settings.deadline.after(end_s)
-            if first_s is not None and start_s < first_s:
+            over = wanted.end_s <= now_s
+            if first_s is not None and wanted.start_s < first_s:
                 break
-            if first_s is None and end_s <= now_s and deadline_s <= now_s and not self._ended_only:
+            if first_s is None and over and wanted.deadline_s <= now_s and not self._ended_only:
                 break
-            if end_s <= now_s or not self._ended_only:
-                name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
-                found.append(
-                    WantedReport(
-                        name, view.name, None, None, start_s, end_s, deadline_s, settings.groups
-                    )
-                )
-                if first_s is None and end_s <= now_s:
+            if over or not self._ended_only:
+                found.append(wanted)
+                if first_s is None and over:
                     break
-            start_s, end_s = window_at(start_s - 1.0, settings.window_s, self._zone)
+            wanted = window_of(self._project, view, wanted.start_s - 1.0)
         return found[::-1]
+
+
+def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport:
+    """The report of a view about its window that holds a moment."""
+    settings = view.report
+    assert settings is not None
+    start_s, end_s = window_at(moment_s, settings.window_s, _zone(project))
+    name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
+    deadline_s = settings.deadline.after(end_s)
+    return WantedReport(name, view.name, None, None, start_s, end_s, deadline_s, settings.groups)
+
+
+def _zone(project: Project) -> str:
+    return project.configuration.get("spark.sql.session.timeZone", "UTC")
