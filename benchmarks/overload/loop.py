@@ -1,9 +1,10 @@
-"""The loop that a competent engineer writes, over the same executor and the same commits.
+"""The loop that a competent engineer writes.
 
 Two threads go through all tables in topological order for ever; a table without news, or
 one that the other thread is updating, is skipped. Base tables load what their folder has
-gained since, views read their parents' newest versions. Only the choice of the next table
-differs from the warehouse's.
+gained since, views read their parents' newest versions. How a table is updated is another
+matter: by hand (:mod:`benchmarks.overload.plain`), or as freshline does, so that only the
+choice of the next table differs from the warehouse's.
 """
 
 from __future__ import annotations
@@ -15,16 +16,25 @@ from typing import Protocol
 
 from freshline.project.model import Project, TableDef
 from freshline.runtime.feeds import FeedListing
-from freshline.spark.records import FeedFile, UpdateRequest, UpdateResult
+from freshline.spark.records import FeedFile, UpdateRequest
 
 _PAUSE_S = 0.02
 """Between two rounds in which nothing had news."""
 
 
+class Version(Protocol):
+    """What an update has come to: the table's version."""
+
+    @property
+    def version(self) -> int:
+        """Of the table, after it."""
+        ...
+
+
 class Runner(Protocol):
     """Carries out updates."""
 
-    def run(self, request: UpdateRequest) -> UpdateResult:
+    def run(self, request: UpdateRequest) -> Version:
         """Carry out one update as one commit, or raise."""
         ...
 

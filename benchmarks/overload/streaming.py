@@ -12,7 +12,6 @@ parents' versions, for measuring; those of base tables need nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.streaming.query import StreamingQuery
 
+from benchmarks.overload.plain import recompute
 from freshline.project.model import Project, TableDef
 from freshline.spark.commit import TABLE_PROPERTIES
-from freshline.spark.deltalog import version
 
 
 def create_tables(project: Project, session: SparkSession) -> None:
@@ -74,16 +73,7 @@ def _changes(project: Project, session: SparkSession, table: TableDef) -> DataFr
 def _recomputation(project: Project, table: TableDef) -> Callable[[DataFrame, int], None]:
     """What the view's query does with a batch of changes."""
 
-    def recompute(changes: DataFrame, _: int) -> None:
-        session = changes.sparkSession
-        pins = {}
-        for name in table.parents:
-            path = project.table_path(name)
-            pins[name] = version(path)
-            session.read.format("delta").load(path).createOrReplaceTempView(name)
-        rows = session.sql(table.query).coalesce(1)
-        writer = rows.write.format("delta").mode("overwrite")
-        writer = writer.option("userMetadata", json.dumps({"parents": pins}))
-        writer.save(project.table_path(table.name))
+    def on_batch(changes: DataFrame, _: int) -> None:
+        recompute(project, changes.sparkSession, table)
 
-    return recompute
+    return on_batch

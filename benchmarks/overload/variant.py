@@ -2,7 +2,8 @@
 
 A child process: it starts Spark and warms it up, says "ready", reads the moment at which the
 producer starts from its standard input, works until SECONDS after it, and says how many
-updates failed. HOW is warehouse (the policy stands in the project), loop or streaming.
+updates failed. HOW is warehouse (the policy stands in the project), loop (by
+hand, with PySpark and Delta alone), own-loop (the same order, freshline's updates) or streaming.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from benchmarks.overload import streaming
-from benchmarks.overload.loop import Loop
+from benchmarks.overload.loop import Loop, Runner
+from benchmarks.overload.plain import PlainExecutor
 from freshline.cli.lines import LineObserver
 from freshline.project.load import load_project
 from freshline.project.model import Project
@@ -55,9 +57,9 @@ def by_warehouse(project: Project, session: SparkSession, seconds: float) -> int
     return observer.failed
 
 
-def by_loop(project: Project, session: SparkSession, seconds: float) -> int:
+def by_loop(project: Project, executor: Runner, seconds: float) -> int:
     """The engineer's loop."""
-    loop = Loop(project, SparkExecutor(project, session))
+    loop = Loop(project, executor)
     loop.run(start_told() + seconds)
     for failure in loop.failures:
         print(failure, file=sys.stderr)
@@ -85,7 +87,9 @@ def main() -> None:
     if how == "warehouse":
         failures = by_warehouse(project, session, seconds)
     elif how == "loop":
-        failures = by_loop(project, session, seconds)
+        failures = by_loop(project, PlainExecutor(project, session), seconds)
+    elif how == "own-loop":
+        failures = by_loop(project, SparkExecutor(project, session), seconds)
     else:
         failures = by_streaming(project, session, seconds, root)
     print(failures, flush=True)
