@@ -63,7 +63,8 @@ def random_window(rng: random.Random) -> Window:
         arrivals_s = sorted(rng.choice(bursts) for _ in range(tuples))
     else:
         arrivals_s = sorted(rng.randint(1, int(end_s * GRID)) / GRID for _ in range(tuples))
-    final = FinalCost(rng.choice((0, 0, 1, 4)) / GRID, rng.choice((0, 4)) / GRID)
+    of_one = rng.random() < 0.3
+    final = FinalCost(rng.choice((0, 0, 1, 4)) / GRID, rng.choice((0, 4)) / GRID, of_one)
     cost = random_cost(rng, tuples)
     spare_s = rng.random() * 1.2 * (cost(tuples) + 0.5)
     deadline_s = end_s + round(spare_s * GRID) / GRID

@@ -103,10 +103,9 @@ def _submit(
         ahead = outlook(project, journal, table, wanted, now_s)
     plan = ahead.plan(now_s)
     if isinstance(plan, Infeasible) and not yes:
-        earliest = _earliest(plan, ahead)
         message = (
             f"no plan meets the deadline {clock(wanted.deadline_s)} UTC; the earliest that one"
-            f" can meet is {clock(earliest)} UTC"
+            f" can meet is {clock(plan.earliest_deadline_s)} UTC"
         )
         if as_json or not sys.stdin.isatty():
             raise UserError(
@@ -234,17 +233,13 @@ def _known(journal: Journal, name: str) -> ReportStatus:
 # ---- what they print ----
 
 
-def _earliest(plan: Infeasible, ahead: Outlook) -> float:
-    return plan.earliest_deadline_s + ahead.reserve_s
-
-
 def _print_plan(
     wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible, now_s: float
 ) -> None:
     end, deadline = clock(wanted.end_s, now_s), clock(wanted.deadline_s, now_s)
     print(f"{wanted.name}: window until {end} UTC, deadline {deadline} UTC")
     if isinstance(plan, Infeasible):
-        print(f"no plan meets it; the earliest deadline is {clock(_earliest(plan, ahead))} UTC")
+        print(f"no plan meets it; the earliest deadline is {clock(plan.earliest_deadline_s)} UTC")
         return
     for number, batch in enumerate(plan.batches, 1):
         rows = (
@@ -256,9 +251,8 @@ def _print_plan(
             f"batch {number}: {clock(batch.start_s, now_s)} UTC, about {rows},"
             f" {brief_s(batch.end_s - batch.start_s)}"
         )
-    final_s = plan.final_cost_s + ahead.reserve_s
     print(
-        f"final: {brief_s(final_s)}; cost {brief_s(plan.cost_s + ahead.reserve_s)} in all,"
+        f"final: {brief_s(plan.final_cost_s)}; cost {brief_s(plan.cost_s)} in all,"
         f" slack {brief_s(plan.slack_s)}"
     )
 
@@ -271,7 +265,7 @@ def _plan_record(wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible) 
         "slack_s": round(plan.slack_s, 3),
     }
     if isinstance(plan, Infeasible):
-        earliest = moment(_earliest(plan, ahead))
+        earliest = moment(plan.earliest_deadline_s)
         return record | {"feasible": False, "earliest_deadline": earliest}
     return record | {
         "feasible": True,
@@ -283,6 +277,6 @@ def _plan_record(wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible) 
             }
             for batch in plan.batches
         ],
-        "final_s": round(plan.final_cost_s + ahead.reserve_s, 3),
-        "planned_cost_s": round(plan.cost_s + ahead.reserve_s, 3),
+        "final_s": round(plan.final_cost_s, 3),
+        "planned_cost_s": round(plan.cost_s, 3),
     }

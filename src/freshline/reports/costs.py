@@ -95,14 +95,20 @@ class PiecewiseCost:
 
 @dataclass(frozen=True, slots=True)
 class FinalCost:
-    """The final aggregation of the partials: linear in the batches, none for one (C9)."""
+    """The final aggregation of the partials: linear in the batches, none for one (C9).
+
+    Args:
+        of_one: A single batch needs it too: its partial is written and read like any other.
+    """
 
     per_batch_s: float = 0.0
     overhead_s: float = 0.0
+    of_one: bool = False
 
     def __call__(self, batches: int) -> float:
         """Seconds to combine the partials of ``batches`` batches."""
-        return self.overhead_s + self.per_batch_s * batches if batches > 1 else 0.0
+        needed = batches > 1 or (self.of_one and batches == 1)
+        return self.overhead_s + self.per_batch_s * batches if needed else 0.0
 
 
 def in_batches_s(

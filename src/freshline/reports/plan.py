@@ -6,7 +6,7 @@ Source: Chandrasekaran and Sudarshan, section 3; reading notes C1 to C9.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from freshline.reports.costs import CostModel, FinalCost
@@ -40,7 +40,7 @@ class Window:
     @property
     def slack_s(self) -> float:
         """Equation 2: what is left if everything runs in one batch; may be negative (C5)."""
-        return self.deadline_s - self.end_s - self.cost(self.tuples)
+        return self.deadline_s - self.end_s - self.cost(self.tuples) - self.final(1)
 
     def indexed_arrivals_s(self) -> list[float]:
         """Arrival of tuple ``j`` at index ``j``; the last not before the window's end (C6)."""
@@ -109,7 +109,19 @@ def plan_window(
     Raises:
         KeyError: ``solver`` is none of the three.
     """
-    return solvers()[solver](window, objective)
+    solve = solvers()[solver]
+    final = window.final
+    if not final.of_one:
+        return solve(window, objective)
+    # What even one batch needs comes off the deadline: the solvers know finals of several alone.
+    always_s = final(1)
+    rest = FinalCost(final.per_batch_s, -final.per_batch_s)
+    found = solve(replace(window, deadline_s=window.deadline_s - always_s, final=rest), objective)
+    if isinstance(found, Infeasible):
+        return replace(found, earliest_deadline_s=found.earliest_deadline_s + always_s)
+    return replace(
+        found, cost_s=found.cost_s + always_s, final_cost_s=found.final_cost_s + always_s
+    )
 
 
 def solvers() -> Mapping[str, Solver]:

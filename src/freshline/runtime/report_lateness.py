@@ -62,7 +62,8 @@ def _shared_its_time(journal: Journal, live: Live, now_s: float) -> bool:
     """
     assert live.promise is not None
     outlook = live.promise.outlook
-    everything_s = outlook.report.cost(len(outlook.report.predicted_s)) + outlook.final_s
+    report = outlook.report
+    everything_s = report.cost(len(report.predicted_s)) + report.final(1)
     from_s = live.wanted.deadline_s - MARGIN * everything_s
     row = journal.row(
         "SELECT 1 FROM report_batches WHERE report<>? AND start_s<?"

@@ -105,7 +105,7 @@ class Live:
         report, rows = self.outlook.report, self.arrived_rows - self.told_rows
         units = self.outlook.units(max(0, rows), closed=True)
         taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
-        return report.cost(max(0, units - taken)), self.outlook.final_s
+        return report.cost(max(0, units - taken)), report.final(self.batches + 1)
 
     def pause(self, now_s: float) -> None:
         """After a failure: wait, each time twice as long."""

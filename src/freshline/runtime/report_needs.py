@@ -166,12 +166,11 @@ def _planned(
     plan = ahead.plan(from_s)
     earliest_s = None
     if isinstance(plan, Infeasible):
-        earliest_s = plan.earliest_deadline_s + ahead.reserve_s - wanted.end_s
+        earliest_s = plan.earliest_deadline_s - wanted.end_s
         later = replace(ahead.report, deadline_s=plan.earliest_deadline_s + _ROUNDING_S)
         plan = replace(ahead, report=later).plan(from_s)
         assert not isinstance(plan, Infeasible), "that deadline can be met"
-    cost_s, batches = plan.cost_s + ahead.reserve_s, max(1, len(plan.batches))
-    demand = ReportDemand(cost_s, batches, length_s, need.delay_s)
+    demand = ReportDemand(plan.cost_s, max(1, len(plan.batches)), length_s, need.delay_s)
     return replace(need, demand=demand, feasible=earliest_s is None, earliest_s=earliest_s)
 
 

@@ -8,7 +8,7 @@ hundreds; a unit's time is that of the update which completed it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from freshline.project.model import Project, TableDef
 from freshline.reports.costs import CostModel, FinalCost, PiecewiseCost
@@ -43,16 +43,12 @@ class Outlook:
         report: As the planner takes it; its tuples are units not yet taken.
         arrived_rows: Of the window so far.
         expected_rows: Of the whole window.
-        final_s: What the final takes at least. A window's result is always put together from
-            its state, also that of one batch, so the report's deadline is earlier by that much
-            (with the margin), and its ``final`` holds only what each batch adds.
     """
 
     unit_rows: int | None
     report: Report
     arrived_rows: int
     expected_rows: int
-    final_s: float
 
     def units(self, rows: int, *, closed: bool) -> int:
         """Units that so many rows make; the last one may be smaller, once nothing more comes."""
@@ -60,13 +56,8 @@ class Outlook:
             return 1 if closed else 0
         return -(-rows // self.unit_rows) if closed else rows // self.unit_rows
 
-    @property
-    def reserve_s(self) -> float:
-        """How much before the report's own deadline the planner's is."""
-        return MARGIN * self.final_s
-
     def plan(self, now_s: float) -> Plan | Infeasible:
-        """The fewest batches from now on that meet the planner's deadline, with the margin."""
+        """The fewest batches from now on that meet the deadline, with the margin."""
         report = self.report
         window = Window(
             report.start_s,
@@ -74,7 +65,11 @@ class Outlook:
             tuple(max(each, now_s) for each in report.predicted_s),
             report.deadline_s,
             slower(report.cost),
-            FinalCost(MARGIN * report.final.per_batch_s, MARGIN * report.final.overhead_s),
+            replace(
+                report.final,
+                per_batch_s=MARGIN * report.final.per_batch_s,
+                overhead_s=MARGIN * report.final.overhead_s,
+            ),
         )
         return plan_window(window)
 
@@ -113,10 +108,12 @@ def outlook(
     expected = _expected(here, before, wanted, now_s)
     total = max(arrived_rows, sum(each.rows for each in expected))
     cost: CostModel = learned_cost(known.batches, FIRST_BATCH)
-    final = learned_final(known.finals, FIRST_FINAL)
-    final_s = 0.0 if known.once else final.overhead_s + final.per_batch_s
+    # A window's result is always put together from its state, also from that of one batch.
+    final = replace(learned_final(known.finals, FIRST_FINAL), of_one=True)
     views = len(streams) < len(table.parents)
     unit_rows: int | None = max(1, total // UNITS)
+    if known.once:
+        final = FinalCost()
     if known.once or views or total == 0:
         unit_rows, times = None, [wanted.end_s]
         cost = scaled(cost, max(1, total))
@@ -129,15 +126,15 @@ def outlook(
         key or wanted.name,
         start_s,
         max(wanted.end_s, start_s),
-        wanted.deadline_s - MARGIN * final_s,
+        wanted.deadline_s,
         tuple(min(max(each, start_s), wanted.end_s) for each in times),
         cost,
-        FinalCost(final.per_batch_s, 0.0),
+        final,
         wanted.groups,
         InputKind.TOTAL_VARIES,
         batches,
     )
-    return Outlook(unit_rows, report, arrived_rows, total, final_s)
+    return Outlook(unit_rows, report, arrived_rows, total)
 
 
 def slower(cost: CostModel) -> CostModel:

@@ -192,10 +192,7 @@ class Reports:
         pins = {table.name: table.version for table in live.parents if table.version is not None}
         request = BatchRequest(live.window, pins, order.final, live.complete)
         rows = max(0, live.arrived_rows - live.taken_rows)
-        expected_s = order.expected_s
-        if order.final and order.planned and live.outlook is not None:
-            expected_s += live.outlook.final_s
-        job = Job(live.name, request, rows, expected_s, order.planned, live.failures + 1)
+        job = Job(live.name, request, rows, order.expected_s, order.planned, live.failures + 1)
         self._running = job
         self._journal.flush()
         failpoint("report.before_start")

@@ -64,6 +64,17 @@ def test_a_batch_starts_when_its_min_batch_is_there_and_the_final_follows_the_la
     assert lines(run(given(report()))) == ["4-7 a 4", "8-11 a 4", "11-13.75 a 2 final"]
 
 
+def test_what_finals_take_of_the_track_is_planned_for_reports_that_are_due_together() -> None:
+    final = FinalCost(0.0, 5.0, of_one=True)
+    due = {"deadline_s": 40.0, "cost": LinearCost(0.1, 1.0), "final": final}
+    joint = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None)
+    done = run(*(given(report(name, **due)) for name in "abc"), policy=joint)
+    # Each works off its ten tuples in 2 s and combines them in 5: back to back until 40.
+    assert [(batch.start_s, batch.end_s) for batch in done.batches] == [
+        (19.0, 26.0), (26.0, 33.0), (33.0, 40.0),
+    ]  # fmt: skip
+
+
 def test_a_stream_that_lags_is_served_when_the_prediction_has_passed() -> None:
     slow = report(input_kind=InputKind.RATE_VARIES)
     actual_s = tuple(second + 3.0 for second in slow.predicted_s)

@@ -97,10 +97,10 @@ def test_a_window_that_fits_one_batch(tmp_path):
 
 def test_a_nearer_deadline_takes_more_batches_and_costs_more(tmp_path):
     (need,) = report_needs(recorded(tmp_path, "30 seconds"))
-    # Each batch more costs its 2 s, and 0.05 s in the final for both.
+    # A batch more costs its 2 s, and 0.05 s more in the final.
     assert need.demand is not None
     assert need.demand.batches == 2
-    assert need.demand.cost_s == near(MARGIN * (62.0 + 2.0 + 5.0 + 0.1))
+    assert need.demand.cost_s == near(MARGIN * (62.0 + 2.0 + 5.0 + 0.05))
     assert need.feasible is True
 
 
