@@ -18,6 +18,11 @@ from freshline.runtime.journal import Journal, Row
 OPEN = ("asked", "live")
 """States of reports that are still to make."""
 
+KEPT_WINDOWS = 200
+"""Of one view: twice as many as are looked back for to be made (``report_windows.py``)."""
+
+KEPT_BATCHES = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class WantedReport:
@@ -132,6 +137,20 @@ def note_batch(
         "INSERT INTO report_batches (report, view, start_s, rows, seconds, final_s, expected_s,"
         " batches, error) VALUES (?,?,?,?,?,?,?,?,?)",
         (status.name, status.view, start_s, rows, seconds, final_s, expected_s, batches, error),
+    )
+
+
+def forget_old(journal: Journal) -> None:
+    """Of each view the newest ended windows stay, and the newest batches of all."""
+    journal.write(
+        "DELETE FROM reports WHERE state NOT IN (?,?) AND name IN (SELECT name FROM (SELECT name,"
+        " row_number() OVER (PARTITION BY view ORDER BY end_s DESC) AS place FROM reports)"
+        " WHERE place > ?)",
+        (*OPEN, KEPT_WINDOWS),
+    )
+    journal.write(
+        "DELETE FROM report_batches WHERE id <= (SELECT max(id) FROM report_batches) - ?",
+        (KEPT_BATCHES,),
     )
 
 

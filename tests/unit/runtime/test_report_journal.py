@@ -1,0 +1,56 @@
+"""What the journal keeps of reports that have ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshline.runtime import report_journal
+from freshline.runtime.journal import Journal
+from freshline.runtime.report_journal import (
+    KEPT_WINDOWS,
+    WantedReport,
+    forget_old,
+    measured,
+    note,
+    note_batch,
+    note_wanted,
+    read_reports,
+)
+
+
+def window(view: str, number: int) -> WantedReport:
+    return WantedReport(f"{view}@{number}", view, None, None, number, number + 1.0, number + 2.0)
+
+
+def test_the_newest_ended_windows_of_each_view_stay_and_every_open_one(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db", create=True)
+    for view in ("sales", "returns"):
+        for number in range(KEPT_WINDOWS + 3):
+            wanted = window(view, number)
+            note_wanted(journal, wanted, "live", number)
+            if (view, number) != ("sales", 1):
+                note(journal, wanted.name, state="done")
+    journal.flush()
+    forget_old(journal)
+    journal.flush()
+    kept = {each.wanted.name for each in read_reports(journal)}
+    gone = {"sales@0", "sales@2", "returns@0", "returns@1", "returns@2"}
+    assert len(kept) == 2 * KEPT_WINDOWS + 1
+    assert not kept & gone
+    assert "sales@1" in kept  # not made yet, however old
+
+
+def test_the_newest_batches_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_journal, "KEPT_BATCHES", 2)
+    journal = Journal(tmp_path / "journal.db", create=True)
+    for number in range(1, 4):
+        note_batch(
+            journal, window("sales", 0), start_s=0.0, rows=number, seconds=1.0, final_s=0.0,
+            expected_s=1.0, batches=number, error=None,
+        )  # fmt: skip
+    journal.flush()
+    forget_old(journal)
+    journal.flush()
+    assert measured(journal, "sales").batches == ((2, 1.0), (3, 1.0))
