@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.guarantees import project_guarantees
 from freshline.runtime.status import brief_s
 from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
+from freshline.runtime.report_needs import report_needs, share_of
 from freshline.runtime.utilisation import utilisation
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.strategy import strategy
@@ -147,7 +148,7 @@ def _print(
             f" reads {', '.join(_sources(table)) or 'nothing'}"
         )
         print(f"{'':5}{'':{width}}  {chosen.name}: {chosen.reason}")
-    print(_utilisation(project))
+    print("\n".join(utilisation_lines(project)))
     if promised is not None:
         print("\n".join(promise_lines(promised)))
         notes = [*notes, *(unkept.text() for unkept in promised.unkept)]
@@ -155,15 +156,22 @@ def _print(
         print(f"note: {note}")
 
 
-def _utilisation(project: Project) -> str:
+def utilisation_lines(project: Project) -> list[str]:
+    """What tables need of all tracks, and reports of the last one, as far as runs measured it."""
     needed = utilisation(project)
     tracks = counted(project.scheduler.tracks, "track")
+    lines = [f"utilisation: {needed.tracks_needed:.3g} of {tracks}{_but(needed.not_measured)}"]
     if not needed.by_table:
-        return f"utilisation: not measured yet, of {tracks}; runs measure it"
-    but = ""
-    if needed.not_measured:
-        but = f"; not measured yet: {', '.join(needed.not_measured)}"
-    return f"utilisation: {needed.tracks_needed:.3g} of {tracks}{but}"
+        lines = [f"utilisation: not measured yet, of {tracks}; runs measure it"]
+    needs = report_needs(project)
+    if needs:
+        unknown = [need.name for need in needs if need.demand is None]
+        lines.append(f"reports: {share_of(needs):.3g} of the last track{_but(unknown)}")
+    return lines
+
+
+def _but(unknown: Sequence[str]) -> str:
+    return f"; not measured yet: {', '.join(unknown)}" if unknown else ""
 
 
 def _sources(table: TableDef) -> list[str]:

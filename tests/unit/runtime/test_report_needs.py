@@ -13,6 +13,7 @@ import pytest
 
 from freshline.cli.guarantees import report_grid, reports_in_words
 from freshline.cli.output import console
+from freshline.cli.validate import utilisation_lines
 from freshline.core.aus.lent import Lent, ReportDemand
 from freshline.project.model import Project
 from freshline.runtime.guarantees import project_guarantees
@@ -233,3 +234,13 @@ def test_in_words_what_does_not_fit_and_what_is_not_known(tmp_path):
         ),
         "Report new is not counted: never measured.",
     ]
+
+
+def test_validate_says_what_reports_need_of_the_last_track(tmp_path):
+    lines = utilisation_lines(recorded(tmp_path / "measured"))
+    assert lines == [
+        "utilisation: 0.2 of 1 track",  # 2 s every 10 s
+        "reports: 0.0233 of the last track",  # 83.75 s of an hour
+    ]
+    lines = utilisation_lines(recorded(tmp_path / "unknown", known=False))
+    assert lines[1] == "reports: 0 of the last track; not measured yet: sales"
