@@ -18,9 +18,9 @@ from freshline.core.errors import UserError, UserErrors
 from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
 from freshline.runtime.guarantees import project_guarantees
+from freshline.runtime.report_needs import report_needs, share_of
 from freshline.runtime.status import brief_s
 from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
-from freshline.runtime.report_needs import report_needs, share_of
 from freshline.runtime.utilisation import utilisation
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.strategy import strategy
