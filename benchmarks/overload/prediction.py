@@ -8,12 +8,17 @@ table's first data, as in :mod:`benchmarks.overload.staleness`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from statistics import fmean
 
+from freshline.core.assembly import PolicySettings
 from freshline.core.recorded import RecordedRun
 from freshline.core.targets import stated_lags
 from freshline.sim.accounts import Figures
 from freshline.sim.history import Durations, history_of
+from freshline.sim.lower_bound import lower_bound_s2
 from freshline.sim.recorded import Otherwise, played
+from freshline.sim.scenario import FeedSpec, Scenario
 
 
 def happened_s(run: RecordedRun) -> float:
@@ -31,6 +36,29 @@ def predicted_s(known: RecordedRun, other: RecordedRun) -> float:
     history = history_of(known, lags_s)
     otherwise = Otherwise(other.settings, other.tracks, known.specs)
     return _mean_s(known, played(history, otherwise, Durations(history), lags_s).figures)
+
+
+def least_s(run: RecordedRun) -> float:
+    """What no order goes below if every update takes its table's mean in ``run``, seconds.
+
+    Outages are left out: they only make tables staler. A table's first update is in its mean.
+    """
+    taken_s: dict[str, list[float]] = {}
+    for ended in history_of(run, stated_lags(run.specs)).ended:
+        taken_s.setdefault(ended.command.table, []).append(ended.seconds)
+    specs = tuple(
+        replace(spec, alpha_s=fmean(taken_s.get(spec.name, [0.0])), beta=0.0) for spec in run.specs
+    )
+    feeds = {
+        spec.name: FeedSpec(0.0, spec.period_s)
+        for spec in specs
+        if spec.period_s and not spec.sources
+    }
+    horizon_s = run.end_s - run.start_s
+    scenario = Scenario(
+        horizon_s, 1, run.tracks, PolicySettings("fifo"), 1.0, 1.0, None, specs, feeds
+    )
+    return lower_bound_s2(scenario) / sum(spec.priority for spec in specs) / horizon_s
 
 
 def _mean_s(run: RecordedRun, tables: Mapping[str, Figures]) -> float:
