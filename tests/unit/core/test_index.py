@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.events import FileArrived, TablePrioritised, UpdateFinished
+from freshline.core.events import FileArrived, TablePrioritised, TableRestored, UpdateFinished
 from freshline.core.model import TableSpec
 from freshline.core.worth import bundles
 from freshline.sim.driver import play
@@ -145,6 +145,30 @@ def test_learned_costs_decide_after_a_round():
             order += [command.table for command in started]
         expected = ["big", "small"] if round_s == 100.0 else ["small", "big"]
         assert order == expected
+
+
+def test_what_a_former_run_learned_counts_from_the_first_instant():
+    specs = tuple(TableSpec(name, period_s=100.0, alpha_s=1.0) for name in ("big", "small"))
+    loop = scheduler(*specs, learns=True, start_s=1000.0, origin_s=None)
+    restored = [
+        TableRestored(name, 950.0, 7, 3, alpha_s=alpha_s, beta=0.0)
+        for name, alpha_s in (("big", 9.0), ("small", 1.0))
+    ]
+    files = [FileArrived(name, 990.0, "f") for name in ("big", "small")]
+    assert [command.table for command in loop.handle(1000.0, [*restored, *files])] == ["small"]
+
+
+def test_first_learned_costs_do_not_wait_for_a_whole_round():
+    """Of sixteen equal tables two have told what they cost when all have news again."""
+    names = [f"t{number:02}" for number in range(16)]
+    loop = scheduler(*(TableSpec(name, period_s=100.0, alpha_s=1.0) for name in names), learns=True)
+    first = [FileArrived(name, 100.0) for name in names[:2]]
+    (dear,) = loop.handle(100.0, first)
+    (cheap,) = loop.handle(150.0, [UpdateFinished(dear.table)])  # it took 50 s
+    assert (dear.table, cheap.table) == ("t00", "t01")
+    news = [FileArrived(name, 200.0) for name in names[:2]]
+    (second,) = loop.handle(151.0, [UpdateFinished("t01"), *news])
+    assert second.table == "t01"
 
 
 def test_updates_that_take_longer_than_expected_end_the_patience():

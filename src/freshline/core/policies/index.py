@@ -37,6 +37,9 @@ _REKEY_FACTOR = 1.5
 _GUESSES = 3
 """Updates of a table whose costs are learned say nothing of the machine before this many."""
 
+_EARLY = 1.0 / 8.0
+"""Of a round: so often all is summed up while there are such tables, else once a round."""
+
 
 @dataclass(slots=True)
 class Index(Policy):
@@ -50,6 +53,7 @@ class Index(Policy):
     _of: tuple[object, ...] = field(default=(), init=False)
     _started: list[tuple[float, float]] = field(default_factory=list, init=False)
     _finished: int = field(default=0, init=False)
+    _is_new: bool = field(default=True, init=False)
     _start_up_s: float = field(default=0.0, init=False)
     _slope: float = field(default=0.0, init=False)
     _actual_s: float = field(default=0.0, init=False)
@@ -60,6 +64,7 @@ class Index(Policy):
     def prepare(self, view: View) -> None:
         self._started = [(0.0, 0.0)] * len(view.tables)
         self._finished = 0
+        self._is_new = True  # what former runs learned comes with the first instant
         self._sum_up(view)
         # Begin as if a few updates of a mean table had taken what was expected of them.
         seconds = sum(t.cost.expected_s(t.period_s) for t in view.tables) / len(view.tables)
@@ -98,17 +103,23 @@ class Index(Policy):
             self._started[table.order] = (now_s, table.running.command.expected_s)
 
     def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+        if self._is_new:
+            self._is_new = False
+            if self._sum_up(view):
+                self._rekey(view)
         ended = list(finished)
         if not ended:
             return
         self._finished += len(ended)
+        share = 1.0
         for table in ended:
             if 0 < table.cost.samples <= _GUESSES:
+                share = _EARLY
                 continue
             start_s, expected_s = self._started[table.order]
             self._actual_s += view.now_s - start_s - _RECENT * self._actual_s
             self._expected_s += expected_s - _RECENT * self._expected_s
-        if self._finished >= len(view.tables):
+        if self._finished >= share * len(view.tables):
             self._finished = 0
             if self._sum_up(view):
                 self._rekey(view)
