@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from statistics import fmean
 
 from freshline.core.assembly import PolicySettings
+from freshline.core.events import UpdateFinished
 from freshline.core.recorded import RecordedRun
 from freshline.core.targets import stated_lags
 from freshline.sim.accounts import Figures
@@ -39,15 +39,16 @@ def predicted_s(known: RecordedRun, other: RecordedRun) -> float:
 
 
 def least_s(run: RecordedRun) -> float:
-    """What no order goes below if every update takes its table's mean in ``run``, seconds.
+    """What no order goes below if no update takes less than its table's quickest in ``run``.
 
-    Outages are left out: they only make tables staler. A table's first update is in its mean.
+    In seconds. Outages and what updates take beyond are left out: they only make tables staler.
     """
     taken_s: dict[str, list[float]] = {}
     for ended in history_of(run, stated_lags(run.specs)).ended:
-        taken_s.setdefault(ended.command.table, []).append(ended.seconds)
+        if isinstance(ended.event, UpdateFinished) and not ended.command.upkeep:
+            taken_s.setdefault(ended.command.table, []).append(ended.seconds)
     specs = tuple(
-        replace(spec, alpha_s=fmean(taken_s.get(spec.name, [0.0])), beta=0.0) for spec in run.specs
+        replace(spec, alpha_s=min(taken_s.get(spec.name, [0.0])), beta=0.0) for spec in run.specs
     )
     feeds = {
         spec.name: FeedSpec(0.0, spec.period_s)
