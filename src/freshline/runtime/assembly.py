@@ -17,21 +17,25 @@ FIRST_COST_S = 1.0
 
 def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
     """The project's tables as the core sees them, with what former runs learned."""
-    rows = {row["name"]: row for row in journal.rows("SELECT name, period_s FROM tables")}
+    learned = "SELECT name, period_s, alpha_s, beta FROM tables"
+    rows = {row["name"]: row for row in journal.rows(learned)}
     specs = []
     for table in project.tables:
         period_s = table.period_s
+        row = rows.get(table.name)
         if table.feed is not None:
             feed = project.feeds[table.feed]
-            learned_s = rows[table.name]["period_s"] if table.name in rows else None
-            period_s = feed.period_s or learned_s or FIRST_PERIOD_S
+            period_s = feed.period_s or (row["period_s"] if row else None) or FIRST_PERIOD_S
+        # Partitions are laid over these, before the first instant tells what is restored.
+        alpha_s, beta = (row["alpha_s"], row["beta"]) if row else (None, None)
         specs.append(
             TableSpec(
                 name=table.name,
                 sources=table.parents,
                 period_s=period_s,
                 priority=table.priority,
-                alpha_s=FIRST_COST_S,
+                alpha_s=FIRST_COST_S if alpha_s is None else alpha_s,
+                beta=beta or 0.0,
                 target_lag_s=table.target_lag_s,
                 target_downstream=table.target_downstream,
                 newest_first=table.catch_up == "newest",
