@@ -11,8 +11,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from freshline.core.assembly import PolicySettings, partition_names
+from freshline.core.assembly import PolicySettings, make_scheduler, partition_names
 from freshline.core.aus.shares import RECOVERIES
+from freshline.core.errors import UserError
 from freshline.core.inheritance import RULES
 from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.model import TableSpec
@@ -91,7 +92,20 @@ def scenario_in(file: YamlFile) -> Scenario:
         feeds=feeds,
     )
     checks.raise_errors()
+    _check_partition(checks, scenario, ("tracks",) if "tracks" in root else ("policy",))
+    checks.raise_errors()
     return scenario
+
+
+def _check_partition(checks: Checks, scenario: Scenario, blamed: Path_) -> None:
+    """Whether the tracks suffice for the partition that the policy has or asks for."""
+    policy = scenario.policy
+    if policy.partition == "none" and found_policies()[policy.name].own_partition is None:
+        return
+    try:
+        make_scheduler(scenario.tables, tracks=scenario.tracks, settings=policy)
+    except UserError as error:
+        checks.error(blamed, error.code, error.what, rule=error.rule, next_step=error.next_step)
 
 
 def _policy(checks: Checks, value: Any) -> PolicySettings:

@@ -207,3 +207,15 @@ tables:
     with pytest.raises(UserError, match=needed) as caught:
         play(read(tmp_path, text))
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(("tracks", "line"), [("", 2), ("tracks: 1\n", 7)])
+def test_a_partition_that_needs_more_tracks_is_told_where_they_are_asked_for(
+    tmp_path, tracks, line
+):
+    text = (
+        "horizon: 100\npolicy: {name: edf, partition: edf-partitioned}\ntables:\n"
+        "  - {name: a, period: 10, alpha: 9}\n  - {name: b, period: 10, alpha: 9}\nseed: 1\n"
+    )
+    (message,) = messages(tmp_path, text + tracks)
+    assert message.startswith(f"[too-few-tracks] scenario.yml:{line}: edf-partitioned needs 2")
