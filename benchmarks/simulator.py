@@ -11,6 +11,7 @@ import heapq
 import random
 import time
 
+from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.result import simulate_updates
@@ -18,7 +19,8 @@ from freshline.sim.scenario import FeedSpec, Scenario
 
 EVENTS = {30: 300_000, 10_000: 1_500_000}
 """By number of tables: enough for making the tables, and their bound, to be a small part."""
-POLICIES = ("fifo", "edf", "max-benefit")
+POLICIES = ("fifo", "edf", "max-benefit", "index")
+LOADS = (0.6, 1.0)
 LIMIT_AT_30, LIMIT_GROWTH = 16.0, 2.0
 _REPEATS = 3
 
@@ -72,17 +74,33 @@ def event_s(played: Scenario) -> float:
     return best_s
 
 
-def main() -> None:
-    """Print a line a policy and load."""
-    print(f"{'policy':<14}{'load':>6}{'30 tables':>12}{'10,000':>10}{'growth':>9}")
-    for policy in POLICIES:
-        for load in (0.6, 1.0):
+def measure(*, quick: bool) -> Report:
+    """A line a policy and load."""
+    report = Report(
+        "simulator",
+        "One simulated event against a push and pop on a heap of 30",
+        ("policy", "load", "30 tables", "10,000 tables", "growth"),
+        [],
+        quick=quick,
+    )
+    for policy in POLICIES[-1:] if quick else POLICIES:
+        found = []
+        for load in LOADS:
             unit_s = push_and_pop_s()
-            few = event_s(scenario(30, policy, load=load)) / unit_s
-            many = event_s(scenario(10_000, policy, load=load)) / unit_s
-            print(f"{policy:<14}{load:>6.1f}{few:>11.1f}x{many:>9.1f}x{many / few:>8.2f}x")
-    print(f"limits: {LIMIT_AT_30:g}x at 30 tables, growth {LIMIT_GROWTH:g}x")
+            few, many = (event_s(scenario(n, policy, load=load)) / unit_s for n in EVENTS)
+            found.append((few, many))
+            cells = (f"{few:.1f}", f"{many:.1f}", f"{many / few:.2f}")
+            report.rows.append((policy, f"{load:g}", *cells))
+        report.data[policy] = found
+        worst = max(few for few, _ in found)
+        growth = max(many / few for few, many in found)
+        report.goals += [
+            Goal(f"{policy}: an event at 30 tables", worst, LIMIT_AT_30),
+            Goal(f"{policy}: 10,000 tables to 30", growth, LIMIT_GROWTH),
+        ]
+    report.notes = ["CPU seconds; making the tables, the ideal run and the bound are included."]
+    return report
 
 
 if __name__ == "__main__":
-    main()
+    measure(quick=asked_quick(__doc__)).publish()
