@@ -152,7 +152,7 @@ def _wanted(found: Found, size: Size) -> list[Wanted]:
     costs_s = {query: found.one_batch(query).wall_s for query in size.wanted}
     due_s = timed.deadlines_s(costs_s, size.window_s, _ROOM)
     learned = {
-        query: Learned.of([each for each in found.alone if each.query == query], size.slices)
+        query: Learned.of([each for each in found.alone if each.query == query])
         for query in size.wanted
     }
     # In another order than that of the deadlines: rr and all ties go by it.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.common.metered import Tasks
 from benchmarks.intermittent.batches import Reports, Spent
-from freshline.reports.costs import CostModel, FinalCost, PiecewiseCost
+from freshline.reports.costs import CostModel, FinalCost
 from freshline.reports.events import (
     BatchFinished,
     Event,
@@ -48,20 +48,11 @@ class Learned:
     final: FinalCost
 
     @classmethod
-    def of(cls, measured: Sequence[Spent], slices: int) -> Learned:
-        """The product's learned costs, with the final of a report in one batch.
-
-        The planner knows no final for a single batch (reading note C9), but the product puts
-        every result together from its state: a batch of all slices, which only a report in one
-        batch has, costs that much more.
-        """
-        sizes = [size for each in measured for size in each.sizes]
-        cost = learned_cost(sizes, FIRST_BATCH)
+    def of(cls, measured: Sequence[Spent]) -> Learned:
+        """The product's learned costs; it puts every result together from its state."""
+        cost = learned_cost([size for each in measured for size in each.sizes], FIRST_BATCH)
         final = learned_final([(each.batches, each.final_s) for each in measured], FIRST_FINAL)
-        points = sorted({1, *(size for size, _ in sizes if size < slices), slices - 1})
-        whole_s = cost(slices) + final.overhead_s + final.per_batch_s
-        pairs = [*((float(size), cost(size)) for size in points), (float(slices), whole_s)]
-        return cls(PiecewiseCost(tuple(pairs)), final)
+        return cls(cost, replace(final, of_one=True))
 
 
 @dataclass(frozen=True, slots=True)
