@@ -26,7 +26,7 @@ from benchmarks.overload.workload import stage
 from freshline.core.recorded import RecordedRun
 from freshline.runtime.recorded_run import last_run
 
-_SECONDS, _QUICK_SECONDS = 90.0, 15.0
+_SECONDS, _QUICK_SECONDS = 60.0, 15.0
 _GOAL = 0.5
 _KNOWN = "fifo"
 """The run that predictions are made from."""
