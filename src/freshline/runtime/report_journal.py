@@ -189,7 +189,9 @@ def measured(journal: Journal, view: str) -> Measured:
             (view, NEWEST),
         )
         once = journal.row(
-            "SELECT code FROM reports WHERE view=? AND batches>0 ORDER BY asked_s DESC", (view,)
+            "SELECT code FROM reports WHERE view=? AND (batches>0 OR code<>'')"
+            " ORDER BY asked_s DESC",
+            (view,),
         )
     except sqlite3.OperationalError:
         return Measured()
@@ -203,14 +205,18 @@ def measured(journal: Journal, view: str) -> Measured:
 def arrivals(
     journal: Journal, tables: Iterable[str], start_s: float, end_s: float
 ) -> list[Arrival]:
-    """What the updates of ``tables`` brought whose freshness lies in [start_s, end_s)."""
+    """What the updates of ``tables`` brought whose freshness lies in (start_s, end_s].
+
+    A table is complete up to its freshness, so the update that brings it to a window's end
+    still holds that window's data (Chandrasekaran and Sudarshan, 2; reading note C7).
+    """
     found: list[Arrival] = []
     for name in tables:
         found += [
             Arrival(row["finish_s"], row["rows"] or 0)
             for row in journal.rows(
                 "SELECT finish_s, rows FROM updates WHERE table_name=? AND state='done'"
-                " AND to_s>=? AND to_s<?",
+                " AND to_s>? AND to_s<=?",
                 (name, start_s, end_s),
             )
         ]

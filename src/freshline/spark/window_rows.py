@@ -1,8 +1,9 @@
 """The rows that a stream brings in a window: by their event time, or by their arrival.
 
 By event time where the base table names its column (``freshline.time``); where it does not, an
-update's rows belong to the window that holds the freshness it brought. Either way every row is
-in one window, whatever the order in which files come.
+update's rows belong to the window (start, end] that holds the freshness it brought: what stands
+for the data up to midnight is yesterday's. Either way every row is in one window, whatever the
+order in which files come.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ class WindowRows:
         first = last = NOTHING
         for commit in commits(self.path):
             to_s = seconds(commit.metadata["to"])
-            if to_s < self.window.start_s:
+            if to_s <= self.window.start_s:
                 first = commit.version
-            if to_s < self.window.end_s:
+            if to_s <= self.window.end_s:
                 last = commit.version
         return first, last
 

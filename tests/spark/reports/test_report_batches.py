@@ -203,13 +203,13 @@ def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:
 
 def test_rows_without_event_time_are_in_the_window_of_their_arrival(shop: Shop) -> None:
     sales = _sales(shop, time=None)
-    # Freshness after each file: 00:10, 00:20, ... ; the fifth arrives at 00:50, the sixth at 01:00.
+    # Freshness after each file: 00:10, 00:20, ... ; the sixth stands for the hour's last minutes.
     versions = [sales.orders((number, 0, "a", "1.00")) for number in range(1, 9)]
     sales.batch(orders=versions[2])
     sales.batch(orders=versions[7], final=True)
-    assert [row["orders"] for row in shop.rows("sales")] == [5]
+    assert [row["orders"] for row in shop.rows("sales")] == [6]
     sales.batch(orders=versions[7], final=True, hour=1)
-    assert [row["orders"] for row in shop.rows("sales")] == [3]
+    assert [row["orders"] for row in shop.rows("sales")] == [2]
 
 
 def test_what_cannot_be_cut_runs_once_and_says_why(shop: Shop) -> None:
