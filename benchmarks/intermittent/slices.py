@@ -32,7 +32,9 @@ START_S = 1_700_006_400.0
 SLICE_S = 60.0
 """Between two slices, as their rows say; by the clock they come faster."""
 FLUSH_S = START_S + 2 * 86_400.0
-"""The time of two rows that come after the window, so that watermarks pass its end."""
+"""The time of rows that come after the window, so that watermarks pass its end."""
+
+_FLUSHING = 5000
 
 _KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 _DIGITS = 1e-6
@@ -104,12 +106,14 @@ def write(root: Path, scale: float, count: int) -> Slices:
             root / "project", list(feeds.values()), tables, configuration=logging_to(events)
         )
         (most,) = database.execute("SELECT max(o_orderkey) FROM orders").fetchall()[0]
-        for name, key in _KEYS.items():
+        for no_key, (name, key) in enumerate(_KEYS.items(), 1):
             slice_of = f"CAST(floor(({key} - 1) * {count} / {most}) AS INTEGER) + 1"
             for number in range(count + 1):
                 chosen = f"SELECT * FROM {name} WHERE {slice_of} = {number}"
                 _file(database, project, feeds[name], chosen, START_S + number * SLICE_S)
-            flush = f"SELECT * REPLACE (-1 AS {key}) FROM {name} LIMIT 1"
+            # Of no order, and unlike in both streams; as many as leave some behind any filter,
+            # since Spark filters rows before it looks at their times for the watermark.
+            flush = f"SELECT * REPLACE (-{no_key} AS {key}) FROM {name} LIMIT {_FLUSHING}"
             _file(database, project, feeds[name], flush, FLUSH_S)
         rows = {name: database.table(name).count("*").fetchall()[0][0] for name in STREAMS}
     return Slices(project, places, events, count, rows)

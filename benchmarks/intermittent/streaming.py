@@ -2,8 +2,8 @@
 
 Sources are the streams' Delta tables, whose versions appear by the clock; each query writes a
 Delta table of its own. Complete mode where a query reads one stream; where it joins both, append
-mode, whose rows come when the watermark passes the window's end: two rows that come right after
-the last slice see to that.
+mode, whose rows come when the watermark passes the window's end: rows that come right after the
+last slice see to that.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_a_batch_starts_when_its_min_batch_is_there_and_the_final_follows_the_la
 
 def test_what_finals_take_of_the_track_is_planned_for_reports_that_are_due_together() -> None:
     final = FinalCost(0.0, 5.0, of_one=True)
-    due = {"deadline_s": 40.0, "cost": LinearCost(0.1, 1.0), "final": final}
+    due: dict[str, Any] = {"deadline_s": 40.0, "cost": LinearCost(0.1, 1.0), "final": final}
     joint = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None)
     done = run(*(given(report(name, **due)) for name in "abc"), policy=joint)
     # Each works off its ten tuples in 2 s and combines them in 5: back to back until 40.
