@@ -10,7 +10,9 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
+from freshline.core.errors import UserError
 from freshline.spark import bucket_updates, groups
+from freshline.spark.deltalog import last_commit
 from freshline.sql.maintenance import (
     Buckets,
     Decomposition,
@@ -165,6 +167,19 @@ def test_a_band_join_is_recomputed_around_its_changes(arrivals, view):
     assert told == [["full"], *[["bucket-recompute"]] * 4]
     arrivals.go("visits", "id % 5 = 0")
     assert arrivals.update("near").strategy == "bucket-recompute"
+
+
+def test_a_strict_view_that_can_only_be_computed_in_full_is_refused(shop, arrivals, view):
+    arrivals.come("events", arrivals.rows(0, 10))
+    view("never", HOURLY, ViewPlan(NO, NO, NO), refresh="incremental_strict")
+    for asked in (False, True):
+        with pytest.raises(UserError) as refused:
+            arrivals.update("never", full=asked)
+        assert (refused.value.code, refused.value.rule) == ("not-incremental", "NONE")
+        assert last_commit(shop.path("never")) is None
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="incremental_strict")
+    assert arrivals.update("hourly").code == "first-build"
+    assert arrivals.update("hourly", full=True).code == "requested"
 
 
 def test_row_wise_output_is_appended(arrivals, view):

@@ -56,7 +56,8 @@ class ReportStatus:
         batches, cost_s: Finished ones, and what they took with the final.
         arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
         planned_s: Starts of the batches to come.
-        slack_s: What is left between the planned end and the deadline; negative: it misses.
+        slack_s: What is left of the deadline if all that is to do runs in one batch from the
+            window's end on, with the margin; negative: it misses.
         foreseen: The plan said beforehand that the deadline is missed.
         finish_s, version, rows: Of the result.
         code: Why the query runs once; empty for one that is cut.
@@ -123,9 +124,12 @@ def note(journal: Journal, name: str, **values: Any) -> None:
     journal.write(f"UPDATE reports SET {changed} WHERE name=?", (*values.values(), name))
 
 
-def note_planned(journal: Journal, name: str, starts_s: Iterable[float]) -> None:
-    """Write down when the batches to come start."""
-    note(journal, name, planned=json.dumps(list(starts_s)))
+def note_planned(
+    journal: Journal, name: str, starts_s: Iterable[float], slack_s: float | None
+) -> None:
+    """Write down when the batches to come start, and the slack; None leaves that as it is."""
+    slack = {} if slack_s is None else {"slack_s": slack_s}
+    note(journal, name, planned=json.dumps(list(starts_s)), **slack)
 
 
 def note_batch(

@@ -107,6 +107,19 @@ class Live:
         taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
         return report.cost(max(0, units - taken)), report.final(self.batches + 1)
 
+    def slack_s(self, now_s: float) -> float | None:
+        """What is left of the deadline if all that is to do runs in one batch (equation 2).
+
+        From the window's end on, or from now where that is later, with the margin; negative:
+        it misses. None: nothing is known yet.
+        """
+        if self.outlook is None:
+            return None
+        report, (batch_s, final_s) = self.outlook.report, self.left_s()
+        taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
+        batch_s = max(batch_s, report.cost(max(0, len(report.predicted_s) - taken)))
+        return self.latest_start_s(batch_s, final_s) - max(now_s, self.window.end_s)
+
     def pause(self, now_s: float) -> None:
         """After a failure: wait, each time twice as long."""
         self.failures += 1

@@ -420,7 +420,8 @@ class Reports:
         for entry in self._planner.planned():
             starts_s.setdefault(entry.name, []).append(entry.start_s)
         for live in self._live.values():
-            note_planned(self._journal, live.name, starts_s.get(live.key, []))
+            slack_s = live.slack_s(self._planner.now_s)
+            note_planned(self._journal, live.name, starts_s.get(live.key, []), slack_s)
 
     # ---- how batches and reports end ----
 

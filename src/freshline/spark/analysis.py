@@ -24,9 +24,9 @@ from freshline.spark.feeds import FeedReader, view_of
 from freshline.spark.kafka.reader import TopicReader
 from freshline.spark.pins import pin_statics
 from freshline.spark.plans import plan_of
+from freshline.spark.strict import not_incremental
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import quoted
-from freshline.sql.strategy import strategy
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
@@ -100,20 +100,8 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
 
 def _unkept(table: TableDef, plan: ViewPlan) -> list[UserError]:
     """What the view's properties ask for and its query does not allow."""
-    faults = [fault for fault in [needs_buckets(table, plan)] if fault is not None]
-    way = strategy(table, plan)
-    if table.refresh == "incremental_strict" and way.name == "full" and not faults:
-        faults.append(
-            UserError(
-                "not-incremental",
-                f"view {table.name} has 'freshline.refresh' = 'incremental_strict', but can only"
-                f" be {way.reason}",
-                where=table.query_place,
-                rule=way.code,
-                next_step="Change the query, or take 'incremental' or 'auto'.",
-            )
-        )
-    return faults
+    fault = needs_buckets(table, plan) or not_incremental(table, plan)
+    return [] if fault is None else [fault]
 
 
 def _read(project: Project) -> list[Feed]:

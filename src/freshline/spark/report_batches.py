@@ -87,9 +87,12 @@ class ReportBatches:
             rows = streams(session, self._project, window, pins)
             pinned = pin_statics(session, window.table)
             run = _Run(session, request, rows, pinned, started_s)
-            if request.final and (done := self._repeated(run)) is not None:
-                return done
+            done = self._repeated(run) if request.final else None
             plan = self._plan(run)
+            if done is not None:
+                if not isinstance(plan, Reason):  # a death came between the commit and this
+                    self._state(run, plan).forget()
+                return done
             if isinstance(plan, Reason):
                 return self._once(run, plan)
             return self._in_batches(run, plan)

@@ -51,6 +51,20 @@ def test_more_batches_where_it_does_not(root: Path) -> None:
     play.check_replay()
 
 
+def test_the_slack_follows_what_is_left_to_do(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES, 1800.0)
+    before = play.status(WINDOW).slack_s
+    play.run([], HOUR_S - 20.0)
+    # All 600 rows in one batch take 62 s and the final 5, with the margin 83.75 of the 120 s.
+    assert before == pytest.approx(36.25, abs=2.0)
+    assert play.status(WINDOW).slack_s == pytest.approx(36.25, abs=2.0)
+
+    play = _play(root / "again", "5 seconds")
+    play.run(MINUTES, HOUR_S - 20.0)
+    assert play.status(WINDOW).slack_s == pytest.approx(5.0 - 83.75, abs=2.0)
+
+
 def test_a_deadline_that_no_plan_can_meet_is_foreseen(root: Path) -> None:
     play = _play(root, "5 seconds")
     play.run(MINUTES, HOUR_S + 200)
