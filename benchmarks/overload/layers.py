@@ -38,3 +38,12 @@ LAYERS = Workload(
         TableSpec("paid_share", 5.0, _ON_VIEWS.format("payments_by_key", "orders_by_key")),
     ),
 )
+
+LAYERS_IN_FULL = replace(
+    LAYERS,
+    tables=tuple(
+        table if "STREAM " in table.query else replace(table, properties={"refresh": "full"})
+        for table in LAYERS.tables
+    ),
+)
+"""The same with every view computed anew at each update, as the loop by hand does."""
