@@ -23,12 +23,14 @@ from freshline.reports.plan import Infeasible, Plan
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.report_journal import (
+    OPEN,
     ReportStatus,
     WantedReport,
     count_late,
     read_report,
     read_reports,
 )
+from freshline.runtime.report_life import LATENESS
 from freshline.runtime.report_plans import Outlook, outlook
 from freshline.runtime.report_requests import (
     SUBMIT,
@@ -136,6 +138,13 @@ def _plan(project: Project, name: str, *, as_json: bool) -> int:
     now_s = time.time()
     with closing(_journal(project)) as journal:
         status = _known(journal, name)
+        if status.state not in OPEN:
+            raise UserError(
+                "report-ended",
+                f"report {status.wanted.name} is {status.state}",
+                rule="only what is still to be made has a plan",
+                next_step="`freshline report list` shows what came of it.",
+            )
         wanted = status.wanted
         table = project.report(wanted.view)
         if table is None:
@@ -162,6 +171,8 @@ def _list(project: Project, *, as_json: bool) -> int:
         return 0
     out = console()
     out.print(report_table(found, time.time()) if found else "no reports")
+    for reason, count in count_late(found).items():
+        out.print(f"{counted(count, 'deadline')} missed: {LATENESS[reason]}")
     return 0
 
 

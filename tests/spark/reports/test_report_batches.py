@@ -183,6 +183,7 @@ def test_death_at_a_step_of_the_last_batch_leaves_one_right_result(
     assert (result.version, result.repeated) == (0, committed)
     assert shop.rows("sales") == sales.at_once()
     assert [part["parents"]["orders"] for part in sales.metadata()["batches"]] == [first, second]
+    assert sales.partials() == []  # nothing is left of them, whenever it died
 
 
 def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:

@@ -36,6 +36,7 @@ def test_submitted_listed_planned_and_withdrawn(freshline, answer, query):
     assert (again.exit_code, "still to be made" in again.stderr) == (2, True)
     assert freshline("report", "withdraw", "often").stdout == "often is withdrawn\n"
     assert freshline("report", "withdraw", "often").exit_code == 2
+    assert "[report-ended] report often is withdrawn" in freshline("report", "plan", "often").stderr
     assert answer("report", "list")["reports"][0]["state"] == "withdrawn"
 
 

@@ -54,3 +54,19 @@ def test_the_newest_batches_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     forget_old(journal)
     journal.flush()
     assert measured(journal, "sales").batches == ((2, 1.0), (3, 1.0))
+
+
+def test_a_query_that_a_probe_found_to_run_once_is_known_to(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db", create=True)
+    wanted = window("sales", 0)
+    note_wanted(journal, wanted, "live", 0.0)
+    journal.flush()
+    assert not measured(journal, "sales").once
+    note(journal, wanted.name, code="ORDER_DEPENDENT")  # its batches are still none
+    journal.flush()
+    assert measured(journal, "sales").once
+    later = window("sales", 1)
+    note_wanted(journal, later, "live", 1.0)
+    note(journal, later.name, batches=2)  # another query, which is cut
+    journal.flush()
+    assert not measured(journal, "sales").once
