@@ -46,6 +46,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     first = shop.derive("totals", orders=0)
     assert (first.version, first.rows, first.strategy, first.code) == (0, 2, "full", "first-build")
     assert first.parents == {"orders": 0}
+    assert first.read_rows == newest(shop.path("totals")).metadata["read"] == 2
     assert shop.rows("totals") == [
         {"day": None, "price": Decimal("2.00")},
         {"day": DAY, "price": Decimal("10.50")},

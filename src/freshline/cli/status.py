@@ -112,7 +112,23 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    return lines + topic_remarks(found) + strategies_remarks(found) + watched_remarks(found)
+    lines += topic_remarks(found) + strategies_remarks(found) + _state_remarks(found)
+    return lines + watched_remarks(found)
+
+
+def _state_remarks(found: WarehouseStatus) -> list[str]:
+    """Updates that read everything though they count as incremental, a line a view."""
+    lines = []
+    for item in found.tables:
+        count = _states_built(found.uses(item.name))
+        if count:
+            times = counted(count, "update")
+            lines.append(f"{item.name}: {times} read all rows to build the state for merging")
+    return lines
+
+
+def _states_built(uses: Sequence[StrategyUse]) -> int:
+    return sum(use.updates for use in uses if use.built_state)
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
@@ -130,6 +146,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "tables": [
             table_record(item, found.uses(item.name))
             | strategies_record(found.uses(item.name))
+            | {"states_built": _states_built(found.uses(item.name))}
             | watched_record(found.watched_table(item.name), running=found.run.running)
             for item in found.tables
         ],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from freshline.runtime.journal import Journal
 from freshline.spark.records import UpdateResult
-from freshline.sql.strategy import ASKED
+from freshline.sql.strategy import ASKED, STATE_BUILT
 
 UPKEEP = ("compact", "vacuum")
 """Strategies that change no row: the last update of a table is the last one of another."""
@@ -28,7 +28,8 @@ class StrategyUse:
         code: Why that one, as a short name; empty where no reason has one.
         updates: How many.
         rows: Rows that they wrote.
-        read_rows: Rows of the parents' changes that they read.
+        read_rows: Rows of the parents' changes that they read; all of the parents' rows where
+            they read everything.
         seconds: What they took.
         last_s: When the last one ended.
         last_number: Its number.
@@ -51,6 +52,11 @@ class StrategyUse:
     def unasked(self) -> bool:
         """Whether these are full updates that nobody asked for or expects."""
         return self.strategy == "full" and bool(self.code) and self.code not in ASKED
+
+    @property
+    def built_state(self) -> bool:
+        """Whether these read all rows once to merge later: incremental by name, not by cost."""
+        return self.code == STATE_BUILT
 
 
 def note_use(

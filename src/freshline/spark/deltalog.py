@@ -152,6 +152,23 @@ def size_bytes(path: str, version: int) -> int | None:
         return None
 
 
+def row_count(path: str, version: int) -> int | None:
+    """Rows of one version, from its files' statistics; None where the log does not tell.
+
+    To be shown only: rows that deletion vectors leave out are counted too.
+    """
+    import deltalake
+    import pyarrow as pa
+    from deltalake.exceptions import DeltaError
+
+    try:
+        actions = deltalake.DeltaTable(path, version=version).get_add_actions(flatten=False)
+        counts = pa.table(actions)["num_records"].to_pylist()
+    except (DeltaError, OSError, KeyError):
+        return None
+    return None if None in counts else sum(counts)
+
+
 def oldest_version(path: str) -> int | None:
     """The oldest version whose commit can still be read; 0 where nothing was cleaned up.
 

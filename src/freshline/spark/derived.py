@@ -22,7 +22,7 @@ from freshline.spark.changelog import ChangesGoneError, logged_changes
 from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of, same_columns
 from freshline.spark.commit import Transaction, table_properties
-from freshline.spark.deltalog import CommitRecord, last_commit, size_bytes
+from freshline.spark.deltalog import CommitRecord, last_commit, row_count, size_bytes
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
 from freshline.spark.group_updates import recompute_groups
@@ -42,6 +42,7 @@ from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
 from freshline.spark.sizing import sized
+from freshline.spark.strict import not_incremental
 from freshline.spark.timesets import spread_us, within
 from freshline.sql.maintenance import Buckets, ViewPlan
 from freshline.sql.strategy import STATE_BUILT, Costs, Strategy, chosen, full
@@ -90,6 +91,7 @@ class DerivedUpdates:
         """Bring the table to the request's versions of its parents.
 
         Raises:
+            UserError: The view must be incremental, and its query has no such way.
             FreshlineError: The update failed; nothing was committed.
         """
         started_s = time.monotonic()
@@ -221,11 +223,19 @@ class DerivedUpdates:
             strategy = other.strategy
             prepared = _WAYS[strategy.name](replace(increment, strategy=strategy))
         strategy = prepared.strategy or strategy
-        return self._committed(update, prepared, strategy, read_rows=change_rows)
+        built = strategy.code == STATE_BUILT
+        read_rows = self._input_rows(request) if built else change_rows
+        return self._committed(update, prepared, strategy, read_rows=read_rows)
 
     def _in_full(self, update: _Update, strategy: Strategy) -> UpdateResult:
         """The query over all rows; replaces all rows."""
         session, transaction, table = update.session, update.transaction, self._table
+        if table.refresh == "incremental_strict":
+            # Here, since every way to a full computation ends here. A view that has a better
+            # way passes: its first build and the like are no fault of its query.
+            error = not_incremental(table, self._plan_at(update))
+            if error is not None:
+                raise error
         register_parents(session, self._project, update.request.parents)
         output = session.sql(update.pinned.query)
         changed = transaction.schema is not None and not (
@@ -245,7 +255,8 @@ class DerivedUpdates:
             properties=table_properties(self._project.maintenance.retention_s),
         )
         prepared = Prepared(staged, more)
-        return self._committed(update, prepared, strategy, changed=changed)
+        read_rows = self._input_rows(update.request)
+        return self._committed(update, prepared, strategy, read_rows=read_rows, changed=changed)
 
     def _committed(
         self,
@@ -253,7 +264,7 @@ class DerivedUpdates:
         prepared: Prepared,
         strategy: Strategy,
         *,
-        read_rows: int = 0,
+        read_rows: int,
         changed: bool = False,
     ) -> UpdateResult:
         failpoint("derived.after_data")
@@ -310,6 +321,14 @@ class DerivedUpdates:
             self._plan = (signature, plan)
         return self._plan[1]
 
+    def _plan_at(self, update: _Update) -> ViewPlan:
+        """The view's plan over the parents' pinned versions."""
+        frames = {
+            name: at_version(update.session, self._project.table_path(name), version)
+            for name, version in update.request.parents.items()
+        }
+        return self._planned(update, frames)
+
     def _statics(self, update: _Update) -> dict[str, str]:
         """What stands for the static tables' plain names in SQL made from the query."""
         real = update.pinned.names
@@ -317,11 +336,7 @@ class DerivedUpdates:
 
     def _complete(self, update: _Update, output: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
         """The complete buckets of a full computation, and what the commit says of them."""
-        frames = {
-            name: at_version(update.session, self._project.table_path(name), version)
-            for name, version in update.request.parents.items()
-        }
-        plan = self._planned(update, frames)
+        plan = self._plan_at(update)
         error = needs_buckets(self._table, plan)
         if error is not None:
             raise error
@@ -332,6 +347,13 @@ class DerivedUpdates:
         shown = emission(self._project, self._table, versions, plan.buckets, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
         return output, {"emitted_us": shown.until_us, "corrected": 0}
+
+    def _input_rows(self, request: UpdateRequest) -> int:
+        """Rows of the parents at their pinned versions, as far as their logs tell."""
+        counts = (
+            row_count(self._project.table_path(name), pin) for name, pin in request.parents.items()
+        )
+        return sum(count or 0 for count in counts)
 
     def _input_bytes(self, request: UpdateRequest) -> int | None:
         """Size of the parents' data; None where it is not known without a Spark job."""

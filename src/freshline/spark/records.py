@@ -82,7 +82,8 @@ class UpdateResult:
         parents: Version of every Delta table that the query read, by the name it uses.
         schema_changed: The commit changed the table's columns.
         code: The reason as a short name that stays the same over versions.
-        read_rows: Rows of the parents' changes that were read; for a full update none were.
+        read_rows: Rows of the parents' changes that were read; all rows of the parents where a
+            view was computed in full or a state was built, 0 where their logs do not tell.
     """
 
     version: int

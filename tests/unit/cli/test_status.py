@@ -59,6 +59,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
         "strategy": "append", "code": "row-wise", "updates": 1, "rows": 2, "read_rows": 0,
     }  # fmt: skip
     assert orders.pop("unasked_full") == {"updates": 0, "codes": {}, "reason": None}
+    assert orders.pop("states_built") == 0
     assert orders.pop("expected_s") > 0.0
     spent = orders.pop("lately")
     assert spent["within_target"] is None  # it has no target
@@ -139,6 +140,18 @@ def test_a_full_refresh_that_nobody_asked_for_is_counted_with_its_reason(freshli
         "big: 3 full refreshes that nobody asked for (UNBOUNDED: 2, changes-gone: 1);"
         " last so that it can be checked\n"
     ) in freshline("status").stdout
+
+
+def test_updates_that_read_all_rows_to_build_a_state_are_named(freshline, answer, shop):
+    for minute, code in enumerate(("first-build", "state-built", "merges", "state-built"), 1):
+        shop.executor.codes["big"] = code
+        shop.file("orders", minute, [minute])
+        shop.run_until_idle()
+        built = answer("status")["tables"][1]["states_built"]
+        assert built == {1: 0, 2: 1, 3: 1, 4: 2}[minute]
+    assert "big: 2 updates read all rows to build the state for merging\n" in (
+        freshline("status").stdout
+    )
 
 
 def test_it_names_the_process_that_runs(freshline, answer, shop):
