@@ -53,17 +53,15 @@ _SYNONYMS = {
     "approx_percentile": "percentile_approx",
 }
 _BUILT: dict[str, type[exp.Func]] = {
-    "sum": exp.Sum, "min": exp.Min, "max": exp.Max, "any_value": exp.AnyValue,
+    "sum": exp.Sum, "min": exp.Min, "max": exp.Max,
     "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr, "bit_and": exp.BitwiseAndAgg,
     "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "avg": exp.Avg,
     "count": exp.Count, "collect_set": exp.ArrayUniqueAgg,
 }  # fmt: skip
-_ITSELF = frozenset(
-    {"sum", "min", "max", "any_value", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"}
-)
+_ITSELF = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"})
 _SAME_TWICE = _ITSELF - {"sum", "bit_xor"}
 """A value that comes twice changes nothing: multiplicities do not matter."""
-_ORDER = frozenset({"first", "last", "collect_list", "listagg"})
+_ORDER = frozenset({"any_value", "first", "last", "collect_list", "listagg"})
 _APPROXIMATE = frozenset(
     {"approx_count_distinct", "percentile_approx", "count_min_sketch", "histogram_numeric"}
 )

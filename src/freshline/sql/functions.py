@@ -40,7 +40,8 @@ CLOCK = frozenset(
     curdate current_date current_time current_timestamp localtimestamp now unix_timestamp
     """.split()  # noqa: SIM905
 )
-_CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
+CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
+"""Those that ask the clock without brackets too, where no column has the name."""
 
 
 def is_call(tokens: list[Token], at: int) -> bool:
@@ -63,9 +64,9 @@ def volatile_call(tokens: list[Token]) -> tuple[Token, str] | None:
             empty = at + 2 < len(tokens) and tokens[at + 2].is_symbol(")")
             if name in CHANCE:
                 return token, "chance"
-            if name in CLOCK and (empty or name in _CLOCK_WORDS):
+            if name in CLOCK and (empty or name in CLOCK_WORDS):
                 return token, "clock"
-        elif name in _CLOCK_WORDS and token.kind == "word" and not _names_column(tokens, at):
+        elif name in CLOCK_WORDS and token.kind == "word" and not _names_column(tokens, at):
             return token, "clock"
     return None
 

@@ -43,11 +43,18 @@ _ENVIRONMENT_NODES = (
     exp.CurrentUser,
     exp.SessionUser,
 )
-_ORDERED_NODES = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.ArrayAgg, exp.NthValue)
+_ORDERED_NODES = (
+    exp.AnyValue,
+    exp.ArrayAgg,
+    exp.First,
+    exp.FirstValue,
+    exp.Last,
+    exp.LastValue,
+    exp.NthValue,
+)
 _RANKING = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 _ORDER_DOES_NOT_MATTER = (exp.ArraySort, exp.ArraySize)
 _CHOICES = {
-    exp.AnyValue: "any_value may choose another row's value when its rows are computed again",
     exp.ArgMax: "max_by chooses freely among rows that tie",
     exp.ArgMin: "min_by chooses freely among rows that tie",
     exp.Mode: "mode chooses freely among values that are equally frequent",

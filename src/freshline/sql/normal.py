@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from freshline.sql.functions import CLOCK_WORDS
 from freshline.sql.legible import legible
 from freshline.sql.maintenance import Source
 from freshline.sql.refusal import refused
@@ -39,8 +40,9 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
 
     Raises:
         Refused: sqlglot cannot read the query (PARSE) or cannot resolve its names
-            (UNRESOLVED), or it has a form that is not analysed (UNKNOWN_TABLE, RECURSIVE,
-            TIME_TRAVEL, SAMPLE, PIVOT, LATERAL_SUBQUERY, GROUP_BY_ALL, STREAM_WINDOW, SYNTAX).
+            (UNRESOLVED; CLOCK where such a name is the clock's), or it has a form that is not
+            analysed (UNKNOWN_TABLE, RECURSIVE, TIME_TRAVEL, SAMPLE, PIVOT, LATERAL_SUBQUERY,
+            GROUP_BY_ALL, STREAM_WINDOW, SYNTAX).
     """
     tree = parsed(query)
     _refuse_forms(tree)
@@ -59,6 +61,9 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
         )
     except Exception as error:  # whatever stops sqlglot, Spark can still run it
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        for word in sorted(CLOCK_WORDS):  # sqlglot takes some without brackets for columns
+            if f"column '{word}'" in what.lower():
+                raise refused("CLOCK", f"{word} is read anew by every run") from error
         raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
     _spell_out_group_by_all(tree)

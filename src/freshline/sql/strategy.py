@@ -69,6 +69,9 @@ _GROUP_RECOMPUTE = Strategy(
 )
 STATE_BUILT = "state-built"
 
+_BETTER_BOUNDED = (["KEEPS_ROWS", "UNBOUNDED"], ["JOIN_ACROSS_BATCHES", "UNBOUNDED"])
+"""Why an unbounded join neither merges nor has buckets."""
+
 _FULL: Mapping[str, str] = {
     "first-build": "it has no rows yet",
     "requested": "that was asked for",
@@ -263,5 +266,8 @@ def _never(plan: ViewPlan) -> Strategy:
     reasons = [each for each in (plan.merge, plan.buckets) if isinstance(each, Reason)]
     if not reasons:  # final emission needs buckets, and only they are left
         raise InternalError("no-strategy", "no strategy is left for a query that has buckets")
+    # That rows are kept cannot be helped, a missing bound can: with one there are buckets.
+    if [reason.code for reason in reasons] in _BETTER_BOUNDED:
+        reasons.reverse()
     told = "; ".join(dict.fromkeys(reason.message for reason in reasons))
     return Strategy("full", reasons[0].code, f"computed in full: {told}")

@@ -19,10 +19,11 @@ from freshline.sql.strategy import incremental
 PAGE = Path(__file__).parents[3] / "docs" / "views.md"
 _HEAD = """# Views and how they are kept up to date
 
-Every view below but those of the last table is run by the tests on real Spark
-(`tests/spark/views`): rows come on the edges of buckets, late, without times and without keys;
-parents lose rows; and after every commit the view is compared with its query over the versions
-that the commit names. This page is written from the analysis by
+Every view below but those of the last table is proved on real Spark (`tests/spark/views`): rows
+come on the edges of buckets, late, without times and without keys; parents lose rows; and after
+every commit the view is compared with its query over the versions that the commit names.
+`make proof` proves all of them so. `make test` does so for a part, and checks for each that its
+strategy is the one below. This page is written from the analysis by
 `python -m tests.spark.views.document`, and a test fails when it is not up to date.
 
 The strategies stand in the order in which they come into question: `append` where a new row

@@ -110,7 +110,7 @@ _MORE = (
      "id) AS before FROM orders")),
     ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, "
      "amount LIMIT 5")),
-    ("unbounded join", "full KEEPS_ROWS", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks "
+    ("unbounded join", "full UNBOUNDED", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks "
      "c ON o.usr = c.usr")),
     ("static keeps its rows", "full KEEPS_ROWS", ("SELECT u.name, o.ts, o.id FROM users u LEFT "
      "JOIN orders o ON o.usr = u.usr")),
@@ -165,6 +165,10 @@ UNCERTAIN = {
     "current_timestamp": ("SELECT ts, current_timestamp() AS now FROM orders", "full CLOCK"),
     "current_date": ("SELECT count(*) AS n FROM orders WHERE ts < current_date()", "full CLOCK"),
     "first": ("SELECT usr, first(amount) AS f FROM orders GROUP BY usr", "full ORDER_DEPENDENT"),
+    "any_value": (
+        "SELECT usr, any_value(amount) AS a FROM orders GROUP BY usr",
+        "full ORDER_DEPENDENT",
+    ),
     "collect_list": (
         "SELECT usr, collect_list(amount) AS c FROM orders GROUP BY usr",
         "full ORDER_DEPENDENT",

@@ -98,7 +98,6 @@ MERGES = {
     "booleans": "SELECT shop, bool_and(flag), bool_or(flag), every(flag), some(flag), any(flag) "
     "FROM sale GROUP BY shop",
     "bits": "SELECT bit_and(pieces), bit_or(pieces), bit_xor(pieces) FROM sale",
-    "any_value_of_a_key": "SELECT shop, any_value(shop) FROM sale GROUP BY shop",
     "max_by": "SELECT shop, max_by(id, id), min_by(amount, id) FROM sale GROUP BY shop",
     "max_by_filter": "SELECT max_by(shop, id) FILTER (WHERE pieces < 3) FROM sale",
     # averages, variances
@@ -272,6 +271,7 @@ REFUSED = {
     "SELECT corr(weight, pieces) FROM sale": "AGGREGATE",
     "SELECT try_sum(pieces) FROM sale": "AGGREGATE",
     "SELECT first(shop) FROM sale": "ORDER_DEPENDENT",
+    "SELECT any_value(shop) FROM sale": "ORDER_DEPENDENT",
     "SELECT collect_list(shop) FROM sale": "ORDER_DEPENDENT",
     "SELECT my_own(shop), count(*) FROM sale GROUP BY 1": "UNKNOWN_FUNCTION",
     "SELECT count(*) FROM sale WHERE day = current_date()": "CLOCK",

@@ -18,7 +18,7 @@ NO_MERGE = Reason("HOLISTIC", "median has no merge rule", "MEDIAN(amount)")
 
 
 def test_an_hourly_view_in_words():
-    query = "SELECT date_trunc('hour', ts) AS h, any_value(id) AS i FROM orders GROUP BY 1"
+    query = "SELECT date_trunc('hour', ts) AS h, max_by(id, amount) AS i FROM orders GROUP BY 1"
     plan = view_plan(query, SOURCES, decompose=lambda *_: MERGE)
     assert explanation_text("hourly", plan, SOURCES[:1]) == (
         "hourly: bucket-merge, bucket-recompute, full\n"
@@ -31,7 +31,7 @@ def test_an_hourly_view_in_words():
         "    partial: SELECT 1 AS k0\n"
         "    combine: SELECT k0 FROM p0\n"
         "  final: SELECT k0 FROM p0\n"
-        "note: any_value may choose another row's value when its rows are computed again\n"
+        "note: max_by chooses freely among rows that tie\n"
     )
 
 

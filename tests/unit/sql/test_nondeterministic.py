@@ -31,7 +31,8 @@ def finding(expression):
         ),
         (
             "ORDER_DEPENDENT",
-            ["first(x)", "last(x, true)", "collect_list(x)", "array_agg(DISTINCT x)", "listagg(x)",
+            ["any_value(x)", "any_value(x, true)", "any_value(x) FILTER (WHERE y > 0)",
+             "first(x)", "last(x, true)", "collect_list(x)", "array_agg(DISTINCT x)", "listagg(x)",
              "lag(x) OVER (PARTITION BY y)", "first_value(x) OVER p",
              "array_sort(collect_list(x), (a, b) -> 0)"],
         ),
@@ -65,8 +66,8 @@ def test_a_declared_function_is_known():
 
 
 def test_free_choices_are_told():
-    assert cautions(parsed("SELECT max_by(a, b), any_value(c) FROM t")) == (
-        "any_value may choose another row's value when its rows are computed again",
+    assert cautions(parsed("SELECT max_by(a, b), mode(c) FROM t")) == (
         "max_by chooses freely among rows that tie",
+        "mode chooses freely among values that are equally frequent",
     )
     assert cautions(parsed("SELECT max(a) FROM t")) == ()

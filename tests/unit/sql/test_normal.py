@@ -85,6 +85,8 @@ def test_one_shape(query, normal):
         ("INSERT INTO t SELECT * FROM u", "SYNTAX"),
         ("SELECT date_trunc(hour, ts) FROM t", "SYNTAX"),
         ("SELECT missing FROM t", "UNRESOLVED"),
+        ("SELECT ts, localtimestamp AS now FROM t", "CLOCK"),
+        ("SELECT id FROM t WHERE ts < LOCALTIMESTAMP", "CLOCK"),
         ("SELECT ts FROM t, u", "UNRESOLVED"),
         ("SELECT * FROM other", "UNKNOWN_TABLE"),
         (

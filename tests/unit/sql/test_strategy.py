@@ -94,6 +94,13 @@ def test_a_full_update_says_why():
         "HOLISTIC",
         "computed in full: percentile needs the rows themselves; no predicate bounds the time",
     )
+    for code in ("KEEPS_ROWS", "JOIN_ACROSS_BATCHES"):
+        rows = Reason(code, "it keeps rows of other batches")
+        assert choose(ViewPlan(rows, UNBOUNDED, rows)) == Strategy(
+            "full",
+            "UNBOUNDED",
+            "computed in full: no predicate bounds the time; it keeps rows of other batches",
+        )
     rewritten = choose(ViewPlan(KEEPS, UNBOUNDED, MERGE), rewrote=True)
     assert rewritten.code == "parent-rewrote"
     assert rewritten.reason.endswith("there are no buckets: no predicate bounds the time")
