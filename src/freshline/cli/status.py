@@ -12,7 +12,13 @@ from freshline.cli.pushed import pushed_record, pushed_remarks
 from freshline.cli.reported import report_record, report_table, shown
 from freshline.cli.strategies import last_use, strategies_record, strategies_remarks
 from freshline.cli.topics import topic_record, topic_remarks
-from freshline.cli.watched import backfill_record, feed_record, watched_record, watched_remarks
+from freshline.cli.watched import (
+    backfill_record,
+    feed_record,
+    misfit_record,
+    watched_record,
+    watched_remarks,
+)
 from freshline.runtime.status import (
     FileTrouble,
     RunStatus,
@@ -139,6 +145,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "storage": found.storage,
         "note": found.note,
         "run": _run_record(found.run),
+        "partition_misfit": misfit_record(found.misfit),
         "backfills": [backfill_record(each) for each in found.backfills],
         "reports": [report_record(each) for each in shown(found.reports)],
         "topics": [topic_record(each) for each in found.topics],

@@ -7,7 +7,7 @@ from typing import Any
 from freshline.cli.output import clock, counted, moment
 from freshline.runtime.backfills import BackfillStatus
 from freshline.runtime.status import WarehouseStatus, brief_s
-from freshline.runtime.watched import FeedStatus, Recovery, WatchedTable
+from freshline.runtime.watched import FeedStatus, Misfit, Recovery, WatchedTable
 
 
 def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:
@@ -19,6 +19,17 @@ def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:
         "jitter_s": feed.jitter_s,
         "out_since": moment(feed.out_since_s) if running else None,
         "came_back": moment(feed.came_back_s),
+    }
+
+
+def misfit_record(misfit: Misfit | None) -> dict[str, Any] | None:
+    """A partition that no longer fits, as JSON."""
+    if misfit is None:
+        return None
+    return {
+        "partition": misfit.partition,
+        "since": moment(misfit.since_s),
+        "what": misfit.what,
     }
 
 
@@ -66,6 +77,11 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
     """What people should know, a line each."""
     lines = []
     now_s = found.now_s
+    if (misfit := found.misfit) is not None:
+        lines.append(
+            f"partition {misfit.partition}: no longer fits what updates cost, since "
+            f"{clock(misfit.since_s, now_s)}: {misfit.what}; set tracks, or take another partition"
+        )
     if found.run.running:
         for feed in found.feeds:
             if feed.out_since_s is not None:

@@ -41,6 +41,8 @@ class Placement:
     """Base of the partitions of tables into tracks."""
 
     name: ClassVar[str]
+    misfit: str | None = None
+    """Why the partition could not be laid anew, while an older one is in force; else None."""
     _basis: tuple[float, ...] = ()
 
     def place(self, tables: Sequence[Table], tracks: int) -> None:
@@ -52,13 +54,17 @@ class Placement:
         # Remembered even if it fails: trying again makes sense only when costs moved again.
         self._basis = tuple(_load(table) for table in tables)
         self.lay(tables, tracks)
+        self.misfit = None
 
     def replace(self, tables: Sequence[Table], tracks: int) -> None:
-        """``place`` for a running warehouse: where it no longer fits, the old one stays."""
+        """``place`` for a running warehouse: where it no longer fits, the old one stays.
+
+        ``misfit`` says why, until a later attempt fits.
+        """
         try:
             self.place(tables, tracks)
-        except UserError:
-            return
+        except UserError as error:
+            self.misfit = error.what
 
     def suits(self, table: Table) -> bool:
         """Whether ``table``'s load is still about what the partition was laid for."""

@@ -102,7 +102,7 @@ class Scheduler(TableWork):
         self._inherit_rule = inherit_rule if policy.inherits else "none"
         self._inherit_factor = inherit_factor
         inherit(self.tables, self._inherit_rule, inherit_factor)
-        self._placement = placement
+        self.placement = placement
         if placement is not None:
             placement.place(self.tables, tracks)
         self._learns = learns
@@ -188,8 +188,8 @@ class Scheduler(TableWork):
     def _start_waiting(self, commands: list[StartUpdate]) -> None:
         """Fill the free tracks with the best of the waiting."""
         policy = self.policy
-        if self._placement is not None:
-            self._start_placed(self._placement, commands)
+        if self.placement is not None:
+            self._start_placed(self.placement, commands)
         elif policy.chooses:
             while self._free and (table := policy.choose(self)) is not None:
                 commands.append(self._start(table, heappop(self._free)))
@@ -282,8 +282,8 @@ class Scheduler(TableWork):
         """Take what an update took into account, and lay the partition anew where it must be."""
         seconds = event.seconds if event.seconds is not None else self.now_s - running.start_s
         table.cost.learn(running.amount_s, seconds)
-        if self._placement is not None and not self._placement.suits(table):
-            self._placement.replace(self.tables, self.track_count)
+        if self.placement is not None and not self.placement.suits(table):
+            self.placement.replace(self.tables, self.track_count)
 
     def _committed(self, table: Table, running: Running, event: UpdateFinished) -> None:
         """What a version means beyond freshness, in a warehouse."""
@@ -460,8 +460,8 @@ class Scheduler(TableWork):
         table = self._by_name[event.table]
         table.period_s = event.period_s
         set_periods(self.tables)
-        if self._placement is not None:
-            self._placement.replace(self.tables, self.track_count)
+        if self.placement is not None:
+            self.placement.replace(self.tables, self.track_count)
         for changed in self.tables:
             if changed is table or changed.sources:
                 self.rekey(changed)

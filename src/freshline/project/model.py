@@ -207,7 +207,7 @@ class SchedulerSettings:
     tracks: int = 2
     policy: str = "max-benefit"
     partition: str = "none"
-    clustering: int = 10
+    clustering: float = 10.0
     allocation: str = "all"
     aggressive: bool = True
     inherit: str = "max"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from freshline.core.assembly import partition_names
+from freshline.core.aus.shares import RECOVERIES
+from freshline.core.inheritance import RULES
 from freshline.core.just_in_time import OBJECTIVES
+from freshline.core.partitions.proportional import ALLOCATIONS
 from freshline.core.registry import found_policies
 from freshline.project.model import MaintenanceSettings, SchedulerSettings
 from freshline.project.section import Section
@@ -24,23 +28,24 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
     read = SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
         policy=section.choice("policy", found_policies(), _DEFAULT.policy),
-        partition=section.choice(
-            "partition", ("none", "edf-partitioned", "proportional"), _DEFAULT.partition
+        partition=section.choice("partition", partition_names(), _DEFAULT.partition),
+        clustering=section.number(
+            "clustering",
+            _DEFAULT.clustering,
+            lambda clustering: clustering > 0,
+            "it is a number greater than 0",
         ),
-        clustering=section.whole("clustering", _DEFAULT.clustering, least=1),
-        allocation=section.choice("allocation", ("basic", "all"), _DEFAULT.allocation),
+        allocation=section.choice("allocation", ALLOCATIONS, _DEFAULT.allocation),
         aggressive=section.flag("aggressive", default=_DEFAULT.aggressive),
-        inherit=section.choice("inherit", ("none", "sum", "max", "max-plus"), _DEFAULT.inherit),
+        inherit=section.choice("inherit", RULES, _DEFAULT.inherit),
         inherit_factor=section.number(
             "inherit_factor",
             _DEFAULT.inherit_factor,
-            lambda factor: factor > 0,
-            "it is a number greater than 0",
+            lambda factor: factor >= 0,
+            "it is a number of at least 0",
         ),
         chop=section.number("chop", None, lambda chop: chop >= 1, "it is a number of at least 1"),
-        recovery=section.choice(
-            "recovery", ("average", "worst", "simultaneous", "explicit"), _DEFAULT.recovery
-        ),
+        recovery=section.choice("recovery", RECOVERIES, _DEFAULT.recovery),
         objective=section.choice("objective", OBJECTIVES, _DEFAULT.objective),
         backfill_share=section.number(
             "backfill_share",

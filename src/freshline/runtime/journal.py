@@ -85,6 +85,7 @@ CREATE TABLE IF NOT EXISTS watched (
   name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
   waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,
   newest_s REAL);
+CREATE TABLE IF NOT EXISTS misfits (partition TEXT PRIMARY KEY, since_s REAL, what TEXT);
 """
 
 Row = sqlite3.Row

@@ -1,8 +1,8 @@
-"""A run's feeds, bounds and recoveries: told of every instant, kept in the journal for people.
+"""A run's feeds, bounds, recoveries and partition: told of every instant, kept for people.
 
 What is watched, and how, stands in ``core/oversight``; here are the run's clock and its
 journal. Bounds exist under policy aus alone (no theorem speaks of the others); outages and
-catching up are shown under every policy.
+catching up are shown under every policy, a partition that no longer fits where there is one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Oversight:
         self._promised: object = None
         self._recoveries = Recoveries(scheduler.tables, project.scheduler.chop)
         self._written: dict[str, tuple[Any, ...]] = {}
+        self._misfit: str | None = None
         journal.write("DELETE FROM watched")
+        journal.write("DELETE FROM misfits")
         for name, health in self._feeds.items():
             if health.out_since_s is not None:
                 for reader in self._readers[name]:
@@ -124,8 +126,25 @@ class Oversight:
         self._recoveries.revise(
             now_s, free_tracks=free, pace=lambda table: self._pace(table, now_s)
         )
+        notices += self._partition(now_s)
         self._write()
         return notices
+
+    def _partition(self, now_s: float) -> list[str]:
+        """Whether the partition into tracks still fits what updates cost; told when it changes."""
+        placement = self._scheduler.placement
+        if placement is None or placement.misfit == self._misfit:
+            return []
+        self._misfit = what = placement.misfit
+        if what is None:
+            self._journal.write("DELETE FROM misfits")
+            return [f"partition {placement.name} fits what updates cost again and is laid anew"]
+        self._journal.put("misfits", {"partition": placement.name}, since_s=now_s, what=what)
+        notice = (
+            f"partition {placement.name} no longer fits what updates cost: {what}; the one laid"
+            " before stays, and the next start will be refused unless it fits again"
+        )
+        return [notice]
 
     def _heard(self, event: Event, now_s: float) -> None:
         if isinstance(event, UpdateFinished):

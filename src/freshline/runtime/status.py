@@ -25,8 +25,10 @@ from freshline.runtime.topic_status import TopicStatus, read_topics
 from freshline.runtime.watched import (
     NOTHING_WATCHED,
     FeedStatus,
+    Misfit,
     WatchedTable,
     read_feeds,
+    read_misfit,
     read_watched,
 )
 
@@ -149,6 +151,7 @@ class WarehouseStatus:
     reports: tuple[ReportStatus, ...] = ()
     strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
     topics: tuple[TopicStatus, ...] = ()
+    misfit: Misfit | None = None
 
     def uses(self, name: str) -> tuple[StrategyUse, ...]:
         """The strategies of a table's updates, the one used last first."""
@@ -231,6 +234,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         read_reports(journal),
         read_uses(journal),
         read_topics(project, journal),
+        read_misfit(journal),
     )
 
 

@@ -81,6 +81,30 @@ class WatchedTable:
 NOTHING_WATCHED = WatchedTable()
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A partition into tracks that no longer fits what updates cost; an older one is in force.
+
+    Attributes:
+        partition: Its name.
+        since_s: Since when.
+        what: What it would need.
+    """
+
+    partition: str
+    since_s: float
+    what: str
+
+
+def read_misfit(journal: Journal) -> Misfit | None:
+    """That of the last run; None where there is none, and in a journal of an earlier version."""
+    try:
+        row = journal.row("SELECT partition, since_s, what FROM misfits")
+    except sqlite3.OperationalError:
+        return None
+    return None if row is None else Misfit(*row)
+
+
 def read_feeds(journal: Journal) -> tuple[FeedStatus, ...]:
     """Every feed that a run has listened to; none in a journal of an earlier version."""
     try:

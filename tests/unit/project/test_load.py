@@ -23,7 +23,7 @@ libraries:
   - glob: {include: "tables/*.sql"}
 configuration: {spark.sql.session.timeZone: UTC, spark.x: 3, spark.y: false}
 spark: {master: "spark://h:7077", packages: ["g:a:1"]}
-scheduler: {tracks: 3, policy: edf, inherit: max-plus, inherit_factor: 2, chop: 1.5}
+scheduler: {tracks: 3, policy: edf, inherit: max-plus, inherit_factor: 2, chop: 1.5, clustering: .3}
 feeds:
   orders_feed:
     kind: files
@@ -96,7 +96,7 @@ def test_the_settings_are_read(root):
     }
     assert (project.spark_master, project.spark_packages) == ("spark://h:7077", ("g:a:1",))
     assert project.scheduler == SchedulerSettings(
-        tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5
+        tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5, clustering=0.3
     )
     assert project.ingest == IngestSettings(
         root / "warehouse" / "_freshline" / "ingest", place=Place("freshline.yml", 9)

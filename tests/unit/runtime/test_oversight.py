@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from freshline.cli.watched import feed_record, watched_record, watched_remarks
+from freshline.cli.watched import feed_record, misfit_record, watched_record, watched_remarks
 from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.project.model import SchedulerSettings
 from freshline.runtime.assembly import scheduler_for, specs_for
@@ -16,15 +16,15 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.places import journal_path
 from freshline.runtime.status import RunStatus, WarehouseStatus
-from freshline.runtime.watched import read_feeds, read_watched
+from freshline.runtime.watched import read_feeds, read_misfit, read_watched
 from tests.unit.runtime.shop import made_project
 
 
 class Run:
     """A project without a clock: a test says what time it is and what takes how long."""
 
-    def __init__(self, root, policy: str, *, tracks: int = 1) -> None:
-        settings = SchedulerSettings(tracks=tracks, policy=policy)
+    def __init__(self, root, policy: str, *, tracks: int = 1, partition: str = "none") -> None:
+        settings = SchedulerSettings(tracks=tracks, policy=policy, partition=partition)
         project = made_project(root, {"a": (), "b": (), "v": ("a",)}, settings)
         feeds = {
             name: dataclasses.replace(feed, period_s=10.0) for name, feed in project.feeds.items()
@@ -68,13 +68,18 @@ class Run:
         self.journal.flush()
         return read_watched(self.journal)
 
+    def misfit(self):
+        self.journal.flush()
+        return read_misfit(self.journal)
+
     def remarks(self):
         self.journal.flush()
         run = RunStatus(True, 1, 0.0, 0.0, None, 1, self.project.scheduler.policy)
         tables: Any = tuple(SimpleNamespace(name=table.name) for table in self.project.tables)
         status = WarehouseStatus(
-            self.now, "shop", "", run, tables, None, read_feeds(self.journal), self.watched()
-        )
+            self.now, "shop", "", run, tables, None, read_feeds(self.journal), self.watched(),
+            misfit=self.misfit(),
+        )  # fmt: skip
         return watched_remarks(status)
 
 
@@ -159,3 +164,28 @@ def test_an_outage_goes_on_over_a_restart(tmp_path):
     again.oversight.instant(1000.0, [], [])
     again.journal.flush()
     assert [feed.out_since_s for feed in read_feeds(again.journal)] == [100.0, None]
+
+
+def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path):
+    run = Run(tmp_path, "edf", partition="edf-partitioned")
+    files = {"a": regular(2000), "b": regular(2000)}
+    run.play(files, 100.0)
+    assert (run.notices, run.remarks(), run.misfit()) == ([], [], None)
+    run.play({name: pairs[10:] for name, pairs in files.items()}, 600.0, {"a": 8.0})
+    what = "edf-partitioned needs 2 tracks for these tables, there are 1"
+    notice = (
+        f"partition edf-partitioned no longer fits what updates cost: {what}; the one laid before "
+        "stays, and the next start will be refused unless it fits again"
+    )
+    assert run.notices == [notice]
+    misfit = run.misfit()
+    assert misfit is not None
+    assert 100.0 < misfit.since_s < 600.0
+    since = f"1970-01-01T00:0{int(misfit.since_s) // 60}:{int(misfit.since_s) % 60:02d}.000000Z"
+    assert misfit_record(misfit) == {"partition": "edf-partitioned", "since": since, "what": what}
+    assert any(line.startswith("partition edf-partitioned: no longer") for line in run.remarks())
+    run.play({name: pairs[60:] for name, pairs in files.items()}, 2000.0)
+    assert run.notices[1:] == [
+        "partition edf-partitioned fits what updates cost again and is laid anew"
+    ]
+    assert (run.remarks(), run.misfit()) == ([], None)
