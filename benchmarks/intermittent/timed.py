@@ -27,7 +27,7 @@ from freshline.reports.events import (
 from freshline.reports.learned import FIRST_BATCH, FIRST_FINAL, learned_cost, learned_final
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
-from freshline.runtime.report_plans import MARGIN
+from freshline.runtime.reports import POLICY
 
 SLACK_FACTOR = 0.5
 """The paper's delta_RSF."""
@@ -36,8 +36,9 @@ _MOST_LATE_S = 120.0
 
 def policy(name: str) -> ReportPolicy:
     """A policy as it takes part: the paper's four without C_max, since no batch here is long."""
-    margin = MARGIN if name == "joint" else 1.0
-    return ReportPolicy(name, slack_factor=SLACK_FACTOR, max_batch_time_s=None, margin=margin)
+    if name == "joint":
+        return POLICY
+    return ReportPolicy(name, slack_factor=SLACK_FACTOR, max_batch_time_s=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The joint policy: one order of batches for all reports, made anew when something changes.
 
 Between changes it only waits: a batch starts at its planned time, as late as the deadlines
-allow, and takes what is there, at most what the longest batch may hold.
+allow, and takes what is there, at most what the longest batch may hold. An eager planner starts
+the next batch when it has all its tuples: as large as planned, and never later.
 """
 
 from __future__ import annotations
@@ -33,10 +34,18 @@ _LONG_SEARCH_PAUSES = 10
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A batch to come; ``last``: the plan has none of this report after it."""
+    """A batch to come.
+
+    Attributes:
+        start_s, end_s: By the plan, margin and final included.
+        tuples: That it takes by the plan.
+        last: The plan has none of this report after it.
+    """
 
     name: str
     start_s: float
+    end_s: float
+    tuples: int
     last: bool
 
 
@@ -94,8 +103,10 @@ class JointPlanner:
         timed = self._search(works, free_s, seed, now_s)
         last = {place: number for number, place in enumerate(timed.order)}
         self.plan = [
-            Entry(works[place].name, start_s, last[place] == number)
-            for number, (place, start_s) in enumerate(zip(timed.order, timed.starts_s, strict=True))
+            Entry(works[place].name, start_s, end_s, tuples, last[place] == number)
+            for number, (place, start_s, end_s, tuples) in enumerate(
+                zip(timed.order, timed.starts_s, timed.ends_s, timed.sizes, strict=True)
+            )
         ]
         self.changed = False
         self._planned_drifts_s = {name: progress.drift_s(now_s) for name, progress in live.items()}
@@ -128,10 +139,16 @@ class JointPlanner:
                 return progress, 0
         passed: set[str] = set()
         for place, entry in enumerate(self.plan):
-            if entry.start_s > now_s or entry.name in passed or entry.name not in live:
+            if entry.name in passed or entry.name not in live:
                 passed.add(entry.name)
                 continue
             progress = live[entry.name]
+            if entry.start_s > now_s and not (
+                # Only who is next in the order: whoever overtook could make it wait.
+                self.policy.eager and place == 0 and progress.available >= entry.tuples
+            ):
+                passed.add(entry.name)
+                continue
             tuples = min(progress.available, self._longest(progress, now_s))
             if tuples > 0 and progress.track is None and not self._waits(entry, progress, now_s):
                 if not entry.last or tuples == progress.remaining(now_s):
@@ -151,6 +168,8 @@ class JointPlanner:
         for entry in self.plan:
             if entry.name == progress.report.name:
                 if entry.start_s > now_s:
+                    if self.policy.eager:
+                        return progress.taken + entry.tuples
                     break
                 return progress.total(now_s) if entry.last else progress.taken + 1
         return progress.total(now_s) + 1

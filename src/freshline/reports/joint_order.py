@@ -55,7 +55,8 @@ class Timed:
 
     Attributes:
         order: Indices of works, batches that would be empty left out, split ones repeated.
-        starts_s: Planned start of each.
+        starts_s, ends_s: Planned start and end of each, a last one's end with its final.
+        sizes: Tuples of each.
         late_s: Total lateness over all reports.
         missed_s: The same beyond every report's grace.
         cost_s: Total planned duration.
@@ -63,6 +64,8 @@ class Timed:
 
     order: tuple[int, ...]
     starts_s: tuple[float, ...]
+    ends_s: tuple[float, ...]
+    sizes: tuple[int, ...]
     late_s: float
     missed_s: float
     cost_s: float
@@ -159,6 +162,8 @@ def _run(
     place_of_last = {index: place for place, index in enumerate(order)}
     ran: list[int] = []
     ran_s: list[float] = []
+    ended_s: list[float] = []
+    sizes: list[int] = []
     cost_s = late_s = missed_s = 0.0
     for place, index in enumerate(order):
         work = works[index]
@@ -183,6 +188,7 @@ def _run(
             batches[index] += 1
             ran.append(index)
             ran_s.append(start_s)
+            sizes.append(part)
             if before == count:
                 length_s += work.final_s(batches[index])
                 over_s = start_s + length_s - work.deadline_s
@@ -190,8 +196,9 @@ def _run(
                 missed_s += max(0.0, over_s - work.grace_s)
             cost_s += length_s
             start_s += length_s
+            ended_s.append(start_s)
             if not last or size == 0:
                 break
         taken[index] = before
         heads_s[track] = own_s[index] = start_s
-    return Timed(tuple(ran), tuple(ran_s), late_s, missed_s, cost_s)
+    return Timed(tuple(ran), tuple(ran_s), tuple(ended_s), tuple(sizes), late_s, missed_s, cost_s)

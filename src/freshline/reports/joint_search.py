@@ -31,7 +31,7 @@ def plan_order(
         afresh: Search fully, since reports came or went; else only improve on ``seed``.
     """
     if not works:
-        return Timed((), (), 0.0, 0.0, 0.0)
+        return Timed((), (), (), (), 0.0, 0.0, 0.0)
     return _Search(works, free_s, EVALUATIONS if afresh else EVALUATIONS // 10).best(seed)
 
 

@@ -66,6 +66,9 @@ class ReportPolicy:
         min_batch: False: every tuple makes its report ready (the paper's figure 8).
         reanchor: Shift predicted times by the lag last observed (C13).
         margin: ``joint`` plans with this multiple of the modelled durations.
+        eager: ``joint`` starts the batch that is next in its order before its planned start, as
+            soon as its planned tuples are there and a track is idle: the cost is the same, and
+            what is done early cannot be late.
     """
 
     name: str = "llf"
@@ -74,3 +77,4 @@ class ReportPolicy:
     min_batch: bool = True
     reanchor: bool = True
     margin: float = 1.0
+    eager: bool = False

@@ -57,7 +57,7 @@ from freshline.runtime.report_track import Job, JobEnded, ReportTrack
 from freshline.runtime.report_windows import ReportWindows
 from freshline.spark.report_records import BatchRequest, ReportExecutor, Window
 
-POLICY = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None, margin=MARGIN)
+POLICY = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None, margin=MARGIN, eager=True)
 _DIFFERS = 0.25
 """A batch that took this share more or less than expected teaches the planner."""
 _SECOND_S = 1.0
@@ -66,12 +66,13 @@ _NEVER = float("inf")
 
 @dataclass(slots=True)
 class _Order:
-    """A batch to start when the track is free."""
+    """A batch to start when the track is free; wanted by ``due_s``, though it may go before."""
 
     live: Live
     final: bool
     planned: bool
     expected_s: float
+    due_s: float = float("-inf")
 
 
 class Reports:
@@ -185,7 +186,7 @@ class Reports:
             table.running is not None and table.running.command.track == self._track_number
             for table in self._core.running()
         ):
-            order.live.waited = True
+            order.live.waited |= now_s >= order.due_s
             return
         self._queue.remove(order)
         live = order.live
@@ -381,7 +382,9 @@ class Reports:
             if live is None:  # withdrawn at this very instant
                 self._events.append(BatchFinished(command.track))
                 return
-            self._queue.append(_Order(live, command.final, True, command.expected_s))
+            # Up to there the core starts only updates that end in time.
+            due_s = self._planner.now_s if self._reserved_s is None else self._reserved_s
+            self._queue.append(_Order(live, command.final, True, command.expected_s, due_s))
         elif live is not None:
             # Everything is worked off: what is left is to combine it.
             final_s = live.left_s()[1]
