@@ -117,7 +117,8 @@ def _submit(
                 next_step="Give a later deadline, or accept it to be late with --yes.",
             )
         print(message)
-        if not typer.confirm("Submit it all the same?"):
+        if not _said_yes("Submit it all the same?"):
+            print(f"{wanted.name} is not submitted")
             return 0
     if running_process(project) is not None:
         answer = ask(project, SUBMIT, [wanted.name], argument_of(wanted))[wanted.name]
@@ -132,6 +133,14 @@ def _submit(
     if answer["ok"]:
         _print_plan(wanted, ahead, plan, now_s)
     return tell({wanted.name: answer}, as_json=as_json)
+
+
+def _said_yes(question: str) -> bool:
+    try:
+        return typer.confirm(question)
+    except typer.Abort:  # end of input, or Ctrl-C: no answer is no yes
+        print()
+        return False
 
 
 def _plan(project: Project, name: str, *, as_json: bool) -> int:

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.terminal import END, at_a_terminal
+
 QUERY = "SELECT n, count(*) AS times FROM orders GROUP BY n;\n"
 WINDOW = ("--window", "2100-01-01..2100-01-02", "--deadline", "06:00 UTC")
 
@@ -45,7 +47,30 @@ def test_a_deadline_that_no_plan_meets_needs_a_yes(freshline, answer, query):
     done = freshline(*line, "--json")
     error = json.loads(done.stdout or done.stderr)
     assert (done.exit_code, "the earliest that one can meet is" in json.dumps(error)) == (2, True)
+    refused = freshline(*line)
+    assert (refused.exit_code, "[deadline-too-early]" in refused.stderr) == (2, True)
+    assert answer("report", "list")["reports"] == []
     assert answer(*line, "--yes")["report"]["feasible"] is False
+
+
+@pytest.mark.parametrize(
+    ("typed", "last", "reports"),
+    [
+        ("n\n", "often is not submitted", []),
+        ("\n", "often is not submitted", []),
+        (END, "often is not submitted", []),
+        ("what\ny\n", "made by the next `freshline run`", ["often"]),
+    ],
+)
+def test_at_a_terminal_a_deadline_that_no_plan_meets_is_asked_about(
+    shop, answer, query, typed, last, reports
+):
+    line = ("report", "submit", query, "--window", "2026-01-01..2026-01-02", "--deadline", "1 hour")
+    status, screen = at_a_terminal(shop.root, *line, question="the same?", answer=typed)
+    assert status == 0
+    assert screen.startswith("no plan meets the deadline 2026-01-02 01:00:00 UTC; the earliest")
+    assert screen.rstrip().endswith(last)
+    assert [each["name"] for each in answer("report", "list")["reports"]] == reports
 
 
 @pytest.mark.parametrize(
