@@ -1,8 +1,9 @@
 """When a table's files are worked on: what is offered to the core, which knows when tracks idle.
 
 A table is looked at (its files, from the log, a few milliseconds) at the start of a run and
-after every few updates, and only while nothing waits. Old files are removed once a day. What
-failed is not tried again before the table has changed, or an hour has passed.
+after every few updates, and only while nothing waits. Old files are removed once a day, later
+where a view's first build or a report still reads them. What failed is not tried again before the
+table has changed, or an hour has passed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
+from freshline.runtime.report_windows import read_since_s
 from freshline.runtime.tracks import Outcome
 from freshline.spark.small_files import files_of, worth_merging
 
@@ -34,7 +36,7 @@ class Maintenance:
 
     Args:
         project: Its tables, and whether they are to be maintained.
-        journal: Of earlier runs.
+        journal: Of earlier runs, and of the reports to be made.
         ledger: Told of failures.
         scheduler: Looked at, never changed.
         hears: Told of failures.
@@ -49,6 +51,7 @@ class Maintenance:
         hears: Hears,
     ) -> None:
         self._project = project
+        self._journal = journal
         self._ledger = ledger
         self._scheduler = scheduler
         self._hears = hears
@@ -80,7 +83,7 @@ class Maintenance:
                 expected_s = self._compaction_s(table)
                 if expected_s is not None:
                     return [UpkeepOffered(table.name, COMPACT, table.number, expected_s)]
-            if settings.vacuum and now_s - self._vacuumed_s[table.name] >= VACUUM_EVERY_S:
+            if settings.vacuum and self._may_vacuum(table, now_s):
                 return [UpkeepOffered(table.name, VACUUM, table.number)]
         return []
 
@@ -101,6 +104,21 @@ class Maintenance:
         self._ledger.upkeep_failed(command.table, reason, outcome.seconds, now_s)
         self._hears.notice(f"{command.table}: {command.upkeep} failed: {reason}")
         return [UpdateFailed(command.table, now_s)]
+
+    def _may_vacuum(self, table: Table, now_s: float) -> bool:
+        """Whether it is time, and nobody reads what only this process knows to be read.
+
+        What finished updates of children need stands in their commits (``spark/retention.py``).
+        """
+        if now_s - self._vacuumed_s[table.name] < VACUUM_EVERY_S:
+            return False
+        if any(child.running is not None and child.version is None for child in table.children):
+            return False  # a first build: no commit says yet which version it reads
+        read_s = read_since_s(self._project, self._journal).get(table.name, now_s)
+        if read_s < now_s - self._project.maintenance.retention_s:
+            self._vacuumed_s[table.name] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
+            return False
+        return True
 
     def _is_to_be_looked_at(self, table: Table) -> bool:
         looked = self._looked.get(table.name)

@@ -7,7 +7,7 @@ in the journal until they are made.
 
 from __future__ import annotations
 
-from freshline.core.errors import Place
+from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
 from freshline.project.windows import window_at
@@ -101,6 +101,27 @@ def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport
     name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
     deadline_s = settings.deadline.after(end_s)
     return WantedReport(name, view.name, None, None, start_s, end_s, deadline_s, settings.groups)
+
+
+def read_since_s(project: Project, journal: Journal) -> dict[str, float]:
+    """Of each table that a report still to be made reads, the start of the oldest such window.
+
+    No batch reads a version that was replaced before its window began.
+    """
+    found: dict[str, float] = {}
+    for each in read_reports(journal):
+        wanted = each.wanted
+        if each.state not in OPEN:
+            continue
+        table = project.report(wanted.view)
+        if table is None:
+            try:
+                table = asked_table(project, wanted.name, wanted.query or "", Place("", 1))
+            except UserError:  # it no longer fits the project, and is told so when it is made
+                continue
+        for name in table.parents:
+            found[name] = min(wanted.start_s, found.get(name, wanted.start_s))
+    return found
 
 
 def _zone(project: Project) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
+from contextlib import closing
 
 import pytest
 from deltalake import DeltaTable
@@ -13,6 +15,8 @@ from freshline.runtime import maintenance
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.replay import replay
+from freshline.runtime.report_journal import WantedReport, note_wanted
+from freshline.runtime.report_requests import withdraw_offline
 from freshline.runtime.status import read_status
 from freshline.spark import small_files
 from freshline.spark.deltalog import commits, last_commit
@@ -127,3 +131,47 @@ def test_old_files_are_removed_once_a_day(shop):
     ]
     (row,) = shop.journal_rows("SELECT number, version FROM tables WHERE name='orders'")
     assert row == {"number": 1, "version": DeltaTable(shop.project.table_path("orders")).version()}
+
+
+def vacuumed(shop, since=0):
+    return [each.table for each in shop.executor.requests[since:] if each.upkeep == "vacuum"]
+
+
+def test_what_a_first_build_reads_is_not_removed_under_it(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "parts": (), "slow": ("orders",)})
+    shop.executor.failing["slow"] = "not yet"
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    assert shop.run_until_idle() == 1
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    shop.executor.failing.clear()
+    gate = shop.executor.gates["slow"] = threading.Event()
+    with LiveRun(shop):
+        eventually(lambda: vacuumed(shop) == ["parts"])
+        gate.set()
+        eventually(lambda: vacuumed(shop) == ["parts", "orders", "slow"])
+
+
+def test_what_a_report_still_reads_is_not_removed_before_it_is_made(shop):
+    fill(shop, [1])
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    retention_s = shop.project.maintenance.retention_s
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        for name, table, start_s in (
+            ("long", "orders", later - retention_s - 1.0),
+            ("short", "parts", later - retention_s),  # which the retention keeps anyway
+        ):
+            query = f"SELECT n FROM {table}"
+            wanted = WantedReport(name, name, query, None, start_s, later + DAY_S, later + DAY_S)
+            note_wanted(journal, wanted, "asked", later)
+        journal.flush()
+    asked = len(shop.executor.requests)
+    shop.run_until_idle()
+    assert vacuumed(shop, asked) == ["parts", "joined", "total"]
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        withdraw_offline(journal, "long")
+        journal.flush()
+    shop.run_until_idle()
+    assert vacuumed(shop, asked) == ["parts", "joined", "total", "orders"]
