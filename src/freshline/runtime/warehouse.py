@@ -52,6 +52,7 @@ from freshline.runtime.recovery import Recovered, recover
 from freshline.runtime.reloading import check_reload
 from freshline.runtime.reports import Reports
 from freshline.runtime.requests import Requests
+from freshline.runtime.statics import StaticTables
 from freshline.runtime.status import target_lags
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
@@ -220,6 +221,7 @@ class Warehouse:
         self._maintenance = Maintenance(
             self.project, journal, self._ledger, self._scheduler, self._observer
         )
+        self._statics = StaticTables(self.project, self._scheduler, self._observer)
         self._failures.restored()
 
     def _tell(self, recovered: Recovered, journal: Journal) -> None:
@@ -331,8 +333,8 @@ class Warehouse:
         self._reports.go(self._now_s)
 
     def _offer_upkeep(self) -> None:
-        """Where nothing waits, something may be done about the tables' files."""
-        offers = self._maintenance.offers(self._now_s)
+        """Where nothing waits, static tables are looked at, and the tables' files seen to."""
+        offers = self._statics.changed(self._now_s) or self._maintenance.offers(self._now_s)
         if offers:
             self._instant(offers)
 

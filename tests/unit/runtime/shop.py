@@ -99,6 +99,8 @@ class DeltaExecutor:
         failing: Tables whose updates fail, with the reason.
         gates: Tables whose updates wait until their gate is set.
         codes: Of the reasons for their updates, by table.
+        reads: Rows that each update reads, by table.
+        corrects: Rows that each update corrects, by table.
         failing_upkeep: Why compaction and VACUUM fail; empty: they don't.
         requests: All that was asked, in order.
         batches: All batches of reports that were asked, in order.
@@ -109,6 +111,8 @@ class DeltaExecutor:
         self.failing: dict[str, str] = {}
         self.gates: dict[str, threading.Event] = {}
         self.codes: dict[str, str] = {}
+        self.reads: dict[str, int] = {}
+        self.corrects: dict[str, int] = {}
         self.failing_upkeep = ""
         self.requests: list[UpdateRequest] = []
         self.batches: list[BatchRequest] = []
@@ -133,6 +137,10 @@ class DeltaExecutor:
         else:
             numbers = [n for parent, version in request.parents.items()
                        for n in self.numbers(parent, version)]  # fmt: skip
+        pins = {
+            **request.parents,
+            **{read.name: DeltaTable(read.path or "").version() for read in table.statics},
+        }
         replace = table.kind == "derived" or request.full or request.range_s is not None
         strategy = "full" if replace else "append"
         metadata = encode(
@@ -141,7 +149,7 @@ class DeltaExecutor:
             files=None
             if table.kind == "derived"
             else ([] if request.range_s else [file.name for file in request.files]),
-            parents=request.parents,
+            parents=pins,
             strategy=strategy,
             rows=len(numbers),
         )
@@ -239,8 +247,9 @@ class DeltaExecutor:
         why = "so that it can be checked"
         code = self.codes.get(request.table, "row-wise" if strategy == "append" else "configured")
         return UpdateResult(
-            version, rows, 0, 0.001, strategy, why, repeated, request.parents, False, code
-        )
+            version, rows, 0, 0.001, strategy, why, repeated, request.parents, False, code,
+            self.reads.get(request.table, 0), self.corrects.get(request.table, 0),
+        )  # fmt: skip
 
 
 class Recorder:

@@ -1,0 +1,94 @@
+"""Static tables that change: their views are made anew without waiting for news of a parent.
+
+A static table has no feed and no updates of ours, so nobody tells of it. While nothing waits, its
+newest version is looked up now and then and compared with the one that the view's last commit
+names. With work waiting there is no need: each update takes the newest version anyway. Tables that
+a query names by a catalog are not looked up here, since that takes Spark.
+"""
+
+from __future__ import annotations
+
+from freshline.core.errors import FreshlineError
+from freshline.core.events import Event, RefreshRequested
+from freshline.core.model import Table
+from freshline.core.scheduler import Scheduler
+from freshline.project.model import Project
+from freshline.runtime.failures import Hears, one_line
+from freshline.spark.deltalog import last_commit, version
+
+LOOK_EVERY_S = 15.0
+"""Between two looks: a listing of the log's folder for each static table."""
+
+
+class StaticTables:
+    """Looks at the static Delta tables that views read by their paths.
+
+    Args:
+        project: Its views.
+        scheduler: Looked at, never changed.
+        hears: Told of tables that cannot be looked up.
+    """
+
+    def __init__(self, project: Project, scheduler: Scheduler, hears: Hears) -> None:
+        self._project = project
+        self._scheduler = scheduler
+        self._hears = hears
+        self._reads = {
+            table.name: {
+                read.name: read.path
+                for read in table.statics
+                if read.format == "delta" and read.path is not None and not read.time_travel
+            }
+            for table in project.tables
+            if table.kind == "derived"
+        }
+        self._due_s = float("-inf")
+        self._asked: dict[str, dict[str, int]] = {}
+        self._silent: set[str] = set()
+
+    def changed(self, now_s: float) -> list[Event]:
+        """The views to be made anew; nothing while anything waits."""
+        if now_s < self._due_s or self._scheduler.first() is not None:
+            return []
+        self._due_s = now_s + LOOK_EVERY_S
+        newest: dict[str, int | None] = {}
+        events: list[Event] = []
+        for table in self._scheduler.tables:
+            reads = self._reads.get(table.name)
+            if not reads or not _is_at_rest(table, now_s):
+                continue
+            for path in reads.values():
+                if path not in newest:
+                    newest[path] = self._newest(path)
+            if self._is_outdated(table.name, reads, newest):
+                events.append(RefreshRequested(table.name, full=True))
+        return events
+
+    def _newest(self, path: str) -> int | None:
+        try:
+            return version(path)
+        except FreshlineError as error:
+            if path not in self._silent:
+                self._silent.add(path)
+                self._hears.notice(f"static table {path}: changes go unnoticed: {one_line(error)}")
+            return None
+
+    def _is_outdated(self, view: str, reads: dict[str, str], newest: dict[str, int | None]) -> bool:
+        """Whether the view was made from an older version, and was not yet asked for since."""
+        found = {name: at for name, path in reads.items() if (at := newest[path]) is not None}
+        if found == self._asked.get(view):
+            return False
+        commit = last_commit(self._project.table_path(view))
+        pins = {} if commit is None else commit.metadata.get("parents", {})
+        self._asked[view] = found
+        return any(name in pins and pins[name] != at for name, at in found.items())
+
+
+def _is_at_rest(table: Table, now_s: float) -> bool:
+    """Whether an update of it could be asked for: it was made, and neither fails nor is paused."""
+    return (
+        table.version is not None
+        and table.running is None
+        and not (table.paused or table.asked)
+        and table.deferred_until_s <= now_s
+    )

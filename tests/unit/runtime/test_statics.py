@@ -1,0 +1,109 @@
+"""Static tables that change while nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from freshline.project.model import StaticRead
+from freshline.runtime import statics
+from freshline.spark.deltalog import last_commit
+from tests.unit.runtime.shop import LiveRun, Shop, eventually, made_project
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A view ``joined`` reads a static table, and ``total`` another one, at a fixed version."""
+    project = made_project(tmp_path, {"orders": (), "joined": ("orders",), "total": ("joined",)})
+
+    def reading(table, name):
+        if table.name != name:
+            return table
+        path = str(tmp_path / f"static_{name}")
+        fixed = name == "total"
+        read = StaticRead(f"delta.`static_{name}`", "delta", path, (), time_travel=fixed)
+        return dataclasses.replace(table, statics=(read,))
+
+    tables = project.tables
+    for name in ("joined", "total"):
+        tables = tuple(reading(table, name) for table in tables)
+    return Shop(dataclasses.replace(project, tables=tables))
+
+
+def change(shop, name):
+    write_deltalake(
+        str(shop.root / f"static_{name}"), pa.table({"n": pa.array([1], pa.int64())}), mode="append"
+    )
+
+
+def made(shop):
+    """How often each view was made."""
+    asked = [request.table for request in shop.executor.requests]
+    return asked.count("joined"), asked.count("total")
+
+
+def pin(shop):
+    commit = last_commit(shop.project.table_path("joined"))
+    assert commit is not None
+    return commit.metadata["parents"]["delta.`static_joined`"]
+
+
+def test_a_view_is_made_anew_when_its_static_table_has_a_new_version(shop):
+    for name in ("joined", "total"):
+        change(shop, name)
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    assert made(shop) == (1, 1)
+    shop.run_until_idle()
+    assert made(shop) == (1, 1)
+    change(shop, "total")  # a version that the query itself fixes
+    shop.run_until_idle()
+    assert made(shop) == (1, 1)
+    change(shop, "joined")
+    shop.run_until_idle()
+    assert made(shop) == (2, 2)
+    assert shop.executor.requests[-2].full
+    assert pin(shop) == 1
+
+
+def test_a_running_warehouse_notices_too_and_asks_only_once(shop, monkeypatch):
+    monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
+    for name in ("joined", "total"):
+        change(shop, name)
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done total")
+        change(shop, "joined")
+        shop.recorder.wait_for("done total", times=2)
+        assert pin(shop) == 1
+        shop.executor.failing["joined"] = "no room"
+        change(shop, "joined")
+        shop.recorder.wait_for("failed joined", times=2)  # by its own retries
+        del shop.executor.failing["joined"]
+        shop.recorder.wait_for("done total", times=3)
+        assert pin(shop) == 2
+
+
+def test_a_paused_view_is_left_alone_and_a_table_that_is_gone_is_no_news(shop, monkeypatch):
+    monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
+    for name in ("joined", "total"):
+        change(shop, name)
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done total")
+        assert shop.ask("pause", "joined")["ok"]
+        change(shop, "joined")
+        shop.file("orders", 2, [2])
+        shop.recorder.wait_for("done orders", times=2)
+        assert made(shop) == (1, 1)
+        assert shop.ask("resume", "joined")["ok"]
+        eventually(lambda: made(shop)[1] == 2)
+    before = made(shop)
+    shutil.rmtree(Path(shop.root) / "static_joined")
+    shop.run_until_idle()
+    assert made(shop) == before
