@@ -10,7 +10,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, percent, print_json
 from freshline.cli.pushed import pushed_record, pushed_remarks
 from freshline.cli.reported import report_record, report_table, shown
-from freshline.cli.strategies import last_use, strategies_record, strategies_remarks
+from freshline.cli.strategies import last_use, strategies_record, strategies_remarks, use_of
 from freshline.cli.topics import topic_record, topic_remarks
 from freshline.cli.watched import (
     backfill_record,
@@ -96,7 +96,7 @@ def status_table(found: WarehouseStatus) -> Table:
             _kept(item),
             "" if item.lately is None else brief_s(item.lately.executor_s),
             _pending(item),
-            _last(item),
+            _last(item, found.uses(item.name)),
             Text(item.next),
         )
     return table
@@ -118,23 +118,8 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    lines += topic_remarks(found) + strategies_remarks(found) + _state_remarks(found)
+    lines += topic_remarks(found) + strategies_remarks(found)
     return lines + watched_remarks(found)
-
-
-def _state_remarks(found: WarehouseStatus) -> list[str]:
-    """Updates that read everything though they count as incremental, a line a view."""
-    lines = []
-    for item in found.tables:
-        count = _states_built(found.uses(item.name))
-        if count:
-            times = counted(count, "update")
-            lines.append(f"{item.name}: {times} read all rows to build the state for merging")
-    return lines
-
-
-def _states_built(uses: Sequence[StrategyUse]) -> int:
-    return sum(use.updates for use in uses if use.built_state)
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
@@ -152,8 +137,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [
             table_record(item, found.uses(item.name))
-            | strategies_record(found.uses(item.name))
-            | {"states_built": _states_built(found.uses(item.name))}
+            | strategies_record(found, item.name)
             | watched_record(found.watched_table(item.name), running=found.run.running)
             for item in found.tables
         ],
@@ -245,11 +229,13 @@ def _pending(item: TableStatus) -> str:
     return brief_s(item.pending_s) if item.pending_s else ""
 
 
-def _last(item: TableStatus) -> str:
+def _last(item: TableStatus, uses: Sequence[StrategyUse]) -> str:
     last = item.last_update
     if last is None:
         return ""
-    return f"{last.number}: {last.strategy}, +{last.rows:,} rows, {last.seconds:.2f} s"
+    use = use_of(last, uses)
+    read = f" from {use.last_read_rows:,}" if use is not None and use.last_read_rows else ""
+    return f"{last.number}: {last.strategy}, +{last.rows:,} rows{read}, {last.seconds:.2f} s"
 
 
 def _rounded(seconds: float | None) -> float | None:

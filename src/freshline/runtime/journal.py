@@ -69,12 +69,14 @@ CREATE TABLE IF NOT EXISTS strategies (
   table_name TEXT, strategy TEXT, code TEXT, updates INTEGER, rows INTEGER, read_rows INTEGER,
   seconds REAL, last_s REAL, last_number INTEGER, last_read_rows INTEGER, reason TEXT,
   PRIMARY KEY (table_name, strategy, code)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS corrections (
+  table_name TEXT PRIMARY KEY, updates INTEGER, rows INTEGER, last_s REAL);
 CREATE TABLE IF NOT EXISTS reports (
   name TEXT PRIMARY KEY, view TEXT, query TEXT, file TEXT, start_s REAL, end_s REAL,
   deadline_s REAL, group_rows INTEGER, state TEXT, asked_s REAL, batches INTEGER DEFAULT 0,
   cost_s REAL DEFAULT 0, arrived_rows INTEGER DEFAULT 0, taken_rows INTEGER DEFAULT 0,
   planned TEXT, slack_s REAL, foreseen INTEGER DEFAULT 0, finish_s REAL, version INTEGER,
-  rows INTEGER, code TEXT, late TEXT, error TEXT);
+  rows INTEGER, code TEXT, late TEXT, error TEXT, complete INTEGER);
 CREATE TABLE IF NOT EXISTS report_batches (
   id INTEGER PRIMARY KEY, report TEXT, view TEXT, start_s REAL, rows INTEGER, seconds REAL,
   final_s REAL, expected_s REAL, batches INTEGER, error TEXT);
@@ -87,6 +89,9 @@ CREATE TABLE IF NOT EXISTS watched (
   newest_s REAL);
 CREATE TABLE IF NOT EXISTS misfits (partition TEXT PRIMARY KEY, since_s REAL, what TEXT);
 """
+
+_ADDED = (("reports", "complete", "INTEGER"),)
+"""Columns that journals of before have not got."""
 
 Row = sqlite3.Row
 
@@ -137,6 +142,10 @@ class Journal:
                 # A cache: what a power cut takes, the Delta log gives back.
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.executescript(_SCHEMA)
+                for table, column, kind in _ADDED:
+                    known = {row["name"] for row in self._db.execute(f"PRAGMA table_info({table})")}
+                    if column not in known:
+                        self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
                 self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         except (sqlite3.Error, OSError) as error:
             raise PlatformError(

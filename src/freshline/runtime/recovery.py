@@ -23,6 +23,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal import Journal, Row
 from freshline.runtime.ledger import Ledger
+from freshline.runtime.strategies import note_commit
 from freshline.spark.deltalog import CommitRecord, commits, last_commit, same_rows
 from freshline.spark.metadata import loaded_names, seconds
 
@@ -143,7 +144,10 @@ def _repair(
     if there > known:
         for record in commits(project.table_path(table.name)):
             number = int(record.metadata["update"])
-            if number > known and table.kind == "base":
+            if number <= known:
+                continue
+            note_commit(journal, table.name, record)
+            if table.kind == "base":
                 if record.metadata.get("full"):
                     journal.write(
                         "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",

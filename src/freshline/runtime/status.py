@@ -20,7 +20,13 @@ from freshline.runtime.lately import Lately, lately
 from freshline.runtime.lock import holder
 from freshline.runtime.places import journal_path, own_folder
 from freshline.runtime.report_journal import ReportStatus, read_reports
-from freshline.runtime.strategies import UPKEEP, StrategyUse, read_uses
+from freshline.runtime.strategies import (
+    UPKEEP,
+    Corrections,
+    StrategyUse,
+    read_corrections,
+    read_uses,
+)
 from freshline.runtime.topic_status import TopicStatus, read_topics
 from freshline.runtime.watched import (
     NOTHING_WATCHED,
@@ -150,6 +156,7 @@ class WarehouseStatus:
     backfills: tuple[BackfillStatus, ...] = ()
     reports: tuple[ReportStatus, ...] = ()
     strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
+    corrections: Mapping[str, Corrections] = field(default_factory=dict)
     topics: tuple[TopicStatus, ...] = ()
     misfit: Misfit | None = None
 
@@ -233,6 +240,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
         read_backfills(journal),
         read_reports(journal),
         read_uses(journal),
+        read_corrections(journal),
         read_topics(project, journal),
         read_misfit(journal),
     )

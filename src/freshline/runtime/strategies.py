@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from freshline.runtime.journal import Journal
+from freshline.spark.deltalog import COMPACT, CommitRecord
 from freshline.spark.records import UpdateResult
-from freshline.sql.strategy import ASKED, STATE_BUILT
+from freshline.sql.strategy import APPEND_FILES, ASKED, STATE_BUILT
 
 UPKEEP = ("compact", "vacuum")
 """Strategies that change no row: the last update of a table is the last one of another."""
+
+_CODES = {APPEND_FILES.name: APPEND_FILES.code, COMPACT: "small-files"}
+"""Of commits that do not carry the reason, since there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,62 @@ def note_use(
             number, result.read_rows, result.reason,
         ),
     )  # fmt: skip
+    if result.corrected_rows:
+        journal.write(
+            "INSERT INTO corrections (table_name, updates, rows, last_s) VALUES (?,1,?,?)"
+            " ON CONFLICT (table_name) DO UPDATE SET updates=updates+1, rows=rows+excluded.rows,"
+            " last_s=excluded.last_s",
+            (table, result.corrected_rows, now_s),
+        )
+
+
+def note_commit(journal: Journal, table: str, commit: CommitRecord) -> None:
+    """Count an update that the journal does not know, by its commit; its seconds are lost."""
+    facts = commit.metadata
+    strategy = str(facts["strategy"])
+    # A compaction carries on what the commit before it says of its own update.
+    code = _CODES.get(strategy) or str(facts.get("reason", ""))
+    result = UpdateResult(
+        version=commit.version,
+        rows=int(facts["rows"]),
+        rejected_rows=0,
+        seconds=0.0,
+        strategy=strategy,
+        reason=f"taken over from its commit ({code})" if code else "taken over from its commit",
+        repeated=False,
+        parents={},
+        schema_changed=False,
+        code=code,
+        read_rows=0 if strategy == COMPACT else int(facts.get("read", 0)),
+        corrected_rows=int(facts.get("corrected", 0)),
+    )
+    note_use(journal, table, commit.update, result, 0.0, commit.timestamp_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """Late rows that changed what a view with final emission had shown as complete.
+
+    Attributes:
+        updates: Updates that wrote such buckets again.
+        rows: Rows that they wrote there.
+        last_s: When the last of them ended.
+    """
+
+    updates: int
+    rows: int
+    last_s: float
+
+
+def read_corrections(journal: Journal) -> Mapping[str, Corrections]:
+    """By view, of those that were corrected."""
+    try:
+        rows = journal.rows("SELECT * FROM corrections")
+    except sqlite3.OperationalError:  # a journal of an earlier version
+        return {}
+    return {
+        row["table_name"]: Corrections(row["updates"], row["rows"], row["last_s"]) for row in rows
+    }
 
 
 def read_uses(journal: Journal) -> Mapping[str, tuple[StrategyUse, ...]]:

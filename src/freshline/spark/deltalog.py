@@ -142,14 +142,8 @@ def size_bytes(path: str, version: int) -> int | None:
 
     For estimates only: after a crash a version may lack the file.
     """
-    folder = local_log(path)
-    if folder is None:
-        return None
-    try:
-        found = json.loads((folder / f"{version:020d}.crc").read_bytes())
-        return int(found["tableSizeBytes"])
-    except (OSError, ValueError, KeyError):
-        return None
+    size = _checksum(path, version).get("tableSizeBytes")
+    return None if size is None else int(size)
 
 
 def row_count(path: str, version: int) -> int | None:
@@ -157,6 +151,11 @@ def row_count(path: str, version: int) -> int | None:
 
     To be shown only: rows that deletion vectors leave out are counted too.
     """
+    known = _checksum(path, version)
+    files = known.get("allFiles")  # while there are not too many
+    if files is not None and len(files) == known.get("numFiles"):
+        told = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
+        return None if None in told else sum(told)
     import deltalake
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
@@ -167,6 +166,18 @@ def row_count(path: str, version: int) -> int | None:
     except (DeltaError, OSError, KeyError):
         return None
     return None if None in counts else sum(counts)
+
+
+def _checksum(path: str, version: int) -> dict[str, Any]:
+    """What Delta writes beside a commit of the version's sum of files; empty: it is not there."""
+    folder = local_log(path)
+    if folder is None:
+        return {}
+    try:
+        found = json.loads((folder / f"{version:020d}.crc").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def oldest_version(path: str) -> int | None:

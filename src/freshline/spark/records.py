@@ -84,6 +84,8 @@ class UpdateResult:
         code: The reason as a short name that stays the same over versions.
         read_rows: Rows of the parents' changes that were read; all rows of the parents where a
             view was computed in full or a state was built, 0 where their logs do not tell.
+        corrected_rows: Of a view with final emission: rows written in buckets that had been
+            shown as complete before.
     """
 
     version: int
@@ -97,6 +99,7 @@ class UpdateResult:
     schema_changed: bool
     code: str = ""
     read_rows: int = 0
+    corrected_rows: int = 0
 
 
 class Executor(ReportExecutor, Protocol):

@@ -41,6 +41,7 @@ def repeated_result(
         schema_changed=False,
         code=str(commit.metadata.get("reason", "")),
         read_rows=int(commit.metadata.get("read", 0)),
+        corrected_rows=int(commit.metadata.get("corrected", 0)),
     )
 
 

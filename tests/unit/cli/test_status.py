@@ -60,6 +60,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
     }  # fmt: skip
     assert orders.pop("unasked_full") == {"updates": 0, "codes": {}, "reason": None}
     assert orders.pop("states_built") == 0
+    assert orders.pop("corrected") == {"updates": 0, "rows": 0, "last": None}
     assert orders.pop("expected_s") > 0.0
     spent = orders.pop("lately")
     assert spent["within_target"] is None  # it has no target
@@ -152,6 +153,20 @@ def test_updates_that_read_all_rows_to_build_a_state_are_named(freshline, answer
     assert "big: 2 updates read all rows to build the state for merging\n" in (
         freshline("status").stdout
     )
+
+
+def test_what_late_rows_corrected_of_a_final_view_is_counted(freshline, answer, shop):
+    for minute, corrected in enumerate((0, 3, 4), 1):
+        shop.executor.corrects["big"], shop.executor.reads["big"] = corrected, 1200
+        shop.file("orders", minute, [minute])
+        shop.run_until_idle()
+        assert ("late rows" in freshline("status").stdout) == (minute > 1)
+    told = answer("status")["tables"][1]
+    assert (told["corrected"]["updates"], told["corrected"]["rows"]) == (2, 7)
+    assert told["corrected"]["last"] == told["last_update"]["at"]
+    out = freshline("status").stdout
+    assert "big: late rows corrected 7 rows of buckets shown as complete, in 2 updates\n" in out
+    assert "3: full, +3 rows from 1,200, " in out
 
 
 def test_it_names_the_process_that_runs(freshline, answer, shop):

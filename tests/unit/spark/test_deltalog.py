@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import deltalake
 import pyarrow as pa
 
-from freshline.spark.deltalog import row_count
+from freshline.spark.deltalog import row_count, size_bytes
 
 
 def test_a_versions_rows_are_counted_from_its_log(tmp_path):
@@ -24,3 +26,22 @@ def test_a_version_that_is_not_there_has_no_known_count(tmp_path):
     deltalake.write_deltalake(path, pa.table({"a": [1]}), configuration=unsaid)
     assert row_count(path, 0) == 1  # the count of rows is there without any column's statistics
     assert row_count(path, 7) is None
+
+
+def test_what_delta_writes_beside_a_commit_is_asked_first(tmp_path):
+    path = str(tmp_path / "t")
+    deltalake.write_deltalake(path, pa.table({"a": [1, 2]}))
+    beside = tmp_path / "t" / "_delta_log" / f"{0:020d}.crc"
+    files = [{"stats": '{"numRecords": 30}'}, {"stats": '{"numRecords": 12}'}]
+    beside.write_text(json.dumps({"tableSizeBytes": 99, "numFiles": 2, "allFiles": files}))
+    assert (row_count(path, 0), size_bytes(path, 0)) == (42, 99)
+    beside.write_text(json.dumps({"numFiles": 2, "allFiles": [*files[:1], {}]}))
+    assert row_count(path, 0) is None
+    # Of too many files Delta does not write them all down; half a file of a crash says nothing.
+    for text in (
+        json.dumps({"tableSizeBytes": 99, "numFiles": 3, "allFiles": files}),
+        '{"num',
+        "7",
+    ):
+        beside.write_text(text)
+        assert row_count(path, 0) == 2
