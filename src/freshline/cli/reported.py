@@ -36,6 +36,7 @@ def report_record(each: ReportStatus) -> dict[str, Any]:
         "finished": moment(each.finish_s),
         "version": each.version,
         "rows": each.rows,
+        "complete": each.complete,
         "runs_once": each.code or None,
         "late": each.late,
         "foreseen": each.foreseen,
@@ -77,6 +78,7 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
         f"runs once: {each.code}" if each.code else "",
         f"late: {LATENESS[each.late]}" if each.late else "",
         "no plan meets its deadline" if each.foreseen and each.state in OPEN else "",
+        "incomplete: the streams were behind" if each.complete is False else "",
         each.error or "",
     ]
     return (

@@ -75,13 +75,32 @@ class TuplesArrived:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the report's streams have come in its window, by their own clock.
+
+    Without it a report whose total varies is judged by the time: a stream that only lags then
+    looks like one that brings less.
+
+    Args:
+        predicted: Tuples that the prediction has up to that point of the window.
+        lag_s: How much later than predicted they came there; negative: earlier.
+        grain_s: Their updates are so far apart: a silence of that length tells nothing.
+    """
+
+    name: str
+    predicted: int
+    lag_s: float
+    grain_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class InputClosed:
     """No more tuples of the report's window will come."""
 
     name: str
 
 
-Event = BatchFinished | Submitted | Withdrawn | TuplesArrived | InputClosed
+Event = BatchFinished | Submitted | Withdrawn | Reached | TuplesArrived | InputClosed
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class JointPlanner:
     changed: bool = False
     plan: list[Entry] = field(default_factory=list)
     _certain: set[str] = field(default_factory=set)
-    _planned_drifts_s: dict[str, float] = field(default_factory=dict)
+    _planned_drifts_s: dict[str, tuple[float, float]] = field(default_factory=dict)
     _planned_at_s: float = -math.inf
     _searched_at_s: float = -math.inf
     _look_again_s: float = math.inf
@@ -81,7 +81,7 @@ class JointPlanner:
         # A stream that falls silent brings no event: look again when that is too much.
         self._silent_from_s = min(
             (
-                progress.drifts_from_s(self._planned_s(name) + 1.01 * self._bearable_s(progress))
+                progress.lags_from_s(self._planned_s(name)[0] + 1.01 * self._bearable_s(progress))
                 for name, progress in live.items()
             ),
             default=math.inf,
@@ -192,14 +192,14 @@ class JointPlanner:
     def _watch(self, live: Mapping[str, Progress], now_s: float) -> None:
         for name, progress in live.items():
             report = progress.report
-            if report.input_kind is InputKind.RATE_VARIES and progress.arrived > 0:
+            if progress.lag_known and progress.arrived > 0 and not progress.closed:
                 step_s = PAUSE_SHARE * (report.end_s - report.start_s)
                 watch = self._watches.setdefault(name, LagWatch(step_s))
                 watch.observe(now_s, progress.lag_by_now_s(now_s))
 
-    def _planned_s(self, name: str) -> float:
+    def _planned_s(self, name: str) -> tuple[float, float]:
         """The drift that the plan was made with."""
-        return self._planned_drifts_s.get(name, 0.0)
+        return self._planned_drifts_s.get(name, (0.0, 0.0))
 
     def _bearable_s(self, progress: Progress) -> float:
         """The further drift that is not worth a new plan."""
@@ -214,7 +214,8 @@ class JointPlanner:
                 continue
             if progress.all_there(now_s) and name not in self._certain:
                 return True  # the plan still feared for what has come by now
-            moved_s = abs(progress.drift_s(now_s) - self._planned_s(name))
+            drifts_s = zip(progress.drift_s(now_s), self._planned_s(name), strict=True)
+            moved_s = max(abs(is_s - was_s) for is_s, was_s in drifts_s)
             if moved_s <= self._bearable_s(progress):
                 continue
             window_s = report.end_s - report.start_s
@@ -238,7 +239,7 @@ class JointPlanner:
         last_s = report.end_s
         rise_s = 0.0
         watch = self._watches.get(report.name)
-        if watch is not None and progress.arrived < len(report.predicted_s):
+        if watch is not None and progress.next_due_s < math.inf:
             lag_s = progress.lag_by_now_s(now_s)
             last_s = max(last_s, report.predicted_s[-1] + lag_s)
             rise_s = watch.may_rise_s(now_s, lag_s, max(0.0, last_s - now_s))

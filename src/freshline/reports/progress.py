@@ -10,7 +10,10 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from freshline.reports.costs import in_batches_s
-from freshline.reports.events import InputKind, Report
+from freshline.reports.events import InputClosed, InputKind, Reached, Report
+
+_EVIDENCE = 0.1
+"""Of the window's prediction: how much must be reached until what came counts as much as it."""
 
 
 @dataclass(slots=True)
@@ -20,6 +23,9 @@ class Progress:
     Args:
         min_batch: Tuples that make a batch ready; None: one is enough, and all are taken.
         reanchor: Whether the lag last observed shifts the predicted times (C13).
+        reached: Tuples that the prediction has up to where the streams are; None: nobody says,
+            and it is judged by the time.
+        grain_s: How far apart updates come.
         taken: Tuples worked off or being worked off.
         batches: Batches begun that hold tuples.
         track: Where a batch runs; None: none does.
@@ -33,6 +39,8 @@ class Progress:
     min_batch: int | None = None
     arrived: int = 0
     lag_s: float = 0.0
+    reached: int | None = None
+    grain_s: float = 0.0
     closed: bool = False
     taken: int = 0
     batches: int = 0
@@ -44,8 +52,28 @@ class Progress:
         """Note that ``arrived`` tuples are there, the last since ``last_arrival_s``."""
         self.arrived = max(self.arrived, arrived)
         predicted_s = self.report.predicted_s
-        if self.arrived and predicted_s:
+        if self.arrived and predicted_s and self.reached is None:
             self.lag_s = last_arrival_s - predicted_s[min(self.arrived, len(predicted_s)) - 1]
+
+    def hear(self, event: Reached | InputClosed) -> None:
+        """Note how far the streams are by their own clock, or that they bring no more."""
+        if isinstance(event, InputClosed):
+            self.closed = True
+            return
+        self.reached = min(event.predicted, len(self.report.predicted_s))
+        self.lag_s, self.grain_s = event.lag_s, event.grain_s
+
+    @property
+    def lag_known(self) -> bool:
+        """Whether a lag can be told from what came."""
+        return self.reached is not None or self.report.input_kind is InputKind.RATE_VARIES
+
+    @property
+    def next_due_s(self) -> float:
+        """When the next tuple that is not there is late; infinity: none is to come."""
+        predicted_s = self.report.predicted_s
+        at = self.arrived if self.reached is None else self.reached
+        return predicted_s[at] + self.grain_s if at < len(predicted_s) else math.inf
 
     @property
     def total_known(self) -> bool:
@@ -53,12 +81,22 @@ class Progress:
         return self.closed or self.report.input_kind is not InputKind.TOTAL_VARIES
 
     def total(self, now_s: float) -> int:
-        """Tuples of the whole window: known, or estimated from the share that came (C14)."""
+        """Tuples of the whole window: known, or estimated from the share that came (C14).
+
+        Where it is known how far the streams have come, what is to come is the prediction's
+        rest times what came against what was predicted up to there, which early in a window
+        says little.
+        """
         predicted = len(self.report.predicted_s)
         if self.closed:
             return self.arrived
         if self.report.input_kind is not InputKind.TOTAL_VARIES:
             return predicted
+        if self.reached is not None:
+            prior = _EVIDENCE * predicted
+            rest = predicted - self.reached
+            pace = (self.arrived + prior) / (self.reached + prior) if rest else 0.0
+            return self.arrived + round(rest * pace)
         so_far = bisect_right(self.report.predicted_s, now_s)
         if so_far == 0:
             return max(predicted, self.arrived)
@@ -138,51 +176,54 @@ class Progress:
         """The lag last observed, or the longer one of the next tuple if that is overdue."""
         if not self.reanchor:
             return 0.0
-        if self.total_known and self.arrived < self.total(now_s):
-            return max(self.lag_s, now_s - self.report.predicted_s[self.arrived])
-        return self.lag_s
+        if self.closed or not (self.lag_known or self.total_known):
+            return self.lag_s
+        return max(self.lag_s, now_s - self.next_due_s)
 
     def expected_s(self, now_s: float, lag_s: float | None = None) -> list[float]:
         """When each tuple of the whole window is or was there, as far as can be known now.
 
         What has come counts as there from now on. The rest follows the prediction: shifted by
-        the lag where their number is known (C13); else as many as are estimated, spread evenly
-        over the predicted times still to come, the last not before the window's end.
+        the lag where one is known (C13). Where their number is not, as many as are estimated,
+        spread evenly over the predicted times still to come, the last not before the window's
+        end.
 
         Args:
             lag_s: Instead of the lag last observed.
         """
         predicted_s, result = self.report.predicted_s, [now_s] * self.arrived
+        if lag_s is None:
+            lag_s = self.lag_s if self.reanchor else 0.0
         if self.total_known:
-            if lag_s is None:
-                lag_s = self.lag_s if self.reanchor else 0.0
             result.extend(max(now_s, at_s + lag_s) for at_s in predicted_s[self.arrived :])
             return result[: self.total(now_s)]
         to_come = self.total(now_s) - self.arrived
-        rest_s = predicted_s[bisect_right(predicted_s, now_s) :] or (self.report.end_s,)
+        if self.reached is None:
+            begun, lag_s = bisect_right(predicted_s, now_s), 0.0
+        else:
+            begun = self.reached
+        rest_s = predicted_s[begun:] or (self.report.end_s,)
         result.extend(
-            max(now_s, rest_s[number * len(rest_s) // to_come]) for number in range(to_come)
+            max(now_s, rest_s[number * len(rest_s) // to_come] + lag_s) for number in range(to_come)
         )
         if result:
             result[-1] = max(result[-1], self.report.end_s)
         return result
 
-    def drift_s(self, now_s: float) -> float:
-        """How far the input is off its prediction: its lag, or the window's share of tuples."""
-        if self.report.input_kind is InputKind.TOTAL_VARIES:
-            predicted = max(1, len(self.report.predicted_s))
-            length_s = self.report.end_s - self.report.start_s
-            return length_s * (self.total(now_s) / predicted - 1)
-        return self.lag_by_now_s(now_s)
-
-    def drifts_from_s(self, drift_s: float) -> float:
-        """When the drift exceeds ``drift_s`` if nothing arrives; infinity: never by that."""
+    def drift_s(self, now_s: float) -> tuple[float, float]:
+        """How far the input is off its prediction: its lag, and the window's share of tuples."""
         report = self.report
-        if report.input_kind is not InputKind.RATE_VARIES or not self.reanchor:
+        lag_s = self.lag_by_now_s(now_s) if self.lag_known else 0.0
+        if report.input_kind is not InputKind.TOTAL_VARIES:
+            return lag_s, 0.0
+        share = self.total(now_s) / max(1, len(report.predicted_s)) - 1.0
+        return lag_s, (report.end_s - report.start_s) * share
+
+    def lags_from_s(self, lag_s: float) -> float:
+        """When the lag exceeds ``lag_s`` if nothing arrives; infinity: never by that."""
+        if not (self.lag_known and self.reanchor) or self.closed:
             return math.inf
-        if self.arrived >= len(report.predicted_s):
-            return math.inf
-        return report.predicted_s[self.arrived] + drift_s
+        return self.next_due_s + lag_s
 
     def begin(self, tuples: int, track: int, ends_s: float, *, final: bool) -> None:
         """Note that a batch of ``tuples`` starts on ``track`` and should end at ``ends_s``."""

@@ -18,6 +18,7 @@ from freshline.reports.events import (
     Event,
     InputClosed,
     InputKind,
+    Reached,
     ReportDone,
     StartBatch,
     Submitted,
@@ -29,7 +30,14 @@ from freshline.reports.min_batch import min_batch_tuples
 from freshline.reports.policies import KEYS, Moment, ReportPolicy
 from freshline.reports.progress import Progress
 
-_RANK = {BatchFinished: 0, Submitted: 1, Withdrawn: 2, TuplesArrived: 3, InputClosed: 4}
+_RANK = {
+    BatchFinished: 0,
+    Submitted: 1,
+    Withdrawn: 2,
+    Reached: 3,
+    TuplesArrived: 4,
+    InputClosed: 5,
+}
 
 ChooseSlackFactor = Callable[["ReportScheduler"], float]
 """Finds the slack factor for all known reports; see `freshline.reports.auto_slack`."""
@@ -92,9 +100,8 @@ class ReportScheduler:
                 case TuplesArrived(name, arrived, last_arrival_s):
                     if name in self.live:
                         self.live[name].observe(arrived, last_arrival_s)
-                case InputClosed(name):
-                    if name in self.live:
-                        self.live[name].closed = True
+                case Reached() | InputClosed() if event.name in self.live:
+                    self.live[event.name].hear(event)
         if submitted:
             self._set_min_batches(keep=self.policy.slack_factor is not None)
         self._complete_without_batch(commands)

@@ -63,6 +63,8 @@ class ReportStatus:
         code: Why the query runs once; empty for one that is cut.
         late: Why the deadline was missed; None: it was not.
         error: Why the last attempt failed.
+        complete: Whether the result holds its whole window: every stream was as fresh as the
+            window's end; None: there is no result yet.
     """
 
     wanted: WantedReport
@@ -80,6 +82,7 @@ class ReportStatus:
     code: str = ""
     late: str | None = None
     error: str | None = None
+    complete: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +102,18 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What one update of a stream brought: its rows, and when."""
+    """What one update of a stream brought: its rows, and when.
+
+    Attributes:
+        at_s: When it was committed.
+        to_s: The freshness that it brought.
+        from_s: The freshness before; None: unknown.
+    """
 
     at_s: float
     rows: int
+    to_s: float
+    from_s: float | None = None
 
 
 def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float) -> None:
@@ -209,7 +220,7 @@ def measured(journal: Journal, view: str) -> Measured:
 def arrivals(
     journal: Journal, tables: Iterable[str], start_s: float, end_s: float
 ) -> list[Arrival]:
-    """What the updates of ``tables`` brought whose freshness lies in (start_s, end_s].
+    """What the updates of ``tables`` brought whose freshness lies in (start_s, end_s], by time.
 
     A table is complete up to its freshness, so the update that brings it to a window's end
     still holds that window's data (Chandrasekaran and Sudarshan, 2; reading note C7).
@@ -217,14 +228,49 @@ def arrivals(
     found: list[Arrival] = []
     for name in tables:
         found += [
-            Arrival(row["finish_s"], row["rows"] or 0)
+            _arrival(row)
             for row in journal.rows(
-                "SELECT finish_s, rows FROM updates WHERE table_name=? AND state='done'"
-                " AND to_s>? AND to_s<=?",
+                "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=?"
+                " AND state='done' AND to_s>? AND to_s<=?",
                 (name, start_s, end_s),
             )
         ]
-    return sorted(found, key=lambda each: each.at_s)
+    return sorted(found, key=lambda each: (each.at_s, each.to_s))
+
+
+def brought(
+    journal: Journal, tables: Iterable[str], start_s: float, end_s: float
+) -> tuple[int, float] | None:
+    """The same in sum: rows, and their updates' mean delay behind their freshness, in seconds.
+
+    None: there was no update.
+    """
+    updates, rows, delay_s = 0, 0, 0.0
+    for name in tables:
+        row = journal.row(
+            "SELECT count(*) AS updates, sum(rows) AS rows, sum(finish_s - to_s) AS delay_s"
+            " FROM updates WHERE table_name=? AND state='done' AND to_s>? AND to_s<=?",
+            (name, start_s, end_s),
+        )
+        if row is not None and row["updates"]:
+            updates += row["updates"]
+            rows += row["rows"] or 0
+            delay_s += row["delay_s"]
+    return (rows, delay_s / updates) if updates else None
+
+
+def newest_arrival(journal: Journal, table: str) -> Arrival | None:
+    """The update that brought a table to where it is now."""
+    row = journal.row(
+        "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
+        " AND to_s IS NOT NULL ORDER BY to_s DESC, id DESC",
+        (table,),
+    )
+    return None if row is None else _arrival(row)
+
+
+def _arrival(row: Row) -> Arrival:
+    return Arrival(row["finish_s"], row["rows"] or 0, row["to_s"], row["from_s"])
 
 
 def count_late(reports: Iterable[ReportStatus]) -> Mapping[str, int]:
@@ -257,4 +303,7 @@ def _status(row: Row) -> ReportStatus:
         row["code"] or "",
         row["late"],
         row["error"],
-    )
+        # A journal that only an earlier version wrote has no such column.
+        None if "complete" not in row.keys() or row["complete"] is None  # noqa: SIM118
+        else bool(row["complete"]),
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from freshline.core.model import Table
 from freshline.project.model import TableDef
+from freshline.reports.events import Reached
 from freshline.reports.learned import FIRST_BATCH, FIRST_FINAL
 from freshline.runtime.report_journal import WantedReport
 from freshline.runtime.report_plans import MARGIN, Outlook
@@ -39,7 +40,9 @@ class Live:
         key: The planner's name for it, a new one whenever costs or rows are told anew.
         told_rows: Rows taken before the planner was told.
         arrived_rows, taken_rows, batches, cost_s: So far.
+        running_rows: That the batch which runs works off.
         units: Units that the planner knows to be there.
+        reached: How far it knows the streams to be.
         closed, closed_told: Nothing more is waited for, and the planner knows.
         probing: Its first batch runs as soon as there is data, to measure its cost.
         once: The query cannot be cut; ``code`` says why.
@@ -62,9 +65,11 @@ class Live:
     told_rows: int = 0
     arrived_rows: int = 0
     taken_rows: int = 0
+    running_rows: int = 0
     batches: int = 0
     cost_s: float = 0.0
     units: int = 0
+    reached: Reached | None = None
     closed: bool = False
     closed_told: bool = False
     probing: bool = False
@@ -87,6 +92,11 @@ class Live:
         return self.wanted.name
 
     @property
+    def has_data(self) -> bool:
+        """Whether every parent has a version to read."""
+        return all(table.version is not None for table in self.parents)
+
+    @property
     def complete(self) -> bool:
         """Whether every parent is as fresh as the window's end."""
         end_s = self.window.end_s
@@ -98,27 +108,44 @@ class Live:
         """When what is left must start, with the margin."""
         return self.wanted.deadline_s - MARGIN * (batch_s + final_s)
 
-    def left_s(self) -> tuple[float, float]:
-        """Seconds of one batch of all that is not yet taken, and of the final."""
+    def close_by_s(self) -> float:
+        """When what came and neither ran nor runs must start: until then the rest is waited for."""
         if self.outlook is None:
-            return FIRST_BATCH.overhead_s, FIRST_FINAL.overhead_s
-        report, rows = self.outlook.report, self.arrived_rows - self.told_rows
-        units = self.outlook.units(max(0, rows), closed=True)
-        taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
-        return report.cost(max(0, units - taken)), report.final(self.batches + 1)
+            return self.latest_start_s(FIRST_BATCH.overhead_s, FIRST_FINAL.overhead_s)
+        begun = self._units(self.taken_rows + self.running_rows, closed=False)
+        # At least one: the last batch looks for rows, though it may find none.
+        return self._latest_start_s(max(1, self._units(self.arrived_rows, closed=True) - begun))
 
     def slack_s(self, now_s: float) -> float | None:
         """What is left of the deadline if all that is to do runs in one batch (equation 2).
 
-        From the window's end on, or from now where that is later, with the margin; negative:
-        it misses. None: nothing is known yet.
+        From the window's end on, or from when its rows should be there, or from now, whichever
+        is last, with the margin; negative: it misses. None: nothing is known yet.
         """
         if self.outlook is None:
             return None
-        report, (batch_s, final_s) = self.outlook.report, self.left_s()
-        taken = self.outlook.units(max(0, self.taken_rows - self.told_rows), closed=False)
-        batch_s = max(batch_s, report.cost(max(0, len(report.predicted_s) - taken)))
-        return self.latest_start_s(batch_s, final_s) - max(now_s, self.window.end_s)
+        predicted_s = self.outlook.report.predicted_s
+        taken = self._units(self.taken_rows, closed=False)
+        units = max(self._units(self.arrived_rows, closed=True), len(predicted_s)) - taken
+        there_s = max(now_s, self.window.end_s)
+        if not self.closed and self.reached is not None and predicted_s:
+            there_s = max(there_s, predicted_s[-1] + self.reached.lag_s)
+        return self._latest_start_s(units) - there_s
+
+    def final_s(self) -> float:
+        """Seconds that the final should take."""
+        if self.outlook is None:
+            return FIRST_FINAL.overhead_s
+        return self.outlook.report.final(self.batches + 1)
+
+    def _units(self, rows: int, *, closed: bool) -> int:
+        """Of so many rows of the window, the planner's units."""
+        assert self.outlook is not None
+        return self.outlook.units(max(0, rows - self.told_rows), closed=closed)
+
+    def _latest_start_s(self, units: int) -> float:
+        assert self.outlook is not None
+        return self.latest_start_s(self.outlook.report.cost(max(0, units)), self.final_s())
 
     def pause(self, now_s: float) -> None:
         """After a failure: wait, each time twice as long."""

@@ -121,7 +121,9 @@ def _of_view(project: Project, journal: Journal, view: TableDef, now_s: float) -
         return _unmeasured(project, view, now_s)
     wanted, over = _fullest(project, journal, view, now_s)
     ahead_s = wanted.end_s if over else now_s
-    return _planned(project, journal, view, wanted, (ahead_s, wanted.start_s), once=False)
+    return _planned(
+        project, journal, view, wanted, (ahead_s, wanted.start_s), once=False, closed=over
+    )
 
 
 def _ad_hoc(project: Project, journal: Journal, status: ReportStatus, now_s: float) -> ReportNeed:
@@ -145,12 +147,14 @@ def _planned(
     looked: tuple[float, float],
     *,
     once: bool,
+    closed: bool = False,
     status: ReportStatus | None = None,
 ) -> ReportNeed:
     """Cut one window into batches.
 
     Args:
         looked: Up to when arrivals are known, and from when on is planned.
+        closed: Nothing more comes.
         status: How far it is; None: nothing was done.
     """
     known_s, from_s = looked
@@ -158,6 +162,7 @@ def _planned(
         project, journal, table, wanted, known_s,
         taken_rows=0 if status is None else status.taken_rows,
         batches=0 if status is None else status.batches,
+        closed=closed,
     )  # fmt: skip
     length_s = None if once else wanted.end_s - wanted.start_s
     need = ReportNeed(wanted.view, length_s, wanted.deadline_s - wanted.end_s, ahead.expected_rows)

@@ -1,18 +1,19 @@
 """What a report is expected to bring and to cost, and the plan that follows from it.
 
-Predicted arrivals are those of the same window one period earlier, or else the rate so far. The
-planner counts in units of rows, so that a window of millions is planned as quickly as one of
-hundreds; a unit's time is that of the update which completed it.
+Arrivals are predicted by ``report_forecast.py``. The planner counts in units of rows, so that a
+window of millions is planned as quickly as one of hundreds; a unit's time is that of the update
+which completed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from freshline.project.model import Project, TableDef
 from freshline.reports.costs import CostModel, FinalCost, PiecewiseCost
-from freshline.reports.events import InputKind, Report
+from freshline.reports.events import InputKind, Reached, Report
 from freshline.reports.learned import (
     FIRST_BATCH,
     FIRST_FINAL,
@@ -22,7 +23,15 @@ from freshline.reports.learned import (
 )
 from freshline.reports.plan import Infeasible, Plan, Window, plan_window
 from freshline.runtime.journal import Journal
-from freshline.runtime.report_journal import Arrival, Measured, WantedReport, arrivals, measured
+from freshline.runtime.report_forecast import Forecast, forecast, typical_start_s
+from freshline.runtime.report_journal import (
+    Arrival,
+    Measured,
+    WantedReport,
+    arrivals,
+    measured,
+    newest_arrival,
+)
 
 MARGIN = 1.25
 """Batches are planned as if they took so many times what was learned."""
@@ -30,8 +39,9 @@ MARGIN = 1.25
 UNITS = 200
 """Units of rows to which a window is cut for planning, at most about so many."""
 
-_PIECES = 50
-"""Into which a rate is cut."""
+
+_ROUNDING = 1e-6
+"""More than a sum of shares of rows is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +53,42 @@ class Outlook:
         report: As the planner takes it; its tuples are units not yet taken.
         arrived_rows: Of the window so far.
         expected_rows: Of the whole window.
+        forecasts: By stream, what it brought and should bring.
+        taken_rows: Worked off before; the planner's tuples are those behind them.
     """
 
     unit_rows: int | None
     report: Report
     arrived_rows: int
     expected_rows: int
+    forecasts: Mapping[str, Forecast]
+    taken_rows: int = 0
 
     def units(self, rows: int, *, closed: bool) -> int:
         """Units that so many rows make; the last one may be smaller, once nothing more comes."""
         if self.unit_rows is None:
             return 1 if closed else 0
         return -(-rows // self.unit_rows) if closed else rows // self.unit_rows
+
+    def reached(self, journal: Journal) -> Reached | None:
+        """How far the streams have come by this prediction, as the planner is told.
+
+        Its lag is that of the slowest stream. None where the window is one unit.
+        """
+        if self.unit_rows is None:
+            return None
+        rows, lags_s = 0.0, []
+        for stream, predicted in self.forecasts.items():
+            newest = newest_arrival(journal, stream)
+            if newest is None or newest.to_s <= predicted.start_s:
+                continue
+            rows += predicted.rows_upto(newest.to_s)
+            if newest.to_s < predicted.end_s:
+                lags_s.append(predicted.lag_s(newest))
+        behind = max(0, math.floor(rows + _ROUNDING) - self.taken_rows)
+        units, lag_s = self.units(behind, closed=False), max(lags_s, default=0.0)
+        grain_s = max((each.grain_s for each in self.forecasts.values()), default=0.0)
+        return Reached(self.report.name, units, lag_s, grain_s)
 
     def plan(self, now_s: float) -> Plan | Infeasible:
         """The fewest batches from now on that meet the deadline, with the margin."""
@@ -90,6 +124,7 @@ def outlook(
     batches: int = 0,
     key: str | None = None,
     known: Measured | None = None,
+    closed: bool = False,
 ) -> Outlook:
     """What is expected of a report.
 
@@ -98,15 +133,22 @@ def outlook(
         taken_rows, batches: What is worked off already.
         key: The planner's name for it; None: the report's.
         known: Measured costs; None: those of the journal.
+        closed: Nothing more of the window is waited for.
     """
     streams = stream_names(project, table)
     known = known or measured(journal, wanted.view)
-    here = arrivals(journal, streams, wanted.start_s, wanted.end_s)
-    length_s = wanted.end_s - wanted.start_s
-    before = arrivals(journal, streams, wanted.start_s - length_s, wanted.start_s)
-    arrived_rows = sum(each.rows for each in here)
-    expected = _expected(here, before, wanted, now_s)
-    total = max(arrived_rows, sum(each.rows for each in expected))
+    start_s, end_s = wanted.start_s, wanted.end_s
+    arrived_rows = sum(each.rows for each in arrivals(journal, streams, start_s, end_s))
+    typical_s = typical_start_s(journal, streams, start_s, end_s)
+    forecasts = {
+        name: forecast(journal, name, start_s, end_s, now_s, typical_s=typical_s, closed=closed)
+        for name in streams
+    }
+    expected = sorted(
+        (each for found in forecasts.values() for each in found.arrivals),
+        key=lambda each: each.at_s,
+    )
+    total = sum(each.rows for each in expected)
     cost: CostModel = learned_cost(known.batches, FIRST_BATCH)
     # A window's result is always put together from its state, also from that of one batch.
     final = replace(learned_final(known.finals, FIRST_FINAL), of_one=True)
@@ -121,20 +163,20 @@ def outlook(
         assert unit_rows is not None
         times = _times(expected, unit_rows, taken_rows)
         cost = scaled(cost, unit_rows)
-    start_s = min([wanted.start_s, *times[:1]])
+    start_s = min([start_s, *times[:1]])
     report = Report(
         key or wanted.name,
         start_s,
-        max(wanted.end_s, start_s),
+        max(end_s, start_s),
         wanted.deadline_s,
-        tuple(min(max(each, start_s), wanted.end_s) for each in times),
+        tuple(times),
         cost,
         final,
         wanted.groups,
         InputKind.TOTAL_VARIES,
         batches,
     )
-    return Outlook(unit_rows, report, arrived_rows, total)
+    return Outlook(unit_rows, report, arrived_rows, total, forecasts, taken_rows)
 
 
 def slower(cost: CostModel) -> CostModel:
@@ -147,33 +189,6 @@ def _knots(cost: CostModel) -> list[int]:
     if isinstance(cost, PiecewiseCost):
         return sorted({1, *(max(1, round(size)) for size, _ in cost.points), 10**6})
     return [1, 10**6]
-
-
-def _expected(
-    here: Sequence[Arrival], before: Sequence[Arrival], wanted: WantedReport, now_s: float
-) -> list[Arrival]:
-    """Arrivals of the whole window: those that were, and those to come."""
-    length_s = wanted.end_s - wanted.start_s
-    to_come: list[Arrival] = []
-    if now_s < wanted.end_s:
-        to_come = [
-            Arrival(each.at_s + length_s, each.rows)
-            for each in before
-            if each.at_s + length_s > now_s
-        ]
-    rows = sum(each.rows for each in here)
-    if not before and rows and now_s < wanted.end_s:
-        since_s = max(1.0, now_s - wanted.start_s)
-        left_s = wanted.end_s - now_s
-        piece = rows / since_s * left_s / _PIECES
-        to_come = [
-            Arrival(
-                now_s + left_s * number / _PIECES,
-                round(piece * number) - round(piece * (number - 1)),
-            )
-            for number in range(1, _PIECES + 1)
-        ]
-    return [*here, *to_come]
 
 
 def _times(expected: Sequence[Arrival], unit_rows: int, taken_rows: int) -> list[float]:

@@ -2,8 +2,7 @@
 
 The planner (:class:`freshline.reports.scheduler.ReportScheduler`, policy ``joint``) decides when
 which batch starts: as few as the deadlines allow, as late as they allow. They run one at a
-time on the last track, which is reserved from the next planned start on: before it the core
-starts only updates there that end in time, so a batch whose time has come goes first.
+time on the last track, which is reserved from the next planned start on (``report_share.py``).
 
 A report whose costs nobody knows runs its first batch as soon as there is data. Whatever is
 measured is told to the planner when it differs from what it was told before.
@@ -12,11 +11,10 @@ measured is told to the planner when it differs from what it was told before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.core.events import TrackReserved
-from freshline.core.policies.aus import Aus
 from freshline.core.scheduler import Scheduler
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -30,6 +28,7 @@ from freshline.reports.events import (
     TuplesArrived,
     Withdrawn,
 )
+from freshline.reports.joint import DRIFT_SHARE
 from freshline.reports.plan import Infeasible
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
@@ -50,12 +49,13 @@ from freshline.runtime.report_journal import (
 )
 from freshline.runtime.report_lateness import reason
 from freshline.runtime.report_life import LATENESS, MOST_FAILURES, Live, Promise
-from freshline.runtime.report_needs import demands, needs_in
 from freshline.runtime.report_plans import MARGIN, outlook, stream_names
 from freshline.runtime.report_recording import Recording
+from freshline.runtime.report_share import TrackShare
 from freshline.runtime.report_track import Job, JobEnded, ReportTrack
 from freshline.runtime.report_windows import ReportWindows
-from freshline.spark.report_records import BatchRequest, ReportExecutor, Window
+from freshline.spark.deltalog import last_commit
+from freshline.spark.report_records import BatchRequest, BatchResult, ReportExecutor, Window
 
 POLICY = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None, margin=MARGIN, eager=True)
 _DIFFERS = 0.25
@@ -105,7 +105,7 @@ class Reports:
         self._until_idle = until_idle
         self._off = off
         self._notice = notice
-        self._track_number = core.track_count - 1
+        self._share = TrackShare(project, journal, core)
         self._track: ReportTrack | None = None
         self._planner = ReportScheduler(POLICY, tracks=1)
         self._windows = ReportWindows(project, journal, ended_only=until_idle)
@@ -114,10 +114,6 @@ class Reports:
         self._queue: list[_Order] = []
         self._running: Job | None = None
         self._look_s = float("-inf")
-        self._reserved_s: float | None = None
-        self._counts = isinstance(core.policy, Aus)  # the only one with bounds to keep
-        self._counted: tuple[tuple[float, int, float | None, float], ...] = ()
-        self._count_anew = True
         self._tables_idle = False
         self._dirty = True
         self._submissions = 0
@@ -143,7 +139,8 @@ class Reports:
         self._tables_idle = True
         if self._off:
             return True
-        return not (self._live or self._queue or self._running) and self._look_s != float("-inf")
+        to_make = any(live.has_data for live in self._live.values())
+        return not (to_make or self._running) and self._look_s != float("-inf")
 
     def next_wakeup_s(self) -> float:
         """When a step is wanted although nothing happens."""
@@ -152,7 +149,7 @@ class Reports:
         wakeups_s = [self._planner.next_wakeup_s(), self._look_s]
         for live in self._live.values():
             if not live.closed:
-                wakeups_s.append(max(live.window.end_s, live.latest_start_s(*live.left_s())))
+                wakeups_s.append(max(live.window.end_s, live.close_by_s()))
             if live.not_before_s > self._planner.now_s:
                 wakeups_s.append(live.not_before_s)
         return min(wakeups_s)
@@ -173,7 +170,8 @@ class Reports:
             for command in commands:
                 self._ordered(command)
             self._note_plans()
-        return self._reservation(now_s) + self._capacity()
+        next_s = min((each.start_s for each in self._planner.planned()), default=None)
+        return self._share.news(now_s, next_s, busy=bool(self.running or self._queue))
 
     def go(self, now_s: float) -> None:
         """Start the batch whose time has come, if the track is free."""
@@ -183,7 +181,7 @@ class Reports:
         if order is None:
             return
         if any(
-            table.running is not None and table.running.command.track == self._track_number
+            table.running is not None and table.running.command.track == self._share.track
             for table in self._core.running()
         ):
             order.live.waited |= now_s >= order.due_s
@@ -195,7 +193,7 @@ class Reports:
         request = BatchRequest(live.window, pins, order.final, live.complete)
         rows = max(0, live.arrived_rows - live.taken_rows)
         job = Job(live.name, request, rows, order.expected_s, order.planned, live.failures + 1)
-        self._running = job
+        self._running, live.running_rows = job, rows
         self._journal.flush()
         failpoint("report.before_start")
         self._track.start(job)
@@ -209,6 +207,7 @@ class Reports:
         live = self._live.get(job.name)
         if live is None:
             return  # withdrawn meanwhile
+        live.running_rows = 0
         error = None if outcome.error is None else _told(outcome.error)
         final_s = result.final_seconds if result is not None else 0.0
         batches = result.batches if result is not None else live.batches
@@ -230,7 +229,11 @@ class Reports:
             live.probing = False
             if result.version is not None:
                 live.batches = batches
-                self._done(live, result.version, result.rows, now_s)
+                complete = job.request.complete
+                if result.repeated:  # what was committed is what counts
+                    commit = last_commit(self._project.table_path(live.window.table.name))
+                    complete = commit is None or bool(commit.metadata.get("complete", True))
+                self._done(live, result, now_s, complete=complete)
             else:
                 self._worked_off(live, job, batches, outcome.seconds)
         self._journal.flush()
@@ -242,7 +245,8 @@ class Reports:
 
     def submitted(self) -> None:
         """Somebody wrote a report into the journal."""
-        self._look_s, self._count_anew = float("-inf"), True
+        self._look_s, self._share.changed = float("-inf"), True
+        self._dirty = True  # what came before it was asked for counts for it, too
 
     def withdraw(self, name: str) -> bool:
         """Nobody wants a report any longer; whether it was still to make."""
@@ -293,19 +297,22 @@ class Reports:
 
     def _news(self, live: Live, now_s: float) -> None:
         """What came for one report since the last step."""
+        looked = self._dirty
         if self._dirty:
             self._recount(live)
-        may = live.outlook is None and now_s >= live.not_before_s
+        may = live.outlook is None and live.has_data and now_s >= live.not_before_s
         if may and (live.stale or self._dirty or now_s >= live.window.end_s):
             self._submit(live, now_s)
+            looked = True
         if not live.closed and now_s >= live.window.end_s:
-            latest_s = live.latest_start_s(*live.left_s())
-            over = self._tables_idle if self._until_idle else now_s >= latest_s
+            over = self._tables_idle if self._until_idle else now_s >= live.close_by_s()
             if live.complete or over:
                 live.closed = True
                 live.late_input = not live.complete
         if live.outlook is None or not live.key:
             return
+        if looked:
+            self._reached(live)
         units = live.outlook.units(max(0, live.arrived_rows - live.told_rows), closed=live.closed)
         if units > live.units:
             live.units = units
@@ -313,6 +320,21 @@ class Reports:
         if live.closed and not live.closed_told:
             live.closed_told = True
             self._events.append(InputClosed(live.key))
+
+    def _reached(self, live: Live) -> None:
+        """Tell the planner how far the streams are, when that is another unit or a new lag."""
+        assert live.outlook is not None
+        reached = live.outlook.reached(self._journal)
+        if reached is None or live.closed:
+            return
+        window_s = live.window.end_s - live.window.start_s
+        told = live.reached
+        if told is None or (
+            told.predicted != reached.predicted
+            or abs(told.lag_s - reached.lag_s) > DRIFT_SHARE * window_s
+        ):
+            live.reached = reached
+            self._events.append(reached)
 
     def _submit(self, live: Live, now_s: float) -> None:
         """Tell the planner of a report, with what is known of it now."""
@@ -329,6 +351,7 @@ class Reports:
         found = outlook(
             self._project, self._journal, live.table, live.wanted, now_s,
             taken_rows=live.taken_rows, batches=live.batches, key=key, known=known,
+            closed=live.closed,
         )  # fmt: skip
         if live.foreseen is None:
             plan = found.plan(now_s)
@@ -349,7 +372,7 @@ class Reports:
         if self._until_idle or cold:  # what nobody knows the cost of does not wait
             report = replace(found.report, deadline_s=min(found.report.deadline_s, now_s))
             found = replace(found, report=report)
-        live.outlook, live.key, live.units = found, key, 0
+        live.outlook, live.key, live.units, live.reached = found, key, 0, None
         live.told_rows, live.closed_told = live.taken_rows, False
         self._events.append(Submitted(found.report, self._submissions))
 
@@ -383,40 +406,12 @@ class Reports:
                 self._events.append(BatchFinished(command.track))
                 return
             # Up to there the core starts only updates that end in time.
-            due_s = self._planner.now_s if self._reserved_s is None else self._reserved_s
+            reserved_s = self._share.reserved_s
+            due_s = self._planner.now_s if reserved_s is None else reserved_s
             self._queue.append(_Order(live, command.final, True, command.expected_s, due_s))
         elif live is not None:
             # Everything is worked off: what is left is to combine it.
-            final_s = live.left_s()[1]
-            self._queue.append(_Order(live, final=True, planned=False, expected_s=final_s))
-
-    def _reservation(self, now_s: float) -> list[TrackReserved]:
-        if self._running is not None or self._queue:
-            before = self._reserved_s
-            wanted_s = before if before is not None and before <= now_s else now_s
-        else:
-            wanted_s = min((each.start_s for each in self._planner.planned()), default=_NEVER)
-        new = None if wanted_s == _NEVER else wanted_s
-        old = self._reserved_s
-        if new is None and old is None:
-            return []
-        if new is not None and old is not None and abs(new - old) <= _SECOND_S and new > now_s:
-            return []
-        if new == old:
-            return []
-        self._reserved_s = new
-        return [TrackReserved(self._track_number, new)]
-
-    def _capacity(self) -> list[TrackReserved]:
-        """What reports take in the long run, when that is other than the core was told."""
-        if not (self._counts and self._count_anew):
-            return []
-        self._count_anew = False
-        needed = tuple(astuple(each) for each in demands(needs_in(self._project, self._journal)))
-        if needed == self._counted:
-            return []
-        self._counted = needed
-        return [TrackReserved(self._track_number, self._reserved_s, needed)]
+            self._queue.append(_Order(live, True, False, expected_s=live.final_s()))
 
     def _note_plans(self) -> None:
         starts_s: dict[str, list[float]] = {}
@@ -432,7 +427,7 @@ class Reports:
         """Nothing of a report is to run any more."""
         del self._live[live.name]
         self._queue = [each for each in self._queue if each.live is not live]
-        self._count_anew = True
+        self._share.changed = True
 
     def _worked_off(self, live: Live, job: Job, batches: int, seconds: float) -> None:
         if not live.once:
@@ -446,12 +441,13 @@ class Reports:
         if not job.planned or live.once or off_s > max(_SECOND_S, _DIFFERS * job.expected_s):
             self._anew(live)
 
-    def _done(self, live: Live, version: int, rows: int, now_s: float) -> None:
+    def _done(self, live: Live, result: BatchResult, now_s: float, *, complete: bool) -> None:
         late = live.lateness(now_s)
         if late == "unexplained":
             late = reason(self._journal, live, self._arrived(live), now_s)
         note(
-            self._journal, live.name, state="done", finish_s=now_s, version=version, rows=rows,
+            self._journal, live.name, state="done", finish_s=now_s, version=result.version,
+            rows=result.rows, complete=int(complete),
             batches=live.batches, cost_s=live.cost_s, taken_rows=live.arrived_rows,
             code=live.code, late=late, error=None, planned="[]",
         )  # fmt: skip

@@ -13,6 +13,7 @@ from freshline.reports.costs import FinalCost, LinearCost
 from freshline.reports.events import (
     BatchFinished,
     InputKind,
+    Reached,
     Report,
     ReportDone,
     StartBatch,
@@ -106,6 +107,25 @@ def test_a_final_without_tuples_runs_when_the_close_finds_everything_worked_off(
     done = run(given(fewer, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0))
     assert lines(done) == ["2-5 a 4", "5-8 a 4", "10-10.5 a 0 final"]
     assert (done.outcomes["a"].batches, done.outcomes["a"].cost_s) == (2, 6.5)
+
+
+def test_how_far_the_streams_are_tells_a_lag_from_a_smaller_total() -> None:
+    half = report(tuples=100, end_s=100.0, input_kind=InputKind.TOTAL_VARIES, deadline_s=150.0)
+    half = replace(half, predicted_s=tuple(float(second) for second in range(1, 101)))
+    there = [TuplesArrived("a", 25, 50.0)]
+
+    def planned(*told: Reached) -> tuple[int, float]:
+        scheduler = ReportScheduler(replace(POLICY, name="joint"))
+        scheduler.step(50.0, [Submitted(half, 0), *there, *told])
+        live = scheduler.live["a"]
+        return live.total(50.0), live.expected_s(50.0, live.lag_by_now_s(50.0))[-1]
+
+    assert planned() == (50, 100.0)  # by the time: half as many
+    assert planned(Reached("a", 25, 25.0)) == (100, 125.0)  # as many, 25 s later
+    assert planned(Reached("a", 50, 0.0)) == (25 + round(50 * 35 / 60), 100.0)  # fewer, in time
+    # Nothing since 30: the next is overdue once updates should have been there.
+    assert planned(Reached("a", 25, 0.0, grain_s=10.0)) == (100, 114.0)
+    assert planned(Reached("a", 25, 0.0, grain_s=30.0)) == (100, 100.0)
 
 
 def test_a_report_withdrawn_during_its_batch_pays_for_it_and_never_finishes() -> None:

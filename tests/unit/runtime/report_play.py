@@ -68,6 +68,7 @@ class Play:
         batch_s: What a batch of so many rows really takes.
         final_s: What a final really takes.
         trace: What happened, a line each; times in seconds from START_S.
+        fresh: The freshness that rows of a time bring, in seconds from START_S.
     """
 
     project: Project
@@ -75,6 +76,7 @@ class Play:
     final_s: float = 5.0
     batches: Batches = field(default_factory=Batches)
     trace: list[str] = field(default_factory=list)
+    fresh: Callable[[float], float] = lambda at_s: at_s
     until_idle: bool = False
     runs: int = 0
 
@@ -127,7 +129,7 @@ class Play:
         self.journal.flush()
 
     def run(self, arrivals: list[tuple[float, int]], until_s: float) -> None:
-        """Go on until a time: (freshness and time of arrival, rows) come in between."""
+        """Go on until a time: (time of arrival, rows) come in between."""
         coming = [(START_S + at_s, rows) for at_s, rows in arrivals]
         while True:
             ends_s = self.ending[0] if self.ending is not None else float("inf")
@@ -145,7 +147,7 @@ class Play:
                 self.reports.ended(outcome, self.now_s)
             if arrives_s <= next_s:
                 at_s, rows = coming.pop(0)
-                self.arrive(at_s - START_S, rows)
+                self.arrive(self.fresh(at_s - START_S), rows)
             self._go()
 
     def _go(self) -> None:

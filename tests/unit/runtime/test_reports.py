@@ -30,6 +30,7 @@ def _play(root: Path, deadline: str = "2 minutes", *, known: bool = True, **more
     play = Play(report_project(root, deadline=deadline), **more)
     if known:
         play.known((100, 12.0), (1000, 102.0))
+    play.arrive(-2 * HOUR_S, 0)  # the stream is there
     return play
 
 
@@ -102,9 +103,11 @@ def test_what_runs_once_runs_at_the_end(root: Path) -> None:
 
 def test_a_feed_that_stops_does_not_stop_its_report(root: Path) -> None:
     play = _play(root)
-    play.run(MINUTES[:50], HOUR_S + 110)
-    assert play.trace[1:] == ["3649: final of 500 rows, incomplete"]
-    assert play.status(WINDOW).late is None
+    play.run(MINUTES[:50], HOUR_S + 120)
+    # What is there is worked off, and the rest waited for as long as it could still be in time.
+    assert play.trace[1:] == ["3631: batch of 500 rows", "3711: final of 0 rows, incomplete"]
+    found = play.status(WINDOW)
+    assert (found.state, found.late, found.complete) == ("done", None, False)
     play.check_replay()
 
 
@@ -132,7 +135,7 @@ def test_more_rows_than_a_plan_expected_are_a_reason(root: Path) -> None:
 
 def test_two_reports_at_once_are_a_reason_though_each_could_be_in_time(root: Path) -> None:
     play = _play(root, "10 minutes")
-    play.arrive(-1800.0, 1000)
+    play.arrive(0.0, 1000)
     play.known((100, 12.0), (1000, 102.0), view="one")
     play.known((100, 12.0), (1000, 102.0), view="two")
     for name in ("one", "two"):
@@ -186,7 +189,7 @@ def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
 
 def test_asked_and_withdrawn(root: Path) -> None:
     play = _play(root)
-    play.arrive(-1800.0, 100)
+    play.arrive(0.0, 100)
     wanted = WantedReport(
         "again", "again", "SELECT n FROM orders", "again.sql", START_S - HOUR_S, START_S,
         START_S + 300.0,
@@ -197,7 +200,7 @@ def test_asked_and_withdrawn(root: Path) -> None:
     assert not submit(play.journal, argument_of(wanted), START_S)["ok"]
     play.reports.submitted()
     play.run(MINUTES[:20], 1300.0)
-    assert play.trace == ["60: final of 100 rows", "77: final of 100 rows"]
+    assert play.trace == ["0: final of 100 rows", "17: final of 100 rows"]
     assert play.status("again").state == "done"
     assert play.reports.withdraw("sales")
     assert not play.reports.withdraw("again")  # it is made
