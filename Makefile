@@ -42,8 +42,8 @@ laws: setup  ## run the property tests alone, with more examples than test does
 spark: setup  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
 
-proof: setup  ## run every test at its full length: all views, queries and deaths (hours)
-	@$(with_java) FRESHLINE_PROOF=all $(PYTEST) tests/spark $(ARGS)
+proof: setup  ## run every test at its full length: all views, queries and deaths (hours); PIECE=2/8
+	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) $(PYTEST) tests/spark $(ARGS)
 
 soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (an hour)
 	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \

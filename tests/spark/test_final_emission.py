@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import datetime, timedelta
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
 from freshline.sql.maintenance import ViewPlan
 from tests.spark.arrivals import START, Arrivals
+from tests.spark.share import WHOLE
 from tests.spark.test_incremental_updates import BY_HOUR, HOURLY, NO, arrivals, view
 
 pytestmark = pytest.mark.spark
@@ -70,3 +74,85 @@ def test_a_view_without_buckets_cannot_complete_them(arrivals, view):
         arrivals.update("hourly")
     assert raised.value.code == "no-buckets"
     assert raised.value.rule == "the test leaves it out (NONE)"
+
+
+HOUR, US = timedelta(hours=1), timedelta(microseconds=1)
+
+
+def times(arrivals: Arrivals, fresh: datetime) -> list[datetime | None]:
+    """Event times of some rows: about the edge of what is complete, late, early, none at all."""
+    chance = arrivals.chance
+    edge = START + HOUR * ((fresh - START) // HOUR)
+    made: list[datetime | None] = []
+    for _ in range(chance.choice((0, 1, 2, 6))):
+        at = edge + HOUR * chance.choice((-30, -3, -1, 0, 0, 0, 1, 4))
+        at += chance.choice((-US, timedelta(), US, timedelta(minutes=chance.randrange(60))))
+        made.append(chance.choice((None, at, at, at, at, at, at)))
+    return made
+
+
+def hour_of(at: datetime | None) -> datetime | None:
+    return None if at is None else START + HOUR * ((at - START) // HOUR)
+
+
+@pytest.mark.parametrize("seed", range(12 if WHOLE else 1))
+@pytest.mark.timeout(600)
+def test_whatever_comes_a_bucket_is_shown_complete_and_once_but_for_corrections(
+    arrivals, view, seed
+):
+    """A plain account of hours beside the view: which are complete, and which were corrected."""
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), emit="final")
+    arrivals.chance.seed(seed)
+    chance, fresh, complete_until = arrivals.chance, hours(0.5), None
+    corrections = 0
+    shown_before: dict[datetime | None, tuple[int, int]] = {}
+    rows: dict[int, tuple[datetime | None, int]] = {}
+    written: defaultdict[datetime | None, list[int]] = defaultdict(list)
+    for _ in range(14 if WHOLE else 9):
+        touched = set()
+        if rows and chance.random() < 0.25:  # a person takes rows away again
+            digit = chance.randrange(5)
+            gone = {number for number in rows if number % 5 == digit}
+            touched |= {hour_of(rows.pop(number)[0]) for number in gone}
+            arrivals.go("events", f"id % 5 = {digit}")
+        come = []
+        for at in times(arrivals, fresh):
+            rows[arrivals.next_id] = at, chance.randrange(9)
+            come.append(row(at, rows[arrivals.next_id][1]) | {"id": arrivals.next_id})
+            touched.add(hour_of(at))
+            arrivals.next_id += 1
+        later = fresh + chance.choice((0 * US, US, HOUR / 2, HOUR - US, HOUR, 3 * HOUR))
+        fresh = max(fresh, chance.choice((later, START + HOUR * ((later - START) // HOUR) - US)))
+        arrivals.come("events", come, fresh.timestamp())
+        result = arrivals.update("hourly")
+
+        until = fresh - (HOUR - US)
+        groups: defaultdict[datetime | None, list[int]] = defaultdict(list)
+        for at, cents in rows.values():
+            groups[hour_of(at)].append(cents)
+        expected = {
+            hour: (len(cents), sum(cents))
+            for hour, cents in groups.items()
+            if hour is None or hour <= until
+        }
+        found = arrivals.shop.rows("hourly")
+        assert {each["hour"]: (each["n"], each["cents"]) for each in found} == expected
+        assert len(found) == len(expected)
+        corrected = 0
+        if complete_until is not None:
+            assert result.strategy == "bucket-recompute"
+            late = {hour for hour in touched if hour is not None and hour <= complete_until}
+            corrected = len(late & groups.keys())
+        assert arrivals.facts("hourly")["corrected"] == corrected
+        corrections += corrected
+        for hour in expected.keys() | shown_before.keys():
+            if expected.get(hour) != shown_before.get(hour):
+                written[hour].append(result.version)
+        shown_before, complete_until = expected, until
+    # What its children are told: an hour once, and again only where rows came late or went.
+    told: defaultdict[datetime | None, set[int]] = defaultdict(set)
+    changes = deltalake.DeltaTable(arrivals.shop.path("hourly")).load_cdf(starting_version=0)
+    for change in pa.table(changes.read_all()).to_pylist():
+        told[change["hour"]].add(change["_commit_version"])
+    assert {hour: sorted(versions) for hour, versions in told.items()} == written
+    assert corrections, "no hour was corrected"
