@@ -2,9 +2,10 @@
 
 Each variant starts with fresh storage in a fresh process and gets the same files at the same
 moments. The engineer's loop, by hand with PySpark and Delta, runs at the beginning and at the
-end: what its two results differ by is what the machine changed meanwhile. Between them runs
-the same loop with freshline's updates: from it to a policy only the order differs; and index
-with views computed anew each time: from the loop by hand to it only the order differs. Beside each
+end: what its two results differ by is what the machine changed meanwhile. It has every setting
+of ours but Spark's own default for code generation. Between its runs, to tell apart what is
+gained by what: the same loop with that setting too, and with freshline's updates: from there
+to a policy only the order differs; and index with views computed anew each time. Beside each
 policy stands what the simulator made of the fifo run's journal, its files and its learned
 costs, under that policy: before it was run.
 """
@@ -15,6 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -23,30 +25,51 @@ from benchmarks.common.report import Goal, Report, asked_quick
 from benchmarks.overload.follow import Outcome, follow
 from benchmarks.overload.layers import LAYERS, LAYERS_IN_FULL
 from benchmarks.overload.prediction import happened_s, least_s, predicted_s
-from benchmarks.overload.workload import stage
+from benchmarks.overload.workload import Workload, stage
 from freshline.core.recorded import RecordedRun
 from freshline.runtime.recorded_run import last_run
+from freshline.spark.sizing import COMPILED
 
-_SECONDS, _QUICK_SECONDS = 60.0, 15.0
+_SECONDS, _QUICK_SECONDS = 120.0, 15.0
 _GOAL = 0.5
 _KNOWN = "fifo"
 """The run that predictions are made from."""
-_OWN_LOOP = "loop with our updates"
+_LOOPS = ("loop, first", "loop, again")
+_SET_LOOP = "loop, our settings"
+_OWN_LOOP = "loop, our updates"
 _IN_FULL = "index, views in full"
 _INHERITING = "max-benefit, inherit max, chop 4"
-_LOOPS = {"loop, first": "loop", _OWN_LOOP: "own-loop", "loop, again": "loop"}
-_VARIANTS: Mapping[str, Mapping[str, Any] | None] = {
-    "loop, first": None,
-    _OWN_LOOP: None,
-    _KNOWN: {"policy": "fifo"},
-    "edf": {"policy": "edf"},
-    "max-benefit": {"policy": "max-benefit", "inherit": "none"},
-    _INHERITING: {"policy": "max-benefit", "inherit": "max", "chop": 4},
-    "index": {"policy": "index"},
-    _IN_FULL: {"policy": "index"},
-    "loop, again": None,
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """How the workload is followed.
+
+    Attributes:
+        how: warehouse, loop or own-loop.
+        scheduler: The warehouse's settings.
+        workload: Its tables.
+        configuration: Settings of Spark over ours.
+    """
+
+    how: str
+    scheduler: Mapping[str, Any] = field(default_factory=dict)
+    workload: Workload = LAYERS
+    configuration: Mapping[str, str] = field(default_factory=dict)
+
+
+_VARIANTS: Mapping[str, _Variant] = {
+    "loop, first": _Variant("loop", configuration=COMPILED),
+    _SET_LOOP: _Variant("loop"),
+    _OWN_LOOP: _Variant("own-loop"),
+    _KNOWN: _Variant("warehouse", {"policy": "fifo"}),
+    "edf": _Variant("warehouse", {"policy": "edf"}),
+    "max-benefit": _Variant("warehouse", {"policy": "max-benefit", "inherit": "none"}),
+    _INHERITING: _Variant("warehouse", {"policy": "max-benefit", "inherit": "max", "chop": 4}),
+    "index": _Variant("warehouse", {"policy": "index"}),
+    _IN_FULL: _Variant("warehouse", {"policy": "index"}, LAYERS_IN_FULL),
+    "loop, again": _Variant("loop", configuration=COMPILED),
 }
-"""The project's scheduler settings; None: a loop."""
 
 
 def measure(*, quick: bool) -> Report:
@@ -57,12 +80,18 @@ def measure(*, quick: bool) -> Report:
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         staged, root = Path(folder) / "staged", Path(folder) / "run"
         stage(LAYERS, staged, seconds)
-        for name, scheduler in _VARIANTS.items():
-            how = "warehouse" if scheduler is not None else _LOOPS[name]
-            workload = LAYERS_IN_FULL if name == _IN_FULL else LAYERS
-            outcome = follow(workload, root, staged, how, scheduler or {}, seconds)
+        for name, variant in _VARIANTS.items():
+            outcome = follow(
+                variant.workload,
+                root,
+                staged,
+                variant.how,
+                variant.scheduler,
+                seconds,
+                configuration=variant.configuration,
+            )
             outcomes[name] = outcome
-            if scheduler is not None:
+            if variant.how == "warehouse":
                 runs[name] = last_run(outcome.project)
             done = f"{outcome.mean_s:.2f} s stale, {outcome.commits} commits"
             print(f"layers: {name}: {done}", file=sys.stderr, flush=True)
@@ -77,7 +106,7 @@ def _report(
     *,
     quick: bool,
 ) -> Report:
-    loops_s = [outcomes[name].mean_s for name, how in _LOOPS.items() if how == "loop"]
+    loops_s = [outcomes[name].mean_s for name in _LOOPS]
     loop_s = fmean(loops_s)
     tables = len(LAYERS.tables)
     report = Report(
@@ -87,6 +116,7 @@ def _report(
             "variant",
             "stale, s",
             "to loop",
+            "to set",
             "to ours",
             "commits",
             "failed",
@@ -112,6 +142,7 @@ def _report(
                 name,
                 f"{outcome.mean_s:.2f}",
                 f"{outcome.mean_s / loop_s:.2f}",
+                f"{outcome.mean_s / outcomes[_SET_LOOP].mean_s:.2f}",
                 f"{outcome.mean_s / outcomes[_OWN_LOOP].mean_s:.2f}",
                 str(outcome.commits),
                 str(outcome.failures),
@@ -139,7 +170,7 @@ def _report(
             f"With each table's quickest update of {_KNOWN} no order comes below {bound_s:.2f} s"
             f" as run, {bound_s / happened_s(runs[_KNOWN]):.2f} of {_KNOWN}."
         ),
-        f"To ours: to the {_OWN_LOOP}, where only the order of updates differs.",
+        f"To set: to the {_SET_LOOP}; to ours: to the {_OWN_LOOP}, where only the order differs.",
         (
             f"As run: the same from the journal; predicted: from the journal of {_KNOWN}. Error"
             f" of predictions but that of {_KNOWN} itself: median {median(errors):.0%}, at most"

@@ -25,11 +25,10 @@ from benchmarks.intermittent.queries import ARRIVED, JOINED, STREAMS, over, stre
 from benchmarks.intermittent.revealed import Clock, Revealed
 from benchmarks.intermittent.slices import Slices
 from benchmarks.intermittent.timed import Outcome, Wanted
+from freshline.spark.sizing import COMPILED
 
 _SETTINGS = {
-    # As plain Spark has them: here the batches are of many sizes.
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
+    **COMPILED,  # here the batches are of many sizes
     "spark.sql.shuffle.partitions": "2",  # a slot each, instead of Spark's 200
     "spark.sql.streaming.numRecentProgressUpdates": "2000",
 }

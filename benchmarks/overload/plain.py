@@ -1,7 +1,9 @@
 """Updates as an engineer writes them by hand, with PySpark and Delta alone.
 
 A base table appends its new files; a view is computed anew from the newest versions of its
-parents and overwritten. The session and its settings are those of every other variant.
+parents and overwritten. The session has every setting of ours (few partitions, no adaptive
+execution, the local file system without checksums: what guides to small Delta tables say); where
+a variant is what such an engineer has, code generation is as Spark has it by default.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from freshline.spark.deltalog import size_bytes as table_bytes
 BYTES_PER_TASK = 64 * 1024 * 1024
 FILES_PER_TASK = 128
 COMPILED_FROM_BYTES = 8 * 1024 * 1024
-_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""Spark's own defaults."""
 _MOST_TASKS = 1000
 
 
@@ -46,7 +47,7 @@ def sized(
     """
     size_bytes = jvm.input_bytes(frame) if input_bytes is None else input_bytes
     tasks = tasks_for(size_bytes, files)
-    wanted = dict(_COMPILED) if size_bytes >= COMPILED_FROM_BYTES else {}
+    wanted = dict(COMPILED) if size_bytes >= COMPILED_FROM_BYTES else {}
     if tasks > 1:
         wanted["spark.sql.shuffle.partitions"] = str(tasks)
     for name, value in wanted.items():
