@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import Place
-from freshline.project.model import MaintenanceSettings, Project, TableDef
+from freshline.project.deadlines import read_deadline
+from freshline.project.model import MaintenanceSettings, Project, ReportSettings, TableDef
 from freshline.spark.deltalog import same_rows
 from freshline.spark.retention import (
     DAY_S,
@@ -74,6 +75,19 @@ def test_a_child_whose_version_is_no_longer_known_stops_everything(shop):
     commit(shop, "orders", 2, 99)
     commit(shop, "slow", 0, 51, {"orders": 1})
     assert since(shop) is None
+
+
+@pytest.mark.parametrize(("window_days", "kept_days"), [(0.25, 2.0), (0.5, 2.0), (1.0, 3.0)])
+def test_a_report_holds_two_of_its_windows_and_a_day_where_the_retention_is_shorter(
+    shop, window_days, kept_days
+):
+    commit(shop, "orders", 0, 50)
+    settings = ReportSettings(window_days * DAY_S, read_deadline("1 hour"))
+    report = TableDef(
+        "sales", "derived", "", HERE, HERE, parents=("orders",), report=settings
+    )  # fmt: skip
+    watched = dataclasses.replace(shop, reports=(report,))
+    assert since(watched) == NOW_S - kept_days * DAY_S
 
 
 def test_a_state_is_held_at_the_version_that_its_view_names(shop):
