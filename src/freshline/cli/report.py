@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
+from math import fsum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +16,13 @@ from freshline.cli.asking import ask, running_process, tell
 from freshline.cli.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.output import clock, console, counted, moment, print_json
-from freshline.cli.reported import report_record, report_table
+from freshline.cli.reported import report_record, report_table, signed
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
-from freshline.reports.plan import Infeasible, Plan
+from freshline.reports.plan import Infeasible
+from freshline.reports.together import Stretch
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.report_journal import (
@@ -31,7 +34,7 @@ from freshline.runtime.report_journal import (
     read_reports,
 )
 from freshline.runtime.report_life import LATENESS
-from freshline.runtime.report_plans import Outlook, outlook
+from freshline.runtime.report_plans import MARGIN
 from freshline.runtime.report_requests import (
     SUBMIT,
     WITHDRAW,
@@ -39,7 +42,12 @@ from freshline.runtime.report_requests import (
     submit,
     withdraw_offline,
 )
+from freshline.runtime.report_together import Ahead, look_ahead, table_of
+from freshline.runtime.report_windows import window_of
 from freshline.runtime.status import brief_s
+
+_EXPECTED = "expected"
+"""A view's window that no run has begun."""
 
 _ACTIONS = ("submit", "list", "plan", "withdraw")
 
@@ -102,16 +110,12 @@ def _submit(
 ) -> int:
     now_s = time.time()
     with closing(_journal(project)) as journal:
-        ahead = outlook(project, journal, table, wanted, now_s)
-    plan = ahead.plan(now_s)
-    if isinstance(plan, Infeasible) and not yes:
-        message = (
-            f"no plan meets the deadline {clock(wanted.deadline_s)} UTC; the earliest that one"
-            f" can meet is {clock(plan.earliest_deadline_s)} UTC"
-        )
+        ahead = look_ahead(project, journal, wanted, table, now_s)
+    message = _doubt(ahead)
+    if message and not yes:
         if as_json or not sys.stdin.isatty():
             raise UserError(
-                "deadline-too-early",
+                "deadline-crowded" if ahead.crowded else "deadline-too-early",
                 message,
                 where=table.place,
                 next_step="Give a later deadline, or accept it to be late with --yes.",
@@ -128,10 +132,10 @@ def _submit(
         if answer["ok"]:
             answer["message"] += "; no warehouse runs now, it is made by the next `freshline run`"
     if as_json and answer["ok"]:
-        print_json({"report": _plan_record(wanted, ahead, plan) | {"message": answer["message"]}})
+        print_json({"report": _plan_record(ahead) | {"message": answer["message"]}})
         return 0
     if answer["ok"]:
-        _print_plan(wanted, ahead, plan, now_s)
+        _print_plan(ahead)
     return tell({wanted.name: answer}, as_json=as_json)
 
 
@@ -146,28 +150,20 @@ def _said_yes(question: str) -> bool:
 def _plan(project: Project, name: str, *, as_json: bool) -> int:
     now_s = time.time()
     with closing(_journal(project)) as journal:
-        status = _known(journal, name)
-        if status.state not in OPEN:
+        status = _known(project, journal, name, now_s)
+        if status.state not in (*OPEN, _EXPECTED):
             raise UserError(
                 "report-ended",
                 f"report {status.wanted.name} is {status.state}",
                 rule="only what is still to be made has a plan",
                 next_step="`freshline report list` shows what came of it.",
             )
-        wanted = status.wanted
-        table = project.report(wanted.view)
-        if table is None:
-            where = Place(wanted.file or "the journal", 1)
-            table = asked_table(project, wanted.name, wanted.query or "", where)
-        ahead = outlook(
-            project, journal, table, wanted, now_s,
-            taken_rows=status.taken_rows, batches=status.batches,
-        )  # fmt: skip
-    plan = ahead.plan(now_s)
+        table = table_of(project, status.wanted)
+        ahead = look_ahead(project, journal, status.wanted, table, now_s, status=status)
     if as_json:
-        print_json({"report": report_record(status) | _plan_record(wanted, ahead, plan)})
+        print_json({"report": report_record(status) | _plan_record(ahead)})
     else:
-        _print_plan(wanted, ahead, plan, now_s)
+        _print_plan(ahead)
     return 0
 
 
@@ -237,15 +233,19 @@ def _journal(project: Project) -> Journal:
     return Journal(journal_path(project), create=True)
 
 
-def _known(journal: Journal, name: str) -> ReportStatus:
+def _known(project: Project, journal: Journal, name: str, now_s: float) -> ReportStatus:
+    """How a report stands; of a view none of whose windows is to be made, that of now."""
     found = read_report(journal, name)
+    view = next((each for each in project.reports if each.name == name), None)
+    if view is not None and (found is None or found.state not in OPEN):
+        return ReportStatus(window_of(project, view, now_s), _EXPECTED)
     if found is None:
-        names = ", ".join(each.wanted.name for each in read_reports(journal)) or "there is none"
+        known = [each.name for each in project.reports]
+        known += [each.wanted.name for each in read_reports(journal)]
         raise UserError(
             "unknown-report",
             f"no report is called '{name}'",
-            rule=f"known reports: {names}",
-            next_step="A view's reports are known once the project was run.",
+            rule=f"known reports: {', '.join(known) or 'there is none'}",
         )
     return found
 
@@ -253,50 +253,89 @@ def _known(journal: Journal, name: str) -> ReportStatus:
 # ---- what they print ----
 
 
-def _print_plan(
-    wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible, now_s: float
-) -> None:
+def _doubt(ahead: Ahead) -> str:
+    """Why the deadline should not be accepted unasked; empty: it can be met."""
+    alone, deadline = ahead.alone, clock(ahead.wanted.deadline_s)
+    if isinstance(alone, Infeasible):
+        return (
+            f"no plan meets the deadline {deadline} UTC; the earliest that one can meet is"
+            f" {clock(alone.earliest_deadline_s)} UTC"
+        )
+    if not ahead.crowded:
+        return ""
+    late = ", ".join(f"{name} {brief_s(late_s)}" for name, late_s in ahead.later_s.items())
+    fits = (
+        f"the earliest deadline that fits is {clock(ahead.fits_s)} UTC"
+        if ahead.fits_s is not None
+        else "no later deadline of it was found that fits"
+    )
+    others = ", ".join(ahead.others)
+    return f"planned together with {others} there is no time for it: late are {late}; {fits}"
+
+
+def _print_plan(ahead: Ahead) -> None:
+    wanted, alone, now_s = ahead.wanted, ahead.alone, ahead.together.now_s
     end, deadline = clock(wanted.end_s, now_s), clock(wanted.deadline_s, now_s)
     print(f"{wanted.name}: window until {end} UTC, deadline {deadline} UTC")
-    if isinstance(plan, Infeasible):
-        print(f"no plan meets it; the earliest deadline is {clock(plan.earliest_deadline_s)} UTC")
+    if isinstance(alone, Infeasible):
+        print(f"no plan meets it; the earliest deadline is {clock(alone.earliest_deadline_s)} UTC")
         return
-    for number, batch in enumerate(plan.batches, 1):
-        rows = (
-            "all rows"
-            if ahead.unit_rows is None
-            else counted(batch.tuples * ahead.unit_rows, "row")
-        )
+    unit_rows = ahead.outlook.unit_rows
+    for number, batch in enumerate(_batches(ahead), 1):
+        rows = "all rows" if unit_rows is None else counted(batch.tuples * unit_rows, "row")
         print(
             f"batch {number}: {clock(batch.start_s, now_s)} UTC, about {rows},"
             f" {brief_s(batch.end_s - batch.start_s)}"
         )
+    final_s, cost_s = _costs_s(ahead)
     print(
-        f"final: {brief_s(plan.final_cost_s)}; cost {brief_s(plan.cost_s)} in all,"
-        f" slack {brief_s(plan.slack_s)}"
+        f"final: {brief_s(final_s)}; cost {brief_s(cost_s)} in all, slack {signed(ahead.slack_s)}"
     )
+    if ahead.crowded:
+        print(_doubt(ahead))
 
 
-def _plan_record(wanted: WantedReport, ahead: Outlook, plan: Plan | Infeasible) -> dict[str, Any]:
+def _batches(ahead: Ahead) -> list[Stretch]:
+    """By the plan of all reports, the last one without its final."""
+    found = list(ahead.together.of(ahead.wanted.name))
+    if found:
+        found[-1] = replace(found[-1], end_s=found[-1].end_s - _costs_s(ahead)[0])
+    return found
+
+
+def _costs_s(ahead: Ahead) -> tuple[float, float]:
+    """Seconds of the final, and of everything."""
+    report, batches = ahead.outlook.report, ahead.together.of(ahead.wanted.name)
+    final_s = MARGIN * report.final(report.batches_before + len(batches)) if batches else 0.0
+    return final_s, fsum(each.end_s - each.start_s for each in batches)
+
+
+def _plan_record(ahead: Ahead) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "name": wanted.name,
-        "deadline": moment(wanted.deadline_s),
-        "expected_rows": ahead.expected_rows,
-        "slack_s": round(plan.slack_s, 3),
+        "name": ahead.wanted.name,
+        "deadline": moment(ahead.wanted.deadline_s),
+        "expected_rows": ahead.outlook.expected_rows,
+        "slack_s": round(ahead.slack_s, 3),
+        "feasible": ahead.in_time,
+        "crowded": ahead.crowded,
+        "planned_with": ahead.others,
     }
-    if isinstance(plan, Infeasible):
-        earliest = moment(plan.earliest_deadline_s)
-        return record | {"feasible": False, "earliest_deadline": earliest}
+    if isinstance(ahead.alone, Infeasible):
+        return record | {"earliest_deadline": moment(ahead.alone.earliest_deadline_s)}
+    if ahead.crowded:
+        late_s = {name: round(late_s, 3) for name, late_s in ahead.later_s.items()}
+        record |= {"earliest_deadline": moment(ahead.fits_s), "late_s": late_s}
+    unit_rows = ahead.outlook.unit_rows or ahead.outlook.expected_rows
+    final_s, cost_s = _costs_s(ahead)
     return record | {
-        "feasible": True,
         "plan": [
             {
                 "start": moment(batch.start_s),
-                "rows": batch.tuples * (ahead.unit_rows or ahead.expected_rows),
+                "rows": batch.tuples * unit_rows,
                 "seconds": round(batch.end_s - batch.start_s, 3),
             }
-            for batch in plan.batches
+            for batch in _batches(ahead)
         ],
-        "final_s": round(plan.final_cost_s, 3),
-        "planned_cost_s": round(plan.cost_s, 3),
+        "final_s": round(final_s, 3),
+        "planned_cost_s": round(cost_s, 3),
     }

@@ -73,7 +73,7 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     progress = counted(each.batches, "batch", "batches")
     if each.state in OPEN:
         progress += f", {each.taken_rows:,} of {counted(each.arrived_rows, 'row')}"
-    slack = "" if each.slack_s is None or each.state not in OPEN else _signed(each.slack_s)
+    slack = "" if each.slack_s is None or each.state not in OPEN else signed(each.slack_s)
     remarks = [
         f"runs once: {each.code}" if each.code else "",
         f"late: {LATENESS[each.late]}" if each.late else "",
@@ -90,5 +90,6 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     )
 
 
-def _signed(seconds: float) -> str:
+def signed(seconds: float) -> str:
+    """Seconds in words, with their sign."""
     return brief_s(seconds) if seconds >= 0.0 else f"-{brief_s(-seconds)}"

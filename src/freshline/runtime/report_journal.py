@@ -56,8 +56,8 @@ class ReportStatus:
         batches, cost_s: Finished ones, and what they took with the final.
         arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
         planned_s: Starts of the batches to come.
-        slack_s: What is left of the deadline if all that is to do runs in one batch from the
-            window's end on, with the margin; negative: it misses.
+        slack_s: What is left of the deadline, alone in one batch or in the plan of all reports,
+            whichever is less; see `freshline.runtime.report_life.Live.slack_s`.
         foreseen: The plan said beforehand that the deadline is missed.
         finish_s, version, rows: Of the result.
         code: Why the query runs once; empty for one that is cut.

@@ -9,6 +9,7 @@ from freshline.core.model import Table
 from freshline.project.model import TableDef
 from freshline.reports.events import Reached
 from freshline.reports.learned import FIRST_BATCH, FIRST_FINAL
+from freshline.reports.together import Stretch, slack_s
 from freshline.runtime.report_journal import WantedReport
 from freshline.runtime.report_plans import MARGIN, Outlook
 from freshline.spark.report_records import Window
@@ -116,11 +117,16 @@ class Live:
         # At least one: the last batch looks for rows, though it may find none.
         return self._latest_start_s(max(1, self._units(self.arrived_rows, closed=True) - begun))
 
-    def slack_s(self, now_s: float) -> float | None:
-        """What is left of the deadline if all that is to do runs in one batch (equation 2).
+    def slack_s(self, now_s: float, plan: Sequence[Stretch]) -> float | None:
+        """What is left of the deadline; None: nothing is known yet.
 
-        From the window's end on, or from when its rows should be there, or from now, whichever
-        is last, with the margin; negative: it misses. None: nothing is known yet.
+        The less of two: if all that is to do runs in one batch with the margin (equation 2), and
+        if the track stands still while others want it, too (`freshline.reports.together.slack_s`).
+        Both from the window's end on, or from when its rows should be there, or from now,
+        whichever is last.
+
+        Args:
+            plan: Of all reports.
         """
         if self.outlook is None:
             return None
@@ -130,7 +136,10 @@ class Live:
         there_s = max(now_s, self.window.end_s)
         if not self.closed and self.reached is not None and predicted_s:
             there_s = max(there_s, predicted_s[-1] + self.reached.lag_s)
-        return self._latest_start_s(units) - there_s
+        alone_s = self._latest_start_s(units) - there_s
+        if not any(each.name == self.key for each in plan):
+            return alone_s
+        return min(alone_s, slack_s(plan, self.key, there_s, self.wanted.deadline_s))
 
     def final_s(self) -> float:
         """Seconds that the final should take."""

@@ -32,6 +32,7 @@ from freshline.reports.joint import DRIFT_SHARE
 from freshline.reports.plan import Infeasible
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
+from freshline.reports.together import Stretch
 from freshline.runtime.journal import Journal
 from freshline.runtime.recovery import definition_of
 from freshline.runtime.report_journal import (
@@ -414,12 +415,14 @@ class Reports:
             self._queue.append(_Order(live, True, False, expected_s=live.final_s()))
 
     def _note_plans(self) -> None:
-        starts_s: dict[str, list[float]] = {}
-        for entry in self._planner.planned():
-            starts_s.setdefault(entry.name, []).append(entry.start_s)
+        now_s = self._planner.now_s
+        coming = self._planner.planned()
+        running = self._planner.running().values()
+        plan = [Stretch(each.report.name, now_s, each.ends_s) for each in running]
+        plan += [Stretch(each.name, each.start_s, each.end_s) for each in coming]
         for live in self._live.values():
-            slack_s = live.slack_s(self._planner.now_s)
-            note_planned(self._journal, live.name, starts_s.get(live.key, []), slack_s)
+            starts_s = [each.start_s for each in coming if each.name == live.key]
+            note_planned(self._journal, live.name, starts_s, live.slack_s(now_s, plan))
 
     # ---- how batches and reports end ----
 

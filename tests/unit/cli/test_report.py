@@ -73,6 +73,49 @@ def test_at_a_terminal_a_deadline_that_no_plan_meets_is_asked_about(
     assert [each["name"] for each in answer("report", "list")["reports"]] == reports
 
 
+SOON = ("--window", "2100-01-01..2100-01-02", "--deadline", "10 seconds")
+"""Time for one report, which takes 7.6 s as long as nothing is measured, and not for two."""
+
+
+def test_reports_that_fit_alone_and_not_together_are_told_before_they_are_accepted(
+    freshline, answer, query
+):
+    assert answer("report", "submit", query, *SOON)["report"]["feasible"] is True
+    alone = answer("report", "plan", "often")["report"]
+    assert (alone["slack_s"], alone["planned_with"]) == (pytest.approx(2.4, abs=0.2), [])
+
+    asked = ("report", "submit", query, "--name", "again", *SOON)
+    refused = freshline(*asked)
+    assert refused.exit_code == 2
+    told = refused.stderr.replace("\n", " ")
+    assert "[deadline-crowded]" in told
+    assert "planned together with often there is no time for it" in told
+    assert "the earliest deadline that fits is 2100-01-02 00:00:15 UTC" in told
+    fits = freshline(*asked[:-1], "16 seconds")
+    assert fits.exit_code == 0, fits.stderr
+    assert freshline("report", "withdraw", "again").exit_code == 0
+
+    accepted = answer(*asked, "--yes")["report"]
+    assert (accepted["crowded"], accepted["planned_with"]) == (True, ["often"])
+    assert list(accepted["late_s"].values()) == [pytest.approx(5.2, abs=0.3)]
+    plans = [answer("report", "plan", name)["report"] for name in ("often", "again")]
+    assert [each["crowded"] for each in plans] == [True, True]
+    assert sorted(each["feasible"] for each in plans) == [False, True]
+    assert min(each["slack_s"] for each in plans) == pytest.approx(-5.2, abs=0.3)
+
+
+def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline, answer):
+    (shop.root / "tables" / "daily.sql").write_text(
+        "CREATE MATERIALIZED VIEW daily TBLPROPERTIES ('freshline.window' = '1 day',"
+        " 'freshline.deadline' = '1 hour') AS SELECT count(*) AS n FROM orders;\n"
+    )
+    planned = answer("report", "plan", "daily")["report"]
+    assert (planned["state"], planned["feasible"], len(planned["plan"])) == ("expected", True, 1)
+    assert planned["name"].startswith("daily@")
+    assert answer("report", "list")["reports"] == []
+    assert "known reports: daily" in freshline("report", "plan", "nobody").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
