@@ -41,15 +41,27 @@ class Ledger:
     # ---- the run ----
 
     def begin_run(self, pid: int, now_s: float, setting: dict[str, Any]) -> None:
-        """A run starts; old instants and updates beyond what is kept go."""
+        """A run starts; old instants and updates beyond what is kept go.
+
+        Instants go by whole runs, since a run can be told again from its beginning alone; the
+        last run that did anything stays, however long it was.
+        """
+        ids = self.journal.row("SELECT min(id) AS oldest, max(id) AS newest FROM instants")
+        oldest, newest = (ids["oldest"] or 1, ids["newest"] or 0) if ids else (1, 0)
         self.journal.write(
             "INSERT INTO runs (id, pid, started_s, setting) VALUES (?,?,?,?)",
-            (self.run, pid, now_s, json.dumps(setting)),
+            (self.run, pid, now_s, json.dumps({**setting, "first_instant": newest + 1})),
         )
-        for table, kept in (("instants", _KEPT_INSTANTS), ("updates", _KEPT_UPDATES)):
+        if newest - oldest >= _KEPT_INSTANTS:
             self.journal.write(
-                f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?", (kept,)
+                "DELETE FROM instants WHERE run IN"
+                " (SELECT run FROM instants GROUP BY run HAVING min(id) <= ?)"
+                " AND run < (SELECT max(run) FROM instants WHERE commands<>'[]')",
+                (newest - _KEPT_INSTANTS,),
             )
+        self.journal.write(
+            "DELETE FROM updates WHERE id <= (SELECT max(id) FROM updates) - ?", (_KEPT_UPDATES,)
+        )
 
     def run_ready(self, now_s: float) -> None:
         """Spark is there; updates can start."""

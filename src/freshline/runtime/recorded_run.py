@@ -85,7 +85,8 @@ def recorded_row(journal: Journal, run: int | None) -> Row:
     if row is None:
         raise _no_run(run)
     oldest = journal.row("SELECT id, run FROM instants ORDER BY id LIMIT 1")
-    if oldest is not None and oldest["id"] > 1 and oldest["run"] >= row["id"]:
+    first_id = json.loads(row["setting"]).get("first_instant", 1)
+    if oldest is not None and oldest["id"] > first_id and oldest["run"] >= row["id"]:
         raise UserError(
             "forgotten-run",
             f"the first instants of run {row['id']} are no longer in the journal",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from freshline.core.assembly import make_warehouse_scheduler
 from freshline.core.chance import stream, uniform
@@ -54,11 +55,13 @@ class History:
         run: What was recorded.
         ended: All updates that ended, in that order.
         accounts: What was measured of it.
+        cut: Updates that still ran when it ended, each with the instant of its start.
     """
 
     run: RecordedRun
     ended: list[Ended]
     accounts: Accounts
+    cut: list[tuple[StartUpdate, float]]
 
 
 def history_of(run: RecordedRun, lags_s: Mapping[str, float]) -> History:
@@ -105,14 +108,17 @@ def history_of(run: RecordedRun, lags_s: Mapping[str, float]) -> History:
             next_step="Run the project until some of its tables were updated.",
         )
     accounts.end(run.end_s, {name: start_s for name, (_, _, start_s) in running.items()})
-    return History(run, ended, accounts)
+    cut = [(command, start_s) for command, _, start_s in running.values()]
+    return History(run, ended, accounts, cut)
 
 
 @dataclass(slots=True)
 class Durations:
     """How long updates take: as recorded where the run made them, else as it would have.
 
-    An update of a form that the run made (same table, same data) takes what it took. Any other
+    An update of a form that the run made (same table, same data) takes what it took; started at
+    the same instant it ends at the same instant, to the last digit, and not at all where the run
+    ended before it. Any other
     takes alpha + beta * amount, learned from all of the table's updates, times the ratio of
     actual to learned seconds of one of them, drawn by the update's number: every policy meets
     the same luck.
@@ -126,16 +132,20 @@ class Durations:
     recorded: int = 0
     modelled: int = 0
     unknown: set[str] = field(default_factory=set)
-    _by_form: dict[Form, float] = field(default_factory=dict)
+    _by_form: dict[Form, Ended] = field(default_factory=dict)
+    _by_start: dict[tuple[Form, float], Ended] = field(default_factory=dict)
+    _cut: set[tuple[Form, float]] = field(default_factory=set)
     _costs: dict[str, LearnedCost] = field(default_factory=dict)
     _ratios: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         done = [each for each in self.history.ended if isinstance(each.event, UpdateFinished)]
+        self._cut = {(_form(command), start_s) for command, start_s in self.history.cut}
         specs = {spec.name: spec for spec in self.history.run.specs}
         for each in done:
             command = each.command
-            self._by_form[_form(command)] = each.seconds
+            form = _form(command)
+            self._by_form[form] = self._by_start[form, each.start_s] = each
             if command.upkeep:
                 continue
             spec = specs[command.table]
@@ -148,12 +158,26 @@ class Durations:
             ratio = each.seconds / expected_s if expected_s > 0.0 else 1.0
             self._ratios.setdefault(each.command.table, []).append(ratio)
 
-    def seconds(self, command: StartUpdate, amount_s: float) -> float:
-        """What the update of ``command`` takes."""
-        seconds = self._by_form.get(_form(command))
-        if seconds is not None:
+    def end(self, command: StartUpdate, amount_s: float, start_s: float) -> tuple[float, float]:
+        """When the update of ``command`` ends, and the seconds that the core hears it took.
+
+        The latter leave out what the run's own loop added, where the run made the update.
+        """
+        form = _form(command)
+        if (form, start_s) in self._cut:
             self.recorded += 1
-            return seconds
+            return inf, inf
+        same = self._by_start.get((form, start_s))
+        made = same or self._by_form.get(form)
+        if made is None:
+            seconds = self._modelled_s(command, amount_s)
+            return start_s + seconds, seconds
+        self.recorded += 1
+        finish_s = start_s + made.seconds if same is None else same.finish_s
+        told_s = made.event.seconds if isinstance(made.event, UpdateFinished) else None
+        return finish_s, made.seconds if told_s is None else told_s
+
+    def _modelled_s(self, command: StartUpdate, amount_s: float) -> float:
         self.modelled += 1
         cost = self._costs.get(command.table)
         if cost is None:

@@ -130,7 +130,7 @@ class _Player:
         outside = _readable(_without_priorities(external(run), run, specs))
         self._outside = _on_last_track(outside, core.track_count)
         self._next = 0
-        self._running: list[tuple[float, int, StartUpdate, float]] = []
+        self._running: list[tuple[float, int, StartUpdate, float, float]] = []
         self._versions: dict[str, int] = {}
 
     def play(self) -> Accounts:
@@ -140,10 +140,9 @@ class _Player:
             events: list[Event] = []
             finished: list[tuple[str, float]] = []
             while self._running and self._running[0][0] <= now_s:
-                finish_s, _, command, start_s = heappop(self._running)
-                seconds = finish_s - start_s
-                events.append(self._end(command, seconds))
-                finished.append((command.table, seconds))
+                finish_s, _, command, start_s, told_s = heappop(self._running)
+                events.append(self._end(command, told_s))
+                finished.append((command.table, finish_s - start_s))
             while self._next < len(self._outside) and self._outside[self._next][0] <= now_s:
                 events += self._outside[self._next][1]
                 self._next += 1
@@ -152,7 +151,8 @@ class _Player:
             if now_s < end_s:
                 for command in commands:
                     self._start(command, now_s)
-        self._accounts.end(end_s, {item.table: start_s for _, _, item, start_s in self._running})
+        running = {command.table: start_s for _, _, command, start_s, _ in self._running}
+        self._accounts.end(end_s, running)
         return self._accounts
 
     def _next_s(self) -> float:
@@ -163,8 +163,8 @@ class _Player:
     def _start(self, command: StartUpdate, now_s: float) -> None:
         running = self._core.table(command.table).running
         assert running is not None, "it was started at this instant"
-        seconds = self._durations.seconds(command, running.amount_s)
-        heappush(self._running, (now_s + seconds, command.track, command, now_s))
+        finish_s, told_s = self._durations.end(command, running.amount_s, now_s)
+        heappush(self._running, (finish_s, command.track, command, now_s, told_s))
 
     def _end(self, command: StartUpdate, seconds: float) -> UpdateFinished:
         name = command.table

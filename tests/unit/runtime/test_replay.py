@@ -16,6 +16,7 @@ from freshline.runtime.recorded_run import recorded_run
 from freshline.runtime.replay import replay
 from freshline.sim.history import history_of
 from freshline.sim.recorded import conforming
+from freshline.sim.what_if import Wishes, compared
 from tests.unit.runtime.shop import LiveRun, made_shop
 
 TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
@@ -65,6 +66,38 @@ def test_every_policy_replays_to_the_same_commands(tmp_path, journal_of, policy)
     assert found.commands > len(TABLES)
     # The simulator, fed with the run's events and durations, decides as the run did.
     assert conforming(history_of(recorded_run(journal), {})) is None
+
+
+@pytest.mark.parametrize("policy", sorted(set(found_policies()) - {"aus"}))
+def test_a_run_without_failures_played_as_it_was_is_what_happened(tmp_path, journal_of, policy):
+    # aus has dates of its own, at which a real loop comes a moment late; its law is in tests/laws.
+    shop = made_shop(tmp_path, TABLES, SchedulerSettings(policy=policy))
+    for minute in (1, 2):
+        for table in ("a", "b", "c"):
+            shop.file(table, minute, [minute])
+        assert shop.run_until_idle() == 0
+    found = compared(recorded_run(journal_of(shop)), Wishes())
+    (again,) = found.played
+    assert again.tables == found.happened.tables
+    assert (again.recorded, again.modelled) == (len(TABLES), 0)
+
+
+def test_the_last_run_is_kept_whole_however_long_it_was(tmp_path, journal_of, monkeypatch):
+    monkeypatch.setattr("freshline.runtime.ledger._KEPT_INSTANTS", 5)
+    shop = made_shop(tmp_path, TABLES)
+    for minute in (1, 2, 3):
+        shop.file("a", minute, [minute])
+        shop.run_until_idle()
+    for _ in range(2):
+        shop.run_until_idle()  # nothing to do, and nothing of what can be replayed goes
+    journal = journal_of(shop)
+    kept = {row["run"] for row in journal.rows("SELECT run FROM instants WHERE commands<>'[]'")}
+    assert kept == {3}
+    assert replay(journal, 3).mismatches == ()
+    assert conforming(history_of(recorded_run(journal, 3), {})) is None
+    for run in (1, 2):
+        with pytest.raises(UserError, match=f"the first instants of run {run} are no longer"):
+            replay(journal, run)
 
 
 def test_a_restarted_run_replays_too(tmp_path, journal_of):

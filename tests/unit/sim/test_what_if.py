@@ -7,65 +7,23 @@ from itertools import cycle
 
 import pytest
 
-from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
+from freshline.core.assembly import PolicySettings
 from freshline.core.errors import UserError
 from freshline.core.events import (
     FileArrived,
     FilesWithdrawn,
     TrackReserved,
-    UpdateFailed,
     UpdateFinished,
 )
 from freshline.core.model import TableSpec
-from freshline.core.recorded import RecordedInstant, RecordedRun
 from freshline.sim.history import Durations, history_of
 from freshline.sim.recorded import Difference, conforming
 from freshline.sim.what_if import Wishes, compared
+from tests.unit.sim.recording import recorded
 
 ORDERS = TableSpec("orders", period_s=10.0, alpha_s=1.0)
 PARTS = TableSpec("parts", period_s=10.0, alpha_s=1.0)
 SUMS = TableSpec("sums", sources=("orders",), alpha_s=1.0, priority=3.0, target_lag_s=30.0)
-
-
-def recorded(specs, happenings, *, seconds, tracks=1, end_s=1100.0, **settings):
-    """A run in which updates take ``seconds(table, number)``; those below 0 fail.
-
-    Args:
-        specs: The tables.
-        happenings: (when, event) from outside, in order.
-        seconds: What each update takes.
-        tracks, settings: Of the scheduler.
-        end_s: When the run ended; it began at 1000.
-    """
-    chosen = PolicySettings(**({"name": "fifo"} | settings))
-    core = make_warehouse_scheduler(specs, tracks=tracks, settings=chosen, start_s=1000.0)
-    outside = list(happenings)
-    running: list[tuple[float, int, str, float]] = []
-    instants: list[RecordedInstant] = []
-    versions: dict[str, int] = {}
-    while outside or running:
-        now_s = min([at_s for at_s, _ in outside[:1]] + [end[0] for end in running])
-        if now_s > end_s:
-            break
-        events = []
-        for end in sorted(running):
-            if end[0] <= now_s:
-                running.remove(end)
-                _, _, name, took_s = end
-                versions[name] = versions.get(name, -1) + 1
-                events.append(
-                    UpdateFinished(name, versions[name], took_s)
-                    if took_s >= 0.0
-                    else UpdateFailed(name, now_s)
-                )
-        while outside and outside[0][0] <= now_s:
-            events.append(outside.pop(0)[1])
-        commands = core.handle(now_s, events)
-        instants.append(RecordedInstant(now_s, tuple(events), tuple(commands)))
-        for command in commands:
-            took_s = seconds(command.table, command.number)
-            running.append((now_s + abs(took_s), command.track, command.table, took_s))
-    return RecordedRun(1, 1000.0, end_s, tuple(specs), tracks, chosen, tuple(instants))
 
 
 def files(*names, until_s=1080.0):
@@ -155,11 +113,15 @@ def test_updates_that_the_run_did_not_make_take_learned_seconds_with_its_luck(ru
     history = history_of(run, {})
     durations = Durations(history)
     made = history.ended[0]
-    assert durations.seconds(made.command, made.amount_s) == made.seconds
+    at_once = durations.end(made.command, made.amount_s, made.start_s)
+    assert at_once == (made.finish_s, made.seconds)
+    later = durations.end(made.command, made.amount_s, 2000.0)
+    assert later == (2000.0 + made.seconds, made.seconds)
     other = replace(made.command, to_s=made.command.to_s + 25.0)
-    seconds = durations.seconds(other, 35.0)
-    assert (durations.recorded, durations.modelled) == (1, 1)
-    assert seconds == Durations(history).seconds(other, 35.0)
+    ends_s, seconds = durations.end(other, 35.0, 2000.0)
+    assert (durations.recorded, durations.modelled) == (2, 1)
+    assert (ends_s, seconds) == Durations(history).end(other, 35.0, 2000.0)
+    assert ends_s == 2000.0 + seconds
     assert 1.0 < seconds < 10.0
     assert durations.unknown == set()
 
@@ -200,7 +162,7 @@ def test_a_simulation_of_the_runs_events_and_durations_decides_as_the_run_did(ru
             files("orders", "parts"),
             seconds=lambda *_: next(tries),
             tracks=2,
-            **settings,
+            settings=PolicySettings(**({"name": "fifo"} | settings)),
         )
         assert conforming(history_of(eventful, {})) is None
 

@@ -1,0 +1,84 @@
+"""What a run recorded, played again as it was, is what happened: for every policy of ``run``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from freshline.core.chance import stream, uniform
+from freshline.core.errors import UserError
+from freshline.core.events import FileArrived, TablePrioritised
+from freshline.core.just_in_time import OBJECTIVES
+from freshline.core.registry import found_policies
+from freshline.sim.history import history_of
+from freshline.sim.recorded import conforming
+from freshline.sim.what_if import Wishes, compared
+from tests.laws.update_scenarios import eighths, scenarios
+from tests.unit.sim.recording import START_S, recorded
+
+OVERHEADS_S = (0.0, 0.125, 0.01)
+"""The last is none that floating point adds exactly: a real clock's times are like that."""
+
+
+@st.composite
+def runs(draw, policy):
+    """A recorded run of random tables, files and new priorities."""
+    scenario = draw(scenarios((policy,)))
+    chosen = scenario.policy
+    if found_policies()[policy].own_partition is not None:
+        chosen = replace(chosen, partition="none")
+    if policy != "aus":
+        chosen = replace(chosen, objective=draw(st.sampled_from(OBJECTIVES)))
+    specs = [replace(spec, phase_s=None) for spec in scenario.tables]
+    specs = [replace(spec, target_lag_s=draw(st.sampled_from([None, 8.0]))) for spec in specs]
+    happenings: list[tuple[float, Any]] = []
+    for spec in specs:
+        if spec.sources:
+            happenings.append((START_S + draw(eighths(0, 40)), TablePrioritised(spec.name, 3.0)))
+        else:
+            dates_s = sorted(draw(st.lists(eighths(0, 60), min_size=1, max_size=12)))
+            happenings += [
+                (START_S + at_s, FileArrived(spec.name, START_S + at_s, f"{spec.name}-{number}"))
+                for number, at_s in enumerate(dates_s)
+            ]
+    happenings.sort(key=lambda each: each[0])
+    costs = {spec.name: spec.alpha_s + 0.125 for spec in specs}
+    seed = draw(st.integers(0, 3))
+
+    def seconds(table, number):
+        return costs[table] * (0.5 + uniform(stream(seed, "seconds", table), number))
+
+    try:
+        return recorded(
+            specs,
+            happenings,
+            seconds=seconds,
+            tracks=scenario.tracks,
+            end_s=START_S + 100.0,
+            overhead_s=draw(st.sampled_from(OVERHEADS_S)),
+            settings=chosen,
+        )
+    except UserError:
+        assume(False)  # the partition needs more tracks than there are
+        raise
+
+
+@pytest.mark.parametrize("policy", sorted(found_policies()))
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_run_played_as_it_was_is_what_happened(policy, data):
+    run = data.draw(runs(policy))
+    try:
+        assert conforming(history_of(run, {})) is None
+        found = compared(run, Wishes())
+    except UserError as error:
+        assert error.code == "nothing-updated"  # noqa: PT017
+        assume(False)
+    (again,) = found.played
+    assert again.tables == found.happened.tables
+    assert again.modelled == 0
+    assert again.recorded == sum(len(instant.commands) for instant in run.instants)
