@@ -13,7 +13,6 @@ from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.driver import Played, play
 from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.plot import staleness_line
 from freshline.sim.scenario import FeedSpec, Scenario
 from freshline.sim.trace import Finished
 
@@ -82,9 +81,20 @@ class Run:
         """The finished updates of a table, in order."""
         return [update for update in self.trace if update.table == table]
 
+    def saw_tooth(self, table: str) -> tuple[list[float], list[float]]:
+        """Times and staleness at the corners of a table's saw-tooth, from 0 to the horizon."""
+        times, values = [0.0], [0.0]
+        freshness_s = 0.0
+        for update in self.of(table):
+            times += [update.finish_s, update.finish_s]
+            values += [update.finish_s - freshness_s, update.finish_s - update.to_s]
+            freshness_s = update.to_s
+        horizon_s = self.scenario.horizon_s
+        return [*times, horizon_s], [*values, horizon_s - freshness_s]
+
     def area_s2(self, table: str, from_s: float, to_s: float) -> float:
         """Integral of a table's staleness over [from, to]."""
-        times, values = staleness_line(self.trace, table, self.scenario.horizon_s)
+        times, values = self.saw_tooth(table)
         area_s2 = 0.0
         corners = list(zip(times, values, strict=True))
         for (start_s, value_s), (end_s, _) in pairwise(corners):
@@ -135,7 +145,7 @@ def draw_runs(runs: Mapping[str, Run], path: Path, tables: Sequence[str] | None 
     with axes_of(path, columns=len(runs), sharey=True) as axes:
         for axis, (name, run) in zip(axes, runs.items(), strict=True):
             for table in tables or [spec.name for spec in run.scenario.tables]:
-                times, values = staleness_line(run.trace, table, run.scenario.horizon_s)
+                times, values = run.saw_tooth(table)
                 axis.plot(times, values, label=table)
             axis.set(xlabel="time, s", ylabel="staleness, s", title=name)
             axis.legend(fontsize=8)

@@ -17,7 +17,8 @@ from freshline.cli.simulated import show_bounds, show_result
 from freshline.core.errors import UserError
 from freshline.core.recorded import RecordedRun
 from freshline.project.yamlfile import YamlFile
-from freshline.sim.bounds import bounds_of
+from freshline.sim.bounds import bounds_of, tracks_needed
+from freshline.sim.plot import Drawing, draw
 from freshline.sim.result import simulate_updates
 from freshline.sim.scenario import Scenario
 from freshline.sim.scenario_file import scenario_in
@@ -78,7 +79,10 @@ def simulate(
     sweep: Annotated[
         str | None,
         typer.Option(
-            "--sweep", metavar="target", help="Freshness against cost under other targets."
+            "--sweep",
+            metavar="target",
+            help="Freshness against cost under other targets, of FILE, of a run, or of a project "
+            "by its learned costs.",
         ),
     ] = None,
     csv_out: Annotated[
@@ -140,12 +144,13 @@ def _what_if(
         raise UserError(
             "bad-option", f"--sweep is '{sweep}'", rule="known is target", next_step="Take it."
         )
-    if from_run == (file is not None) or others or (sweep is None and (csv_out or plot)):
+    apart = (from_run and file is not None) or (run is not None and not from_run and file is None)
+    if apart or others or (sweep is None and (csv_out or plot)):
         raise UserError(
             "unknown-option",
             "these options do not go together",
             rule="--from-run stands instead of FILE, without --trace and --bounds; "
-            "--csv and --plot go with --sweep",
+            "--run goes with it; --csv and --plot go with --sweep",
             next_step="See `freshline simulate --help`.",
         )
     played: Scenario | RecordedRun
@@ -158,8 +163,10 @@ def _what_if(
                 next_step="Leave these options out.",
             )
         played = scenario_in(YamlFile(file, shown_as=str(file)))
-    else:
+    elif from_run:
         played, wishes = what_if.recorded(project, run, wishes)
+    else:
+        played = what_if.learned(project, wishes)
     if sweep is not None:
         what_if.sweep(played, wishes, json_out=json_out, csv_out=csv_out, plot=plot)
     else:
@@ -201,27 +208,27 @@ def _simulate_updates(
     document: YamlFile, *, json_out: bool, trace: Path | None, plot: Path | None, bounds: bool
 ) -> None:
     scenario = scenario_in(document)
-    kept: list[Finished] = []
+    drawing: Drawing | None = None
     sinks: list[Callable[[Finished], None]] = []
     with ExitStack() as stack:
         lines = stack.enter_context(_written(trace))
         if lines is not None:
             sinks.append(line_writer(lines))
         if plot is not None:
-            sinks.append(kept.append)
+            drawing = Drawing(scenario.horizon_s)
+            sinks.append(drawing.add)
         on_progress = stack.enter_context(_progress(scenario.horizon_s))
         result = simulate_updates(
             scenario, on_finished=_to_all(sinks) if sinks else None, on_progress=on_progress
         )
-    if plot is not None:
-        from freshline.sim.plot import draw  # a third of a second, only for pictures
-
-        draw(result, kept, plot)
+    if plot is not None and drawing is not None:
+        draw(result, drawing, plot)
     proven = bounds_of(scenario, result.played) if bounds else {}
     if json_out:
         record = result.record()
         if bounds:
             record["bounds"] = {name: bound.record() for name, bound in proven.items()}
+            record["tracks_needed"] = tracks_needed(scenario)
         print_json(record)
     else:
         show_result(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from freshline.cli.options import opened
@@ -12,11 +13,18 @@ from freshline.core.errors import UserError
 from freshline.core.just_in_time import OBJECTIVES
 from freshline.core.recorded import RecordedRun
 from freshline.core.registry import found_policies
+from freshline.runtime.assembly import policy_settings
+from freshline.runtime.measured import measured
 from freshline.runtime.recorded_run import last_run
 from freshline.runtime.status import brief_s
-from freshline.sim.scenario import Scenario
+from freshline.sim.scenario import FeedSpec, Scenario
 from freshline.sim.sweep import Point, Sweep, sweep_run, sweep_scenario
-from freshline.sim.what_if import Comparison, Outcome, Wishes, compared
+from freshline.sim.what_if import Comparison, Outcome, Wishes, compared, with_priorities
+
+_SWEPT_PERIODS = 100.0
+_SWEPT_FILES = 20_000.0
+"""A project's learned costs are played for so many of its longest period or target, or until so
+many files have come, if that is sooner: a curve is 16 simulations."""
 
 
 def wishes_in(
@@ -48,6 +56,45 @@ def recorded(directory: Path | None, run: int | None, wishes: Wishes) -> tuple[R
         wishes.objectives,
         wishes.priorities,
         {table.name: (table.target_lag_s, table.target_downstream) for table in project.tables},
+    )
+
+
+def learned(directory: Path | None, wishes: Wishes) -> Scenario:
+    """The project as a scenario: what its updates cost in the mean, feeds as often as they come.
+
+    Phases are spread evenly, since a project does not say at what second a feed brings its files.
+
+    Raises:
+        UserError: There is no such project, some table was never updated, or a priority is
+            given for a table that it does not have.
+    """
+    project = opened(directory)
+    specs = with_priorities(
+        measured(project).specs, wishes.priorities or {}, f"project {project.name}"
+    )
+    bases = [spec for spec in specs if not spec.sources]
+    feeds, phased = {}, {}
+    for number, spec in enumerate(bases):
+        assert spec.period_s is not None, "a feed without a period is given a first guess"
+        phase_s = spec.period_s * (number + 1) / len(bases)
+        feeds[spec.name] = FeedSpec(phase_s, spec.period_s)
+        phased[spec.name] = replace(spec, phase_s=phase_s)
+    files_a_second = sum(1.0 / feed.period_s for feed in feeds.values())
+    lags_s = [spec.target_lag_s or 0.0 for spec in specs]
+    longest_s = max([*(spec.period_s or 0.0 for spec in specs), *lags_s])
+    settings = policy_settings(project.scheduler)
+    if wishes.policies:
+        settings = replace(settings, name=wishes.policies[0])
+    return Scenario(
+        horizon_s=min(_SWEPT_PERIODS * longest_s, _SWEPT_FILES / files_a_second),
+        seed=1,
+        tracks=wishes.tracks[0] if wishes.tracks else project.scheduler.tracks,
+        policy=settings,
+        low=1.0,
+        high=1.0,
+        slowdown=None,
+        tables=tuple(phased.get(spec.name, spec) for spec in specs),
+        feeds=feeds,
     )
 
 

@@ -107,7 +107,7 @@ def not_measured(names: Sequence[str]) -> UserError:
     return UserError(
         "not-measured",
         f"nothing is known yet of what updates cost of {', '.join(names)}",
-        rule="guarantees count with the costs that runs have measured",
+        rule="bounds and curves count with the costs that runs have measured",
         next_step="Run the project until each table was updated, or give a scenario's file.",
     )
 

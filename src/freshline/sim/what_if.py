@@ -166,29 +166,39 @@ def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
         UserError: A priority is given for a table that was not in the run.
     """
     priorities = wishes.priorities or {}
-    names = {spec.name for spec in run.specs}
-    for name in priorities:
-        if name not in names:
-            raise UserError(
-                "unknown-table",
-                f"run {run.number} of the journal has no table '{name}'",
-                rule=f"it has {', '.join(sorted(names))}",
-                next_step="Correct the name.",
-            )
     specs = []
-    for spec in run.specs:
+    for spec in with_priorities(run.specs, priorities, f"run {run.number} of the journal"):
         lag_s, downstream = (wishes.targets or {}).get(
             spec.name, (spec.target_lag_s, spec.target_downstream)
         )
         specs.append(
             replace(
                 spec,
-                priority=priorities.get(spec.name, spec.priority),
                 target_lag_s=lag_s,
                 target_downstream=downstream,
             )
         )
     return tuple(specs)
+
+
+def with_priorities(
+    specs: Sequence[TableSpec], priorities: Mapping[str, float], of: str
+) -> tuple[TableSpec, ...]:
+    """``specs`` with other priorities where ``priorities`` has them; ``of`` says whose they are.
+
+    Raises:
+        UserError: A priority is given for a table that is not among them.
+    """
+    names = {spec.name for spec in specs}
+    for name in priorities:
+        if name not in names:
+            raise UserError(
+                "unknown-table",
+                f"{of} has no table '{name}'",
+                rule=f"it has {', '.join(sorted(names))}",
+                next_step="Correct the name.",
+            )
+    return tuple(replace(spec, priority=priorities.get(spec.name, spec.priority)) for spec in specs)
 
 
 def _outcome(

@@ -67,6 +67,29 @@ def test_the_curve_of_a_project_is_that_of_its_run(ran, freshline):
     assert next(point["target_lag"] for point in record["cost"]) == 150.0
 
 
+def test_the_curve_of_a_project_needs_no_run_but_what_was_learned(ran, freshline):
+    done = freshline("simulate", "--sweep", "target", "--tracks", "1", "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["targets"] == "stated"
+    assert len(record["cost"]) >= 3
+    eager, lazy = record["staleness"], record["cost"][-1]
+    assert lazy["executor_seconds"] < eager["executor_seconds"]
+    assert lazy["mean_staleness"] > eager["mean_staleness"]
+    refused = freshline("simulate", "--sweep", "target", "--priority", "tiny=3")
+    assert refused.exit_code == 2
+    assert "project shop has no table 'tiny'" in refused.stderr
+    refused = freshline("simulate", "--sweep", "target", "--run", "1")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--run goes with it" in refused.stderr
+
+
+def test_a_project_of_which_nothing_was_learned_has_no_curve(freshline):
+    refused = freshline("simulate", "--sweep", "target")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("[not-measured] nothing is known yet of what updates cost of")
+
+
 def test_before_the_first_run_there_is_nothing_to_play(freshline):
     refused = freshline("simulate", "--from-run")
     assert (refused.exit_code, refused.stdout) == (2, "")

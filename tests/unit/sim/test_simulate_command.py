@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from freshline.cli.main import app_for
-from freshline.sim.plot import staleness_line
+from freshline.sim.plot import Drawing
 from freshline.sim.trace import Finished, InOrder
 
 DATA = Path(__file__).parents[2] / "data"
@@ -52,6 +52,12 @@ def test_a_person_reads_a_line_a_table_and_what_came_of_the_run(ties):
     assert "events 37 in 40 s" in lines
     assert "staleness >= LOW/2 952 >= 616" in lines
     assert "staleness <= penalty/2 862 <= 906" in lines
+    printed = json.loads(run("simulate", ties, "--bounds", "--json").stdout)
+    assert printed["bounds"]["low"] == {
+        "measured": 952.0, "limit": 616.0, "holds": True, "why_not": None,
+    }  # fmt: skip
+    needed = -(-printed["bounds"]["utilisation"]["measured"] // 1)
+    assert printed["tracks_needed"] == max(1, needed)
 
 
 def test_a_wrong_scenario_is_told_on_standard_error_and_nothing_else_is_printed(ties):
@@ -71,8 +77,33 @@ def test_a_picture_is_drawn(ties, tmp_path):
 
 
 def test_the_line_in_the_picture_is_the_saw_tooth():
-    trace = [Finished("t", 0, 4.0, 4.0, 5.0, 0.0, 4.0, None)]
-    assert staleness_line(trace, "t", 8.0) == ([0.0, 5.0, 5.0, 8.0], [0.0, 5.0, 1.0, 4.0])
+    drawing = Drawing(8.0)
+    drawing.add(Finished("t", 0, 4.0, 4.0, 5.0, 0.0, 4.0, None))
+    assert drawing.line("t") == ([0.0, 5.0, 5.0, 8.0], [0.0, 5.0, 1.0, 4.0])
+    assert drawing.line("other") == ([0.0, 8.0], [0.0, 8.0])
+    assert list(drawing.bars()) == [(0, "t", 4.0, 1.0)]
+
+
+def test_a_picture_keeps_no_more_of_a_long_run_than_it_has_columns():
+    drawing = Drawing(1440.0)  # a second a column
+    for number in range(20_000):
+        finish_s = (number + 1) / 16.0
+        table = "much" if number % 4 else "little"
+        seconds = 0.0625 if table == "much" else 0.03125
+        drawing.add(
+            Finished(table, 0, 0.0, finish_s - seconds, finish_s, 0.0, finish_s - 0.5, None)
+        )
+    drawing.add(Finished("long", 0, 0.0, 1300.5, 1303.5, 0.0, 1300.0, None))
+    times, values = drawing.line("much")
+    assert len(times) <= 2 + 4 * 1251
+    assert (times[0], times[-1]) == (0.0, 1440.0)
+    assert min(values[2:-1]) == 0.5
+    assert max(values[1:-1]) == 0.625  # two sixteenths apart where "little" came between
+    bars = list(drawing.bars())
+    assert len(bars) <= 1252
+    assert {table for _, table, _, _ in bars} == {"much", "long"}
+    assert sum(seconds for _, _, _, seconds in bars) == 5_000 * 0.03125 + 15_000 * 0.0625 + 3.0
+    assert bars[-1] == (0, "long", 1300.5, 3.0)
 
 
 def test_scenarios_of_queues_and_reports_are_played_as_such():
