@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -10,9 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from freshline.spark.derived import DerivedUpdates
 from freshline.spark.updates import SparkExecutor
+from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import ViewPlan
-from tests.spark.arrivals import SCHEMA, Arrivals
+from tests.spark.arrivals import SCHEMA, START, Arrivals
 from tests.spark.proof.support import UtcSessions
 from tests.spark.test_incremental_updates import (
     BY_DAY,
@@ -125,18 +128,85 @@ def test_because_a_parent_gained_a_column(hourly):
         assert why(hourly.update("hourly")) == told
 
 
+def learned(arrivals: Arrivals, view: str, **seconds: float) -> None:
+    """Let updates of a view have taken so long, by strategy."""
+    costs = Costs()
+    for name, each in seconds.items():
+        for _ in range(3):
+            costs.note(name.replace("_", "-"), Sizes(1_000, 1_000), each)
+    updates = arrivals.shop.executor._updates[view]
+    assert isinstance(updates, DerivedUpdates)
+    updates._costs = costs
+
+
 def test_because_it_is_quicker(hourly, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
-    costs = hourly.shop.executor._updates["hourly"]._costs
+    learned(hourly, "hourly", bucket_recompute=0.4, full=0.6)
     hourly.come("events", hourly.rows(2, 5))
     assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
-    costs.note("full", 0, 0.01)
-    for _ in range(3):
-        costs.note("bucket-recompute", 5, 30.0)
+    learned(hourly, "hourly", bucket_recompute=30.0, full=0.1)
     hourly.come("events", hourly.rows(2, 5))
     result = hourly.update("hourly")
     assert why(result) == ("full", "cheaper")
-    assert result.reason.startswith("computed in full: bucket-recompute should take ")
+    assert result.reason.startswith("computed in full, which is quicker: bucket-recompute should")
+    facts = hourly.facts("hourly")
+    assert facts["expected_s"]["full"] < 1.0
+    # The next process goes on with what this one learned; another query begins anew.
+    hourly.shop.restart()
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "cheaper")
+    assert hourly.facts("hourly")["costs"]["learned"] == facts["costs"]["learned"]
+    view("hourly", HOURLY.replace("sum(", "max("), ViewPlan(NO, BY_HOUR, NO), refresh="auto")
+    hourly.update("hourly")
+    assert hourly.facts("hourly")["costs"]["learned"] == {}
+
+
+def test_nothing_is_learned_in_a_cold_process(hourly, view, monkeypatch):
+    assert hourly.facts("hourly")["costs"]["learned"] == {}
+    monkeypatch.setattr("freshline.spark.updates._COLD_UPDATES", 1)
+    hourly.shop.restart()
+    for hour in (2, 3, 4):
+        hourly.come("events", hourly.rows(hour, 5))
+        hourly.update("hourly")
+    ((name, (_, _, samples)),) = hourly.facts("hourly")["costs"]["learned"].items()
+    assert (name, samples) == ("bucket-recompute", 1)  # the second; the third is under way
+
+
+def test_a_state_is_left_and_built_again_as_costs_change(arrivals, view):
+    view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES), refresh="auto")
+    told = []
+    cheap, dear = {"group_merge": 0.1, "full": 5.0}, {"group_merge": 5.0, "full": 0.1}
+    for number, seconds in enumerate([cheap, cheap, cheap, dear, dear, cheap, cheap, dear]):
+        arrivals.come("events", arrivals.rows(number, 10))
+        learned(arrivals, "people", build=5.1, **seconds)
+        told.append(why(arrivals.update("people")))
+    built, merged = ("group-merge", "state-built"), ("group-merge", "merges")
+    quicker = ("full", "cheaper")
+    assert told == [
+        ("full", "first-build"), built, merged, quicker, quicker, built, merged, quicker,
+    ]  # fmt: skip
+    assert "state" not in arrivals.facts("people")
+
+
+@pytest.mark.parametrize("partitions", [(), ("hour",)])
+def test_views_over_one_that_is_overwritten_hear_of_what_differs_alone(arrivals, view, partitions):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto", partitioned_by=partitions)
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
+    arrivals.come("events", [row | {"at": START} for row in arrivals.rows(0, 5)])
+    arrivals.come(
+        "events", [row | {"at": START + timedelta(days=2)} for row in arrivals.rows(0, 5)]
+    )
+    for name in ("hourly", "daily"):
+        arrivals.update(name)
+    arrivals.come(
+        "events", [row | {"at": START + timedelta(days=2)} for row in arrivals.rows(0, 5)]
+    )
+    learned(arrivals, "hourly", bucket_recompute=5.0, full=0.1)
+    result = arrivals.update("hourly")
+    assert (*why(result), result.rows) == ("full", "cheaper", 2)
+    daily = arrivals.update("daily")
+    # One of the two hours, before and after.
+    assert (*why(daily), daily.read_rows, daily.rows) == ("bucket-recompute", "buckets", 2, 1)
 
 
 def test_a_death_between_state_and_view_is_harmless(arrivals, view, monkeypatch):

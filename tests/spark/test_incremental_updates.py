@@ -13,6 +13,7 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.spark import bucket_updates, groups
 from freshline.spark.deltalog import last_commit
+from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import (
     Buckets,
     Decomposition,
@@ -182,6 +183,32 @@ def test_a_strict_view_that_can_only_be_computed_in_full_is_refused(shop, arriva
     assert arrivals.update("hourly", full=True).code == "requested"
 
 
+def test_a_strict_view_over_one_that_replaces_its_rows_is_refused_at_its_second_update(
+    shop, arrivals, view
+):
+    """Analysis refuses it before; whoever runs without, here with a plan given, is told here."""
+    piled = replace(SIZES_STATES, group_columns=None)
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    view("sizes", SIZES, ViewPlan(NO, NO, piled), refresh="incremental_strict")
+    told = []
+    for hour in range(2):
+        arrivals.come("events", arrivals.rows(hour, 10))
+        told.append(arrivals.update("hourly").strategy)
+        if hour == 0:
+            arrivals.update("sizes")
+    assert told == ["full", "bucket-recompute"]
+    with pytest.raises(UserError) as refused:
+        arrivals.update("sizes")
+    assert (refused.value.code, refused.value.rule) == ("not-incremental", "parent-rewrote")
+    assert arrivals.update("sizes", full=True).code == "requested"
+    # A base table that loses rows once is no fault of the query.
+    view("people", PEOPLE, ViewPlan(NO, NO, replace(PEOPLES_STATES, group_columns=None)),
+         refresh="incremental_strict")  # fmt: skip
+    arrivals.update("people")
+    arrivals.go("events", "id % 3 = 0")
+    assert arrivals.update("people").code == "parent-rewrote"
+
+
 def test_row_wise_output_is_appended(arrivals, view):
     query = "SELECT id, at, cents * 2 AS twice FROM events WHERE cents > 300 OR person IS NULL"
     view("filtered", query, ViewPlan(True, NO, NO))
@@ -190,7 +217,7 @@ def test_row_wise_output_is_appended(arrivals, view):
     assert told == [["full", "full"], *[["append", "append"]] * 4]
     arrivals.go("events", "id % 3 = 0")
     result = arrivals.update("both")
-    assert (result.strategy, result.code) == ("full", "NONE")
+    assert (result.strategy, result.code) == ("full", "parent-rewrote")
 
 
 def test_groups_are_merged_with_a_state(shop, arrivals, view):
@@ -247,16 +274,65 @@ def test_groups_of_a_rollup_are_computed_again_without_a_state(arrivals, view):
     assert "state" not in arrivals.facts("sizes")
 
 
-def test_more_groups_than_can_be_named_mean_all_anew(arrivals, view, monkeypatch):
-    monkeypatch.setattr(groups, "MOST_GROUPS", 1)
+def test_more_groups_than_can_be_named_are_joined_with_their_keys(arrivals, view, monkeypatch):
+    monkeypatch.setattr(groups, "MOST_NAMED", 1)
     view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
-    assert steps(arrivals, ("people",), hours=2)[-1] == ["group-merge"]
-    arrivals.go("events", "person = 'ann'")
-    assert arrivals.update("people").strategy == "group-recompute"
+    view("hourly", HOURLY, ViewPlan(NO, NO, HOURLY_STATES))
+    names = ("people", "hourly")
+    assert steps(arrivals, names, hours=4)[1:] == [["group-merge", "group-merge"]] * 3
+    # Two groups, one of them without a key: no other row is in the change feed.
+    some = [
+        {"id": 10**6 + n, "at": None, "person": who, "cents": 5}
+        for n, who in enumerate(("o'hara", None))
+    ]
+    arrivals.come("events", some)
+    results = [arrivals.update(name) for name in names]
+    assert [(each.code, each.rows) for each in results] == [("merges", 2), ("merges", 1)]
+    assert [arrivals.facts(name)["changes"] for name in names] == [4, 2]
     arrivals.go("events", "id % 2 = 0")
-    result = arrivals.update("people")
-    assert (result.strategy, result.code) == ("full", "many-groups")
-    assert "state" not in arrivals.facts("people")
+    told = [arrivals.update(name) for name in names]
+    assert [each.strategy for each in told] == ["group-recompute"] * 2
+    arrivals.come("events", arrivals.rows(5, 20))
+    told = [arrivals.update(name) for name in names]
+    assert [each.strategy for each in told] == ["group-merge"] * 2
+
+
+MEANS = "SELECT cents / 10.0D AS tens, count(*) AS n FROM events GROUP BY 1"
+MEANS_STATES = Decomposition(
+    (
+        Partial(
+            "p",
+            ("k",),
+            "SELECT cents / 10.0D AS k, count(*) AS n FROM events GROUP BY 1",
+            "SELECT k, CAST(sum(n) AS BIGINT) AS n FROM p GROUP BY k",
+        ),
+    ),
+    "SELECT k AS tens, n FROM p",
+    group_columns={"tens": "k"},
+)
+
+
+def test_keys_that_have_no_literal_are_joined_too(arrivals, view):
+    view("means", MEANS, ViewPlan(NO, NO, MEANS_STATES))
+    assert steps(arrivals, ("means",), hours=3)[-1] == ["group-merge"]
+    one = {"id": 10**6, "at": None, "person": "ann", "cents": None}
+    arrivals.come("events", [one])
+    assert arrivals.update("means").rows == 1
+    arrivals.go("events", "id % 2 = 0")
+    assert arrivals.update("means").strategy == "group-recompute"
+
+
+def test_a_view_that_does_not_show_its_groups_says_that_it_is_written_whole(arrivals, view):
+    view("pairs", PAIRS, ViewPlan(NO, NO, PAIRS_STATES))
+    view("sorts", "SELECT pairs, count(*) AS n FROM pairs GROUP BY 1", ViewPlan(NO, NO, NO))
+    steps(arrivals, ("pairs", "sorts"), hours=2)
+    arrivals.come("events", [{"id": 10**6, "at": None, "person": "ann", "cents": 5}])
+    result = arrivals.update("pairs")
+    assert (result.strategy, result.code) == ("group-merge", "whole")
+    assert result.reason.endswith("since a row does not show which group it is of")
+    # All are written, and of these the view over it hears of one.
+    assert result.rows > 1
+    assert arrivals.facts("pairs")["changes"] == 2
 
 
 def test_nothing_changed_is_a_commit_without_files(arrivals, view):
@@ -321,9 +397,10 @@ def test_buckets_of_a_long_history_are_merged_rather_than_read_again(
 
 def test_bucket_merge_replaces_the_buckets_of_the_new_rows(shop, arrivals, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, HOURLY_STATES))
-    updates = shop.executor._updates["hourly"]
+    costs = Costs()
     for _ in range(3):
-        updates._costs.note("bucket-recompute", 1, 30.0)
+        costs.note("bucket-recompute", Sizes(1, 1), 30.0)
+    shop.executor._updates["hourly"]._costs = costs
     told = steps(arrivals, ("hourly",))
     assert told == [["full"], *[["bucket-merge"]] * 4]
     arrivals.go("events", "id % 3 = 0")

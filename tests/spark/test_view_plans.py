@@ -91,11 +91,16 @@ def test_what_a_query_does_not_allow_is_refused_where_it_must_be(shop, arrivals)
     shop.table("strict", VIEWS["spread"], refresh="incremental_strict")
     shop.table("early", VIEWS["hourly"], refresh="incremental_strict")
     shop.table("final", VIEWS["people"], emit="final")
+    # What merges over a base table cannot over a view that replaces its buckets.
+    shop.table("over", "SELECT count(*) AS n FROM early", refresh="incremental_strict")
+    shop.table("above", "SELECT count(*) AS n FROM events", refresh="incremental_strict")
     errors = shop.executor.analyse().errors
     assert [(error.code, error.where.file) for error in errors] == [
         ("not-incremental", "tables/strict.sql"),
         ("no-buckets", "tables/final.sql"),
+        ("not-incremental", "tables/over.sql"),
     ]
+    assert errors[2].rule == "parent-rewrote"
     assert errors[0].what.startswith(
         "view strict has 'freshline.refresh' = 'incremental_strict', but can only be computed in"
         " full: "

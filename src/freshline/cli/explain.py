@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.output import print_json
+from freshline.cli.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.model import Project, TableDef
 from freshline.runtime.subset import named_tables, subset
+from freshline.spark.deltalog import CommitRecord, last_commit
+from freshline.sql.announced import announced
 from freshline.sql.explain import explanation, explanation_text
 from freshline.sql.maintenance import Source, ViewPlan
-from freshline.sql.strategy import Strategy, strategy
+from freshline.sql.strategy import APPEND_FILES, Strategy
 
 if TYPE_CHECKING:
     from freshline.spark.analysis import Analysis
@@ -33,21 +35,46 @@ def explain(
     (name,) = named_tables(found, [view])
     table = found.table(name)
     if table.kind == "base":
-        plan, sources = None, []
+        plan, sources, chosen, learned = None, [], APPEND_FILES, None
     else:
-        analysis = _analysed(subset(found, [name]))
+        own = subset(found, [name])
+        analysis = _analysed(own)
         plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
-    chosen = strategy(table, plan)
+        chosen = announced(own.tables, analysis.plans)[name]
+        learned = costs_told(last_commit(found.table_path(name)))
     if as_json:
-        print_json(record(table, plan, sources, chosen))
+        print_json(record(table, plan, sources, chosen, learned))
     else:
-        print(text(table, plan, sources, chosen), end="")
+        print(text(table, plan, sources, chosen, learned), end="")
+
+
+def costs_told(commit: CommitRecord | None) -> dict[str, Any] | None:
+    """What the view's updates took by its last commit, and what was expected of that one.
+
+    None: nothing was measured yet. Seconds, and seconds a megabyte.
+    """
+    facts = {} if commit is None else commit.metadata
+    learned = facts.get("costs", {}).get("learned", {})
+    if not learned and "expected_s" not in facts:
+        return None
+    return {
+        "learned": {
+            name: {"start_s": start_s, "s_per_mb": per_mb_s, "updates": updates}
+            for name, (start_s, per_mb_s, updates) in learned.items()
+        },
+        "last_strategy": facts.get("strategy"),
+        "last_expected_s": facts.get("expected_s", {}),
+    }
 
 
 def record(
-    table: TableDef, plan: ViewPlan | None, sources: list[Source], chosen: Strategy
+    table: TableDef,
+    plan: ViewPlan | None,
+    sources: list[Source],
+    chosen: Strategy,
+    learned: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole as JSON: the plan, and what is made of it."""
+    """The whole as JSON: the plan, what is made of it, and what that takes."""
     told: dict[str, Any] = {
         "view": table.name,
         "kind": table.kind,
@@ -59,17 +86,41 @@ def record(
         "code": chosen.code,
         "reason": chosen.reason,
     }
-    return told if plan is None else told | explanation(table.name, plan, sources)
+    return (
+        told if plan is None else told | explanation(table.name, plan, sources) | {"costs": learned}
+    )
 
 
-def text(table: TableDef, plan: ViewPlan | None, sources: list[Source], chosen: Strategy) -> str:
+def text(
+    table: TableDef,
+    plan: ViewPlan | None,
+    sources: list[Source],
+    chosen: Strategy,
+    learned: dict[str, Any] | None = None,
+) -> str:
     """The same for people: what is done comes first, then what else would be right."""
     lines = [f"{table.place}: {chosen.name}, {chosen.code}: {chosen.reason}"]
     if plan is None:
         return f"{lines[0]}\nreads feed {table.feed}\n"
     if (table.refresh, table.emit) != ("auto", "early"):
         lines.append(f"freshline.refresh = {table.refresh}, freshline.emit = {table.emit}")
-    return "\n".join(lines) + "\n" + explanation_text(table.name, plan, sources)
+    told = "\n".join(lines) + "\n" + explanation_text(table.name, plan, sources)
+    return told + "".join(f"{line}\n" for line in _cost_lines(learned))
+
+
+def _cost_lines(learned: dict[str, Any] | None) -> list[str]:
+    if learned is None:
+        return []
+    lines = [
+        f"takes: {name} {cost['start_s']:.2f} s and {cost['s_per_mb']:.3f} s a MB, by"
+        f" {counted(cost['updates'], 'update')}"
+        for name, cost in learned["learned"].items()
+    ]
+    if learned["last_expected_s"]:
+        expected: dict[str, float] = learned["last_expected_s"]
+        seconds = ", ".join(f"{name} {each:.2f} s" for name, each in expected.items())
+        lines.append(f"last update: {learned['last_strategy']}; expected were {seconds}")
+    return lines
 
 
 def sources_of(project: Project, table: TableDef, columns: _Columns) -> list[Source]:

@@ -19,11 +19,13 @@ from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
 from freshline.runtime.guarantees import project_guarantees
 from freshline.runtime.report_needs import report_needs, share_of
+from freshline.runtime.report_together import crowded_reports
 from freshline.runtime.status import brief_s
 from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.utilisation import utilisation
+from freshline.sql.announced import announced
 from freshline.sql.maintenance import ViewPlan
-from freshline.sql.strategy import strategy
+from freshline.sql.strategy import Strategy
 
 if TYPE_CHECKING:
     from freshline.spark.analysis import Analysis
@@ -67,7 +69,8 @@ def validate(
             notes += analysis.notes
             plans = analysis.plans
     if as_json:
-        tables = [] if found is None else [_record(each, plans) for each in found.tables]
+        told = {} if found is None else announced(found.tables, plans)
+        tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
         print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
     elif found is not None:
         _print(found, notes, promised, plans, checked_by_spark=spark and not errors)
@@ -141,8 +144,9 @@ def _print(
     feeds = counted(len(project.feeds), "feed")
     print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
     width = max((len(table.name) for table in project.tables), default=0)
+    strategies = announced(project.tables, plans)
     for number, table in enumerate(project.tables, 1):
-        chosen = strategy(table, plans.get(table.name))
+        chosen = strategies[table.name]
         print(
             f"{number:4} {table.name:{width}}  {table.kind:7}  priority {table.priority:g},"
             f" reads {', '.join(_sources(table)) or 'nothing'}"
@@ -167,6 +171,7 @@ def utilisation_lines(project: Project) -> list[str]:
     if needs:
         unknown = [need.name for need in needs if need.demand is None]
         lines.append(f"reports: {share_of(needs):.3g} of the last track{_but(unknown)}")
+        lines += crowded_reports(project)
     return lines
 
 
@@ -178,8 +183,7 @@ def _sources(table: TableDef) -> list[str]:
     return [*table.sources, *(static.name for static in table.statics)]
 
 
-def _record(table: TableDef, plans: Mapping[str, ViewPlan]) -> dict[str, Any]:
-    chosen = strategy(table, plans.get(table.name))
+def _record(table: TableDef, chosen: Strategy) -> dict[str, Any]:
     return {
         "name": table.name,
         "kind": table.kind,

@@ -25,6 +25,7 @@ from freshline.spark.kafka.reader import TopicReader
 from freshline.spark.pins import pin_statics
 from freshline.spark.plans import plan_of
 from freshline.spark.strict import not_incremental
+from freshline.sql.announced import Announced
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import quoted
 
@@ -76,6 +77,7 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     found = Analysis()
     feeds = {feed.name: _feed_schema(project, feed, session, found) for feed in _read(project)}
     accepted: dict[str, StructType] = {}
+    ways = Announced()
     for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
@@ -88,7 +90,8 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
             parents = {name: accepted[name] for name in table.parents}
             plan = plan_of(session, project, table, parents)
             found.plans[table.name] = plan
-            faults += _unkept(table, plan)
+            faults += _unkept(table, plan, rewrote=ways.over_replaced(table))
+            ways.add(table, plan)
         found.errors += faults
         if not faults:
             accepted[table.name] = schema
@@ -98,9 +101,9 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     return found
 
 
-def _unkept(table: TableDef, plan: ViewPlan) -> list[UserError]:
+def _unkept(table: TableDef, plan: ViewPlan, *, rewrote: bool) -> list[UserError]:
     """What the view's properties ask for and its query does not allow."""
-    fault = needs_buckets(table, plan) or not_incremental(table, plan)
+    fault = needs_buckets(table, plan) or not_incremental(table, plan, rewrote=rewrote)
     return [] if fault is None else [fault]
 
 

@@ -39,7 +39,7 @@ from freshline.spark.replacement import replace
 from freshline.sql.reads import quoted
 
 STRATEGY = "backfill"
-_CARRIED_ON = ("settings", "state", "emitted", "corrected")
+_CARRIED_ON = ("settings", "state", "costs")
 """Keys of a view's commit that its next incremental update counts on."""
 
 

@@ -24,7 +24,7 @@ from freshline.spark.incremental import (
     Prepared,
 )
 from freshline.spark.replacement import replace
-from freshline.spark.sizing import COMPILED_FROM_BYTES, known_bytes
+from freshline.spark.sizing import COMPILED_FROM_BYTES
 from freshline.spark.timesets import (
     TimeSet,
     changed_by,
@@ -168,7 +168,7 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
         OtherWayError: So much that did not change would be read again and again that a state is
             cheaper.
     """
-    whole_bytes = known_bytes((each.path, each.changes.new) for each in increment.parents)
+    whole_bytes = increment.sizes.whole_bytes
     if whole_bytes is None:
         whole_bytes = jvm.input_bytes(output)
     if whole_bytes < COMPILED_FROM_BYTES and not increment.table.statics:
@@ -176,15 +176,14 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
     read_bytes = jvm.optimized_input_bytes(output)
     rewrote = any(parent.changes.rewrote for parent in increment.parents)
     merging = with_state(increment.table, increment.plan, rewrote=rewrote)
-    changed_bytes = sum(parent.changes.size_bytes for parent in increment.parents)
-    change_rows = sum(parent.changes.rows for parent in increment.parents)
+    sizes, costs = increment.sizes, increment.costs
     if (
         merging is not None
         # Bytes count whole files, of which the query may read a few pages: what was tried and
         # took longer is not tried again.
-        and not increment.costs.dearer(merging.name, increment.strategy.name, change_rows)
+        and not costs.dearer(merging.name, increment.strategy.name, sizes)
         and whole_bytes >= COMPILED_FROM_BYTES
-        and increment.costs.reread(read_bytes, changed_bytes, whole_bytes)
+        and costs.reread(read_bytes, sizes.changed_bytes, whole_bytes)
     ):
         raise OtherWayError(merging)
     return read_bytes

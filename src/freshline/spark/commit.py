@@ -162,12 +162,16 @@ class Transaction:
         changes = self._metadata.configuration().get("delta.enableChangeDataFeed")
         return bool(changes.isDefined() and str(changes.get()).lower() == "true")
 
-    def touched(self, predicate: str) -> Touched:
+    def touched(self, predicate: str, *, by_condition: bool = True) -> Touched:
         """The table's files that may hold rows which satisfy ``predicate``.
 
         They count as read, and the predicate too: the commit fails if another writer removes
         one of them or adds rows that satisfy it. Where the predicate is on partition columns
         alone they are not looked for: Delta's own replaceWhere is as quick.
+
+        Args:
+            predicate: SQL over the table's columns.
+            by_condition: Whether all rows that satisfy it are to be replaced, not some of them.
         """
         session, transaction = self._session, self._transaction
         jvm.activate(session)
@@ -183,6 +187,7 @@ class Transaction:
             partitions = {name.lower() for name in self.partition_columns}
             alone = {str(column.name()).lower() for column in columns} <= partitions
             files = no_files
+            alone = alone and by_condition
             if not alone:
                 files = transaction.filterFiles(jvm.scala_seq(session, (condition,)), True)
         elif kind == "LocalRelation":  # it is false

@@ -27,7 +27,7 @@ from freshline.spark.repeated import repeated_result
 from freshline.spark.rewrite import Rewrite
 from freshline.spark.small_files import files_of, worth_merging
 
-_OF_ONE_UPDATE = ("full", "range", "corrected", "ranges")
+_OF_ONE_UPDATE = ("full", "range", "corrected", "ranges", "expected_s")
 """Keys that say what one update did; not true of the next commit."""
 
 _NOTHING_LOADED: tuple[tuple[str, Any], ...] = (("files", []), ("offsets", {}))

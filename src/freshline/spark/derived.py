@@ -8,7 +8,7 @@ committed equals the query over the parents' versions that the commit names.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark import jvm
 from freshline.spark.append_updates import append
 from freshline.spark.bucket_updates import recompute
 from freshline.spark.changelog import ChangesGoneError, logged_changes
 from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of, same_columns
 from freshline.spark.commit import Transaction, table_properties
-from freshline.spark.deltalog import CommitRecord, last_commit, row_count, size_bytes
+from freshline.spark.deltalog import CommitRecord, commit_at, last_commit, row_count
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
 from freshline.spark.group_updates import recompute_groups
@@ -41,11 +42,20 @@ from freshline.spark.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
-from freshline.spark.sizing import sized
-from freshline.spark.strict import not_incremental
+from freshline.spark.replacement import replace as replaced_rows
+from freshline.spark.sizing import known_bytes, sized
+from freshline.spark.strict import not_incremental, replaces_rows
 from freshline.spark.timesets import spread_us, within
+from freshline.sql.costs import BUILD, Costs, Sizes
 from freshline.sql.maintenance import Buckets, ViewPlan
-from freshline.sql.strategy import STATE_BUILT, Costs, Strategy, chosen, full
+from freshline.sql.strategy import (
+    BY_COST,
+    PARENT_REWROTE,
+    STATE_BUILT,
+    Strategy,
+    chosen,
+    full,
+)
 
 _WAYS: Mapping[str, Way] = {
     "append": append,
@@ -68,6 +78,7 @@ class _Update:
     request: UpdateRequest
     pinned: Pinned
     started_s: float
+    is_second_try: bool = False
 
 
 class DerivedUpdates:
@@ -77,15 +88,24 @@ class DerivedUpdates:
         project: Of the table.
         table: The derived table.
         plan: How it can be maintained; None: analysed at the first update.
+        is_cold: Whether Spark was started so lately that what updates take says nothing.
     """
 
-    def __init__(self, project: Project, table: TableDef, plan: ViewPlan | None = None) -> None:
+    def __init__(
+        self,
+        project: Project,
+        table: TableDef,
+        plan: ViewPlan | None = None,
+        is_cold: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._project = project
         self._table = table
         self._given = plan
         self._plan: tuple[dict[str, str], ViewPlan] | None = None
         self._path = location(project.table_path(table.name))
-        self._costs = Costs()
+        self._is_read = any(table.name in other.parents for other in project.tables)
+        self._is_cold = is_cold
+        self._costs: Costs | None = None
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Bring the table to the request's versions of its parents.
@@ -108,6 +128,8 @@ class DerivedUpdates:
     def _carried_out(self, update: _Update) -> UpdateResult:
         """The update by the best way that turns out to be right."""
         last = self._last(update)
+        if self._costs is None:
+            self._costs = Costs(_known_costs(last, update.request))
         code = self._hindrance(update, last)
         if code is not None:
             return self._in_full(update, full(code))
@@ -125,7 +147,14 @@ class DerivedUpdates:
         # What was staged so far is an orphan; the next transaction does not know of it.
         request = update.request
         transaction = Transaction(update.session, self._path, self._table.name, request.number)
-        again = _Update(update.session, transaction, request, update.pinned, update.started_s)
+        again = _Update(
+            update.session,
+            transaction,
+            request,
+            update.pinned,
+            update.started_s,
+            is_second_try=True,
+        )
         return self._in_full(again, full(code))
 
     # ---- which way ----
@@ -144,6 +173,9 @@ class DerivedUpdates:
         before: Mapping[str, int] = facts["parents"]
         now: Mapping[str, int] = {**request.parents, **update.pinned.versions}
         hindrances = {
+            # First: whoever looks at static tables asks for all anew when one has changed.
+            "static-changed": before.keys() == now.keys()
+            and any(before[name] != version for name, version in update.pinned.versions.items()),
             "requested": request.full,
             "definition-changed": facts.get("definition", "") != request.definition
             or before.keys() != now.keys()
@@ -153,9 +185,6 @@ class DerivedUpdates:
             "settings-changed": facts.get("settings") != _settings(update.session),
             "static-unversioned": any(
                 read.name not in now and not read.time_travel for read in table.statics
-            ),
-            "static-changed": any(
-                before.get(name) != version for name, version in update.pinned.versions.items()
             ),
             "parent-went-back": any(
                 version < before.get(name, 0) for name, version in request.parents.items()
@@ -189,16 +218,23 @@ class DerivedUpdates:
             parents.append(Parent(name, path, changes, at_version(session, path, version)))
         plan = self._planned(update, {parent.name: parent.frame for parent in parents})
         change_rows = sum(parent.changes.rows for parent in parents)
+        costs = self._costs
+        assert costs is not None
+        whole_bytes = known_bytes((parent.path, parent.changes.new) for parent in parents)
+        if whole_bytes is None:  # the logs are elsewhere
+            whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)
+        sizes = Sizes(sum(parent.changes.size_bytes for parent in parents), whole_bytes)
         strategy = chosen(
             self._table,
             plan,
-            self._costs,
+            costs,
             rewrote=any(parent.changes.rewrote for parent in parents),
-            change_rows=change_rows,
+            sizes=sizes,
             holds_state="state" in last.metadata,
         )
+        expected = {"expected_s": _expected_s(costs, strategy, sizes)}
         if strategy.name == "full":
-            return self._in_full(update, strategy)
+            return self._in_full(update, strategy, expected)
         schema = update.transaction.schema
         assert schema is not None
         failpoint("derived.before_data")
@@ -215,25 +251,30 @@ class DerivedUpdates:
             tuple(parents),
             last,
             schema,
-            self._costs,
+            sizes,
+            costs,
         )
         try:
             prepared = _WAYS[strategy.name](increment)
         except OtherWayError as other:
             strategy = other.strategy
             prepared = _WAYS[strategy.name](replace(increment, strategy=strategy))
+        prepared = replace(prepared, more={**prepared.more, **expected})
         strategy = prepared.strategy or strategy
         built = strategy.code == STATE_BUILT
         read_rows = self._input_rows(request) if built else change_rows
-        return self._committed(update, prepared, strategy, read_rows=read_rows)
+        return self._committed(update, prepared, strategy, sizes, read_rows=read_rows)
 
-    def _in_full(self, update: _Update, strategy: Strategy) -> UpdateResult:
+    def _in_full(
+        self, update: _Update, strategy: Strategy, expected: Mapping[str, Any] | None = None
+    ) -> UpdateResult:
         """The query over all rows; replaces all rows."""
         session, transaction, table = update.session, update.transaction, self._table
         if table.refresh == "incremental_strict":
             # Here, since every way to a full computation ends here. A view that has a better
             # way passes: its first build and the like are no fault of its query.
-            error = not_incremental(table, self._plan_at(update))
+            rewrote = strategy.code == PARENT_REWROTE and self._is_over_rewritten(update.request)
+            error = not_incremental(table, self._plan_at(update), rewrote=rewrote)
             if error is not None:
                 raise error
         register_parents(session, self._project, update.request.parents)
@@ -245,24 +286,45 @@ class DerivedUpdates:
         more: dict[str, Any] = {}
         if table.emit == "final":
             output, more = self._complete(update, output)
-        options = {"overwriteSchema": "true"} if changed else {}
-        failpoint("derived.before_data")
-        staged = transaction.stage(
-            sized(session, output, self._project.configuration, self._input_bytes(update.request)),
-            "overwrite",
-            partitioned_by=table.partitioned_by,
-            options=options,
-            properties=table_properties(self._project.maintenance.retention_s),
+        configuration = self._project.configuration
+        whole_bytes = known_bytes(
+            (self._project.table_path(name), pin) for name, pin in update.request.parents.items()
         )
-        prepared = Prepared(staged, more)
+        input_bytes = whole_bytes or 0
+        if whole_bytes is None or table.statics:  # whose size is not in a log of ours
+            input_bytes = jvm.input_bytes(output)
+        sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else whole_bytes)
+        failpoint("derived.before_data")
+        if strategy.code in BY_COST and self._is_read and not changed:
+            # Views over this one are told of the rows that differ, as if only these had been made.
+            replaced = replaced_rows(
+                transaction,
+                output,
+                "true",
+                configuration=configuration,
+                input_bytes=input_bytes,
+            )
+            staged, more = replaced.staged, {**more, **replaced.facts}
+        else:
+            staged = transaction.stage(
+                sized(session, output, configuration, input_bytes),
+                "overwrite",
+                partitioned_by=table.partitioned_by,
+                options={"overwriteSchema": "true"} if changed else {},
+                properties=table_properties(self._project.maintenance.retention_s),
+            )
+        prepared = Prepared(staged, {**more, **(expected or {})})
         read_rows = self._input_rows(update.request)
-        return self._committed(update, prepared, strategy, read_rows=read_rows, changed=changed)
+        return self._committed(
+            update, prepared, strategy, sizes, read_rows=read_rows, changed=changed
+        )
 
     def _committed(
         self,
         update: _Update,
         prepared: Prepared,
         strategy: Strategy,
+        sizes: Sizes,
         *,
         read_rows: int,
         changed: bool = False,
@@ -270,6 +332,8 @@ class DerivedUpdates:
         failpoint("derived.after_data")
         parents: Mapping[str, int] = {**update.request.parents, **update.pinned.versions}
         rows = prepared.staged.rows if prepared.staged is not None else 0
+        costs = self._costs
+        assert costs is not None
         metadata = encode(
             update.request,
             table=self._table.name,
@@ -281,6 +345,7 @@ class DerivedUpdates:
                 "reason": strategy.code,
                 "read": read_rows,
                 "settings": _settings(update.session),
+                "costs": costs.facts,
                 **prepared.more,
             },
         )
@@ -291,9 +356,11 @@ class DerivedUpdates:
             version = update.transaction.advance(metadata)
         failpoint("derived.after_commit")
         seconds = time.monotonic() - update.started_s
-        # An update without changes or one that builds a state says nothing of the next one.
-        if strategy.code != STATE_BUILT and prepared.staged is not None:
-            self._costs.note(strategy.name, read_rows, seconds)
+        # Of an update without changes, or in a cold JVM, or after another way was given up, the
+        # seconds say nothing of the next one.
+        if prepared.staged is not None and not update.is_second_try and not self._is_cold():
+            name = BUILD if strategy.code == STATE_BUILT else strategy.name
+            costs.note(name, sizes, seconds)
         return UpdateResult(
             version=version,
             rows=rows,
@@ -306,6 +373,7 @@ class DerivedUpdates:
             schema_changed=changed,
             code=strategy.code,
             read_rows=read_rows,
+            corrected_rows=int(prepared.more.get("corrected", 0)),
         )
 
     # ---- what is known ----
@@ -328,6 +396,14 @@ class DerivedUpdates:
             for name, version in update.request.parents.items()
         }
         return self._planned(update, frames)
+
+    def _is_over_rewritten(self, request: UpdateRequest) -> bool:
+        """Whether a parent is a view whose rows every update of it replaces."""
+        return any(
+            replaces_rows(commit_at(self._project.table_path(name), version))
+            for name, version in request.parents.items()
+            if self._project.table(name).kind == "derived"
+        )
 
     def _statics(self, update: _Update) -> dict[str, str]:
         """What stands for the static tables' plain names in SQL made from the query."""
@@ -355,17 +431,19 @@ class DerivedUpdates:
         )
         return sum(count or 0 for count in counts)
 
-    def _input_bytes(self, request: UpdateRequest) -> int | None:
-        """Size of the parents' data; None where it is not known without a Spark job."""
-        if self._table.statics:
-            return None
-        total = 0
-        for name, pin in request.parents.items():
-            size = size_bytes(self._project.table_path(name), pin)
-            if size is None:
-                return None
-            total += size
-        return total
+
+def _known_costs(last: CommitRecord | None, request: UpdateRequest) -> Mapping[str, Any] | None:
+    """What the last commit says that updates take; another query's costs are no guide."""
+    if last is None or last.metadata.get("definition", "") != request.definition:
+        return None
+    known: Mapping[str, Any] | None = last.metadata.get("costs")
+    return known
+
+
+def _expected_s(costs: Costs, strategy: Strategy, sizes: Sizes) -> dict[str, float]:
+    """Seconds that an update should take by the strategy and, where that is another, in full."""
+    expected = {name: costs.expected_s(name, sizes) for name in (strategy.name, "full")}
+    return {name: round(seconds, 3) for name, seconds in expected.items() if seconds is not None}
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

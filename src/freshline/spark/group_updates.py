@@ -14,9 +14,11 @@ one count together. The sources of views have none (:mod:`freshline.spark.plans`
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from freshline.spark import jvm
 from freshline.spark.columns import same_columns
-from freshline.spark.groups import NOWHERE, Scope, scope
+from freshline.spark.groups import Scope, scope
 from freshline.spark.incremental import Increment, NotIncrementalError, Parent, Prepared
 from freshline.spark.merge_updates import (
     combining,
@@ -28,7 +30,7 @@ from freshline.spark.merge_updates import (
     write,
 )
 from freshline.spark.replacement import replace
-from freshline.sql.maintenance import Decomposition
+from freshline.sql.maintenance import Decomposition, Partial
 
 
 def recompute_groups(increment: Increment) -> Prepared:
@@ -36,18 +38,28 @@ def recompute_groups(increment: Increment) -> Prepared:
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
     (partial,) = plan.partials
-    changed = rows_of_changes(increment, plan, partial, Parent.changed)
-    touched = scope(increment.plan, changed, increment.schema)
+    changed = rows_of_changes(increment, plan, partial, Parent.changed).persist()
+    try:
+        return _recomputed(increment, plan, partial, changed)
+    finally:
+        changed.unpersist()
+
+
+def _recomputed(
+    increment: Increment, plan: Decomposition, partial: Partial, changed: DataFrame
+) -> Prepared:
+    may_join = increment.transaction.feeds_changes
+    touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
     if touched is None:
-        raise NotIncrementalError("many-groups")
+        raise NotIncrementalError("groups-unknown")
     named = named_versions(increment, plan)
-    if touched.view == NOWHERE:
+    if touched.is_empty:
         return Prepared(None, state_facts(plan, named) if named is not None else {})
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
     if named is None:
         return _from_query(increment, touched)
-    rows = sql_of(increment, partial.query).filter(touched.state)
+    rows = touched.state.of(sql_of(increment, partial.query))
     version = state_of(increment, partial).replace(
         rows, touched.state, named[partial.name], combining(increment, partial)
     )
@@ -59,7 +71,7 @@ def _from_query(increment: Increment, touched: Scope) -> Prepared:
     output = increment.session.sql(increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
-    output = output.filter(touched.view)
+    output = touched.view.of(output)
     replaced = replace(
         increment.transaction,
         output,

@@ -16,9 +16,10 @@ from freshline.spark.commit import Staged, Transaction
 from freshline.spark.deltalog import CommitRecord
 from freshline.spark.pins import location
 from freshline.spark.records import UpdateRequest
+from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import ViewPlan
 from freshline.sql.reads import quoted
-from freshline.sql.strategy import Costs, Strategy
+from freshline.sql.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Increment:
         parents: In the order of the table's definition.
         last: The view's last commit, made from the parents' old versions.
         schema: The view's columns.
+        sizes: Of what changed, and of all that the parents hold.
         costs: What former updates took.
     """
 
@@ -95,12 +97,18 @@ class Increment:
     parents: tuple[Parent, ...]
     last: CommitRecord
     schema: StructType
+    sizes: Sizes
     costs: Costs
 
     @property
     def zone(self) -> str:
         """The session's time zone."""
         return str(self.session.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether other views read this one."""
+        return any(self.table.name in other.parents for other in self.project.tables)
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a parent's name means from now on in this session."""

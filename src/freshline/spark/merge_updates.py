@@ -26,7 +26,12 @@ from freshline.spark.sizing import sized
 from freshline.spark.state import Combine, State
 from freshline.sql.maintenance import Decomposition, Partial
 from freshline.sql.reads import quoted, reads_of, rewritten
-from freshline.sql.strategy import STATE_BUILT, Strategy
+from freshline.sql.strategy import STATE_BUILT, WHOLE, Strategy
+
+_WHY_WHOLE = (
+    "the new rows' aggregates are merged; all rows are written, since a row does not show which"
+    " group it is of"
+)
 
 
 def merge(increment: Increment) -> Prepared:
@@ -47,7 +52,9 @@ def merge(increment: Increment) -> Prepared:
     try:
         written = None
         if len(plan.partials) == 1:
-            written = scope(increment.plan, changes[plan.partials[0].name], increment.schema)
+            (rows,) = changes.values()
+            may_join = increment.transaction.feeds_changes
+            written = scope(increment.plan, rows, increment.schema, may_join=may_join)
         versions = {}
         for partial in plan.partials:
             state = state_of(increment, partial)
@@ -129,7 +136,7 @@ def write(
     for partial in plan.partials:
         rows = state_of(increment, partial).rows(versions[partial.name])
         if written is not None:
-            rows = rows.filter(written.state)
+            rows = written.state.of(rows)
         combined[partial.name] = combining(increment, partial)(rows)
     for name, frame in combined.items():
         increment.register(name, frame)
@@ -142,19 +149,33 @@ def write(
     if written is not None:
         replaced = replace(
             increment.transaction,
-            output.filter(written.view),
+            written.view.of(output),
             written.view,
             configuration=configuration,
             input_bytes=jvm.input_bytes(output),
             apart=written.earlier,
         )
         return Prepared(replaced.staged, {**more, **replaced.facts})
+    # Without keys there is one group, and all that is written is of it.
+    several = any(partial.keys for partial in plan.partials)
+    whole = Strategy(increment.strategy.name, WHOLE, _WHY_WHOLE) if several else None
+    if increment.is_read:
+        # Views over this one are told of the rows that differ, as if only these had been made.
+        input_bytes = jvm.input_bytes(output)
+        replaced = replace(
+            increment.transaction,
+            output,
+            "true",
+            configuration=configuration,
+            input_bytes=input_bytes,
+        )
+        return Prepared(replaced.staged, {**more, **replaced.facts}, whole)
     staged = increment.transaction.stage(
         sized(increment.session, output, configuration),
         "overwrite",
         partitioned_by=increment.table.partitioned_by,
     )
-    return Prepared(staged, more)
+    return Prepared(staged, more, whole)
 
 
 def combining(increment: Increment, partial: Partial) -> Combine:

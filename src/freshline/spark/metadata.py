@@ -53,8 +53,10 @@ def encode(
         rows: Rows that the commit writes.
         more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
             (change rows read), ``settings`` (of the session, where results depend on them),
-            ``state`` (versions of the tables that merging needs), ``emitted`` and
-            ``corrected`` (of final emission).
+            ``state`` (versions of the tables that merging needs), ``emitted_us`` and
+            ``corrected`` (of final emission), ``changes`` (rows of the change feed), ``costs``
+            (what updates took before this one) and ``expected_s`` (what this one should take,
+            by strategy).
     """
     fields: dict[str, Any] = {
         "freshline": FORMAT,

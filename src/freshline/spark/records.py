@@ -114,6 +114,10 @@ class Executor(ReportExecutor, Protocol):
         """
         ...
 
+    def give_up(self, table: str, number: int) -> None:
+        """End an update's Spark jobs that run just now; unless it is about to commit, it fails."""
+        ...
+
     def healthy(self) -> bool:
         """Whether further updates can be run at all."""
         ...

@@ -31,6 +31,7 @@ from pyspark.sql.types import StructType
 
 from freshline.spark import jvm
 from freshline.spark.commit import Staged, Transaction
+from freshline.spark.groups import Selection
 from freshline.spark.sizing import sized
 from freshline.sql.reads import quoted
 
@@ -77,7 +78,7 @@ class Replaced:
 def replace(
     transaction: Transaction,
     rows: DataFrame,
-    predicate: str,
+    predicate: str | Selection,
     *,
     configuration: Mapping[str, str],
     input_bytes: int,
@@ -89,7 +90,8 @@ def replace(
     Args:
         transaction: On a table that exists; its columns are those of ``rows``, in order.
         rows: The new rows, all of which satisfy the predicate.
-        predicate: SQL over the table's columns.
+        predicate: SQL over the table's columns, or groups; if these are joined with their keys,
+            of a table with a change feed.
         configuration: The project's Spark settings.
         input_bytes: Size of what ``rows`` reads.
         counted: SQL conditions by name: count the new rows that satisfy them.
@@ -97,11 +99,13 @@ def replace(
             file of their own.
     """
     session, counts = rows.sparkSession, _Counts(counted or {})
-    touched = transaction.touched(predicate)
-    if touched.partitions_alone or not transaction.feeds_changes:
+    replaced = Selection(predicate) if isinstance(predicate, str) else predicate
+    by_condition = replaced.keys is None
+    touched = transaction.touched(replaced.sql, by_condition=by_condition)
+    if by_condition and (touched.partitions_alone or not transaction.feeds_changes):
         # Delta removes whole files, or has no change feed to write.
         rows = counts.on(rows)
-        options = {"replaceWhere": predicate}
+        options = {"replaceWhere": replaced.sql}
         output = sized(session, rows, configuration, input_bytes)
         staged = transaction.stage(
             output,
@@ -117,9 +121,8 @@ def replace(
         return Replaced(staged, counts.told(rows), staged.rows)
     old, columns = touched.frame(session), [quoted(name) for name in rows.columns]
     size_bytes = input_bytes + touched.size_bytes
-    kept = old.filter(f"NOT coalesce({predicate}, false)")
-    kept = kept.selectExpr(*columns, f"CAST(NULL AS STRING) AS {_TYPE}")
-    signed = old.filter(predicate).selectExpr(*columns, f"-1 AS {_SIGN}")
+    kept = replaced.others(old).selectExpr(*columns, f"CAST(NULL AS STRING) AS {_TYPE}")
+    signed = replaced.of(old).selectExpr(*columns, f"-1 AS {_SIGN}")
     signed = signed.unionAll(rows.selectExpr(*columns, f"1 AS {_SIGN}"))
     among = {
         _NEW: f"{_TYPE} IS NULL",

@@ -24,6 +24,7 @@ from freshline.project.model import Project
 from freshline.spark.columns import cast_to
 from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import commit_at
+from freshline.spark.groups import Selection
 from freshline.spark.incremental import at_version
 from freshline.spark.metadata import encode
 from freshline.spark.pins import location
@@ -91,12 +92,12 @@ class State:
         rows = sized(self.session, rows, self.project.configuration, 0)
         return self._commit(transaction, rows, "append", {}, more)
 
-    def replace(self, rows: DataFrame, within: str, onto: int, combine: Combine) -> int:
+    def replace(self, rows: DataFrame, within: Selection, onto: int, combine: Combine) -> int:
         """Put rows in the place of those of some groups, whatever came after version ``onto``.
 
         Args:
             rows: All of these groups' rows.
-            within: SQL: whether a row is of these groups; never NULL.
+            within: These groups.
             onto: The version.
             combine: Puts the rows of a group together.
 
@@ -104,7 +105,7 @@ class State:
             The version that was made.
         """
         there = self.rows(onto)
-        kept = there.filter(f"NOT ({within})")
+        kept = within.others(there)
         rows = kept.unionByName(cast_to(rows, there.schema))
         return self._rewritten(self._transaction(), rows, combine)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from freshline.spark.report_batches import ReportBatches
 from freshline.spark.report_records import BatchRequest, BatchResult
 from freshline.spark.vacuum import vacuum
 from freshline.sql.maintenance import ViewPlan
+
+_COLD_UPDATES = 12
+"""Of a process: what they take says nothing of what the same takes later."""
 
 
 class Pools:
@@ -86,10 +90,12 @@ class SparkExecutor:
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
         self._backfills: dict[str, Backfills] = {}
         self._reports = ReportBatches(project)
+        self._begun = itertools.count(1)
+        self._warm = False
         for table in project.tables:
             if table.kind == "derived":
                 plan = (plans or {}).get(table.name)
-                derived = DerivedUpdates(project, table, plan)
+                derived = DerivedUpdates(project, table, plan, self._is_cold)
                 self._updates[table.name] = derived
                 self._backfills[table.name] = Backfills(project, table, derived=derived)
             elif table.feed is not None:
@@ -110,11 +116,12 @@ class SparkExecutor:
         with self._pools.lease() as pool:
             context.setLocalProperty("spark.scheduler.pool", pool)
             context.setJobGroup(
-                f"freshline/{request.table}/{request.number}",
+                _group(request.table, request.number),
                 f"update {request.number} of {request.table}: {amount}",
             )
             try:
                 failpoint("update.before")
+                self._warm |= next(self._begun) > _COLD_UPDATES
                 return self._carried_out(self._session.newSession(), request)
             finally:
                 self._forget_properties()
@@ -128,6 +135,10 @@ class SparkExecutor:
         updates: BaseUpdates | DerivedUpdates | Backfills
         updates = (self._backfills if request.range_s else self._updates)[request.table]
         return updates.run(session, request)
+
+    def _is_cold(self) -> bool:
+        """Whether the JVM still compiles itself, so that updates take far longer than later."""
+        return not self._warm
 
     def topic(self, feed: str) -> Topic:
         """The topic of a feed of kind kafka."""
@@ -160,6 +171,13 @@ class SparkExecutor:
         """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""
         return analyse(self._project, self._session)
 
+    def give_up(self, table: str, number: int) -> None:
+        """End an update's Spark jobs that run just now; unless it is about to commit, it fails.
+
+        Not its future jobs: by the same name the table's next update may run.
+        """
+        self._session.sparkContext.cancelJobGroup(_group(table, number))
+
     def healthy(self) -> bool:
         """Whether Spark still runs and answers."""
         try:
@@ -178,3 +196,8 @@ class SparkExecutor:
                 context.setLocalProperty(name, None)  # type: ignore[arg-type]  # its way to remove one
             except (*SparkError, OSError, AttributeError):
                 return  # Spark is gone, and the properties with it
+
+
+def _group(table: str, number: int) -> str:
+    """The name of an update's Spark jobs."""
+    return f"freshline/{table}/{number}"

@@ -77,6 +77,8 @@ def explanation_text(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) 
             lines.append(f"  {partial.name}, keys {keys}")
             lines.append(f"    partial: {partial.query}")
             lines.append(f"    combine: {partial.combine}")
+        if not isinstance(plan.buckets, Buckets):
+            lines.append(f"  {touched_groups(plan.merge)}")
         lines.append(f"  final: {plan.merge.final}")
     else:
         lines.append(f"merge: no, {_words(plan.merge)}")
@@ -92,6 +94,16 @@ def touched(buckets: Buckets, source: str) -> str:
     else:
         where = f"{buckets.column} in [{_moved('t', -reads.hi_us)}, {_moved('t', -reads.lo_us)}]"
     return f"a row of {source} with {reads.column} = t touches rows with {where}"
+
+
+def touched_groups(merge: Decomposition) -> str:
+    """Which output rows a row of any source can change, where states are merged, in a sentence."""
+    if merge.group_columns:
+        shown = ", ".join(merge.group_columns)
+        return f"a row touches the rows of the groups that it falls into, told by {shown}"
+    if any(partial.keys for partial in merge.partials):
+        return "a row can touch any row: rows do not show which groups they are of"
+    return "a row touches the one row that there is"
 
 
 def duration(length_us: int) -> str:
@@ -158,4 +170,5 @@ def _merge(merge: Decomposition) -> dict[str, object]:
         ],
         "final": merge.final,
         "group_columns": dict(groups) if groups is not None else None,
+        "touches": touched_groups(merge),
     }

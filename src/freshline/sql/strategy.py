@@ -2,27 +2,34 @@
 
 The one place that decides it. What is right follows from the query's analysis
 (:class:`~freshline.sql.maintenance.ViewPlan`) and from what the parents' changes are; where
-several strategies are right, the seconds decide that they took before.
+several strategies are right, the seconds decide that they should take (:mod:`freshline.sql.costs`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from freshline.core.cost import LearnedCost
 from freshline.core.errors import InternalError
+from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import Buckets, Decomposition, Reason, ViewPlan
 
-ASKED = ("first-build", "requested", "configured", "definition-changed")
-"""Codes of full updates that a person asked for or expects; all others are worth a look."""
+BY_COST = ("cheaper", "tried")
+"""Codes of full updates of which another would have been right: quicker, or to see whether."""
+
+ASKED = ("first-build", "requested", "configured", "definition-changed", *BY_COST)
+"""Codes of full updates that a person asked for or expects; all others are worth a look.
+
+``freshline.refresh`` = ``auto`` asks for whatever is quicker.
+"""
 
 _ENOUGH = 3
 """Updates measured before their cost speaks against a strategy."""
 
 _CLEARLY = 1.25
-"""Times as dear as a full update, and an incremental one is given up."""
+"""Times as dear as another way, and a state that is there is given up for it."""
 
 _SLOW_S = 1.0
 """Bucket-recompute below this is not worth the keeping of a state."""
@@ -67,7 +74,11 @@ _GROUP_MERGE = Strategy(
 _GROUP_RECOMPUTE = Strategy(
     "group-recompute", "groups", "only the groups that the parents' changes touch are computed"
 )
+MERGING = ("bucket-merge", "group-merge")
+PARENT_REWROTE = "parent-rewrote"
 STATE_BUILT = "state-built"
+WHOLE = "whole"
+"""Codes of merging in which the whole view is written: the first, and any of some views."""
 
 _BETTER_BOUNDED = (["KEEPS_ROWS", "UNBOUNDED"], ["JOIN_ACROSS_BATCHES", "UNBOUNDED"])
 """Why an unbounded join neither merges nor has buckets."""
@@ -83,7 +94,7 @@ _FULL: Mapping[str, str] = {
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before",
     "parent-redefined": "a parent's columns or properties changed",
-    "many-groups": "a parent's rows were deleted or rewritten in more groups than can be named",
+    "groups-unknown": "of which groups the rows are that a parent lost cannot be told",
     "changes-gone": "the parents' changes since its last update are no longer there",
     "changed-by-others": "somebody else wrote into it",
 }
@@ -94,12 +105,13 @@ def full(code: str) -> Strategy:
     return Strategy("full", code, f"computed in full: {_FULL[code]}")
 
 
-def strategy(table: _Table, plan: ViewPlan | None = None) -> Strategy:
-    """The strategy for ``table`` as long as its parents only gain rows.
+def strategy(table: _Table, plan: ViewPlan | None = None, *, rewrote: bool = False) -> Strategy:
+    """The strategy for ``table`` as long as nobody changes rows by hand.
 
     Args:
         table: A :class:`freshline.project.model.TableDef`.
         plan: What analysis found; None: it was not analysed.
+        rewrote: A parent replaces rows at every update, as most views do.
     """
     if table.kind == "base":
         return APPEND_FILES
@@ -107,8 +119,12 @@ def strategy(table: _Table, plan: ViewPlan | None = None) -> Strategy:
         return full("configured")
     if plan is None:
         return Strategy("auto", "not-analysed", "decided when Spark has analysed the query")
-    ways = incremental(plan, rewrote=False, final=table.emit == "final")
-    return ways[0] if ways else _never(plan)
+    ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
+    if not ways:
+        return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
+    if table.refresh != "auto" or table.emit == "final" or ways[0] == _APPEND:
+        return ways[0]
+    return dataclasses.replace(ways[0], reason=f"{ways[0].reason}; all anew where that is quicker")
 
 
 def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]:
@@ -133,65 +149,13 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
     return ways
 
 
-class Costs:
-    """What one table's updates took, by strategy: alpha + beta * change rows, learned."""
-
-    def __init__(self) -> None:
-        self._learned: dict[str, LearnedCost] = {}
-        self._reread_bytes = 0
-
-    def note(self, strategy: str, rows: int, seconds: float) -> None:
-        """Take one finished update into account."""
-        # A full update reads everything, whatever changed.
-        amount = 0.0 if strategy == "full" else float(rows)
-        if strategy not in self._learned:
-            self._learned[strategy] = LearnedCost(seconds, 0.0)
-        self._learned[strategy].learn(amount, seconds)
-
-    def reread(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
-        """Whether a state should be built instead of reading again what did not change.
-
-        To build one takes a pass over everything, to do without one means to read at every
-        update more than what changed. Whoever does without until that excess would add up to
-        such a pass, and then builds it, pays at most about twice what was best in hindsight
-        (the break-even rule of renting or buying).
-
-        Args:
-            read_bytes: What the next update would read.
-            changed_bytes: What of that changed.
-            whole_bytes: Size of everything.
-        """
-        self._reread_bytes += max(0, read_bytes - changed_bytes)
-        if self._reread_bytes == 0 or self._reread_bytes < whole_bytes - changed_bytes:
-            return False
-        self._reread_bytes = 0
-        return True
-
-    def dearer(self, strategy: str, than: str, rows: int) -> bool:
-        """Whether an update by one strategy was measured to take longer than by another."""
-        seconds, other_s = self.expected_s(strategy, rows), self.expected_s(than, rows)
-        return seconds is not None and other_s is not None and seconds > other_s
-
-    def samples(self, strategy: str) -> int:
-        """How many updates were noted."""
-        learned = self._learned.get(strategy)
-        return learned.samples if learned else 0
-
-    def expected_s(self, strategy: str, rows: int) -> float | None:
-        """Seconds that an update should take; None where none was noted yet."""
-        learned = self._learned.get(strategy)
-        if learned is None:
-            return None
-        return learned.expected_s(0.0 if strategy == "full" else float(rows))
-
-
 def chosen(
     table: _Table,
     plan: ViewPlan,
     costs: Costs,
     *,
     rewrote: bool,
-    change_rows: int,
+    sizes: Sizes,
     holds_state: bool,
 ) -> Strategy:
     """The strategy for one update of a view whose changes are known.
@@ -201,22 +165,46 @@ def chosen(
         plan: What analysis found.
         costs: What former updates took.
         rewrote: A parent's rows were deleted or updated.
-        change_rows: Rows that changed in the parents.
+        sizes: What the update would read.
         holds_state: The last update left a state that can be merged with.
     """
-    ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
+    final = table.emit == "final"
+    ways = incremental(plan, rewrote=rewrote, final=final)
     if not ways:
-        mergeable = rewrote and isinstance(plan.merge, Decomposition)
-        return _rewritten(plan) if mergeable else _never(plan)
-    best = _cheaper(ways, costs, change_rows, holds_state=holds_state)
-    seconds = costs.expected_s(best.name, change_rows)
-    full_s = costs.expected_s("full", change_rows)
-    if table.refresh != "auto" or seconds is None or full_s is None:
+        return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
+    best = _cheaper(ways, costs, sizes, holds_state=holds_state)
+    # New rows alone, once more appended, are never dearer than all rows; and only a bucket that
+    # is replaced by itself tells which rows were corrected after they had been shown as final.
+    if table.refresh != "auto" or final or best == _APPEND:
         return best
-    measured = f"{best.name} should take {seconds:.2f} s, full {full_s:.2f} s"
-    if costs.samples(best.name) >= _ENOUGH and seconds > _CLEARLY * full_s:
-        return Strategy("full", "cheaper", f"computed in full: {measured}")
-    return Strategy(best.name, best.code, f"{best.reason}; {measured}")
+    return _or_full(best, costs, sizes, holds_state=holds_state)
+
+
+def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) -> Strategy:
+    """An incremental strategy, or all anew where that is quicker.
+
+    Where a state is held it is lost by a full update, and where merging wants one that is not
+    there it has to be built: neither is done for the sake of trying.
+    """
+    way_s, full_s = costs.expected_s(way.name, sizes), costs.expected_s("full", sizes)
+    if way_s is None or full_s is None:
+        return way
+    told = f"{way.name} should take {way_s:.2f} s, full {full_s:.2f} s"
+    incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
+    anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
+    if way.name in MERGING and not holds_state:
+        return incrementally if costs.state_pays(way.name, sizes) else anew
+    if holds_state:
+        return anew if full_s * _CLEARLY < way_s else incrementally
+    if full_s < way_s:
+        costs.won("full")
+        if not costs.try_now(way.name, way_s, full_s):
+            return anew
+        return Strategy(way.name, "tried", f"{way.reason}; tried, since it may be quicker: {told}")
+    costs.won(way.name)
+    if not costs.try_now("full", full_s, way_s):
+        return incrementally
+    return Strategy("full", "tried", f"computed in full, which may be quicker: {told}")
 
 
 def with_state(table: _Table, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
@@ -225,9 +213,7 @@ def with_state(table: _Table, plan: ViewPlan, *, rewrote: bool) -> Strategy | No
     return ways[1] if len(ways) > 1 else None
 
 
-def _cheaper(
-    ways: list[Strategy], costs: Costs, change_rows: int, *, holds_state: bool
-) -> Strategy:
+def _cheaper(ways: list[Strategy], costs: Costs, sizes: Sizes, *, holds_state: bool) -> Strategy:
     """The first way, or the one with a state where that is measured or promises to be quicker.
 
     Building a state takes a pass over all rows, so it is not tried for the sake of measuring,
@@ -236,28 +222,39 @@ def _cheaper(
     first, *others = ways
     if not others:
         return first
-    first_s = costs.expected_s(first.name, change_rows)
-    other_s = costs.expected_s(others[0].name, change_rows)
+    first_s = costs.measured_s(first.name, sizes)
+    other_s = costs.measured_s(others[0].name, sizes)
     if holds_state and (first_s is None or other_s is None):
         return others[0]
     if first_s is None:
         return first
     if other_s is None:
-        full_s = costs.expected_s("full", change_rows) or 0.0
+        full_s = costs.measured_s("full", sizes) or 0.0
         slow = costs.samples(first.name) >= _ENOUGH and first_s > max(_SLOW_S, full_s / 2)
         return others[0] if slow else first
     kept = 1 / _CLEARLY if holds_state else _CLEARLY
     return others[0] if other_s * kept < first_s else first
 
 
+def _undone(plan: ViewPlan, *, rewrote: bool) -> bool:
+    """Whether there would be a better way if no parent had lost rows."""
+    better = plan.appends is True or isinstance(plan.merge, Decomposition)
+    return rewrote and better and isinstance(plan.buckets, Reason)
+
+
 def _rewritten(plan: ViewPlan) -> Strategy:
     assert isinstance(plan.buckets, Reason)
+    merges = isinstance(plan.merge, Decomposition)
+    why = (
+        "which states cannot take back, its groups cannot be told from each other"
+        if merges
+        else "which appending cannot take back"
+    )
     return Strategy(
         "full",
-        "parent-rewrote",
-        "computed in full: a parent's rows were deleted or rewritten, which states cannot take"
-        " back, its groups cannot be told from each other, and there are no buckets:"
-        f" {plan.buckets.message}",
+        PARENT_REWROTE,
+        f"computed in full: a parent's rows were deleted or rewritten, {why}, and there are no"
+        f" buckets: {plan.buckets.message}",
     )
 
 

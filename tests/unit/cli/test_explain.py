@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from freshline.cli.explain import record, sources_of, text
+from freshline.cli.explain import costs_told, record, sources_of, text
 from freshline.core.errors import Place
 from freshline.project.load import load_project
 from freshline.project.model import StaticRead
+from freshline.spark.deltalog import CommitRecord
 from freshline.sql.maintenance import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.strategy import strategy
 
@@ -35,6 +36,29 @@ def test_a_base_table_is_told_without_spark(freshline, answer):
         "strategy": "append",
         "code": "row-wise",
         "reason": "each file's rows are added as they come",
+    }
+
+
+def test_what_updates_take_is_told_as_the_last_commit_has_it(shop):
+    assert costs_told(None) is None
+    assert costs_told(CommitRecord(1, 0.0, {"strategy": "full", "costs": {"learned": {}}})) is None
+    facts = {
+        "strategy": "full",
+        "costs": {"learned": {"full": [0.51, 0.02, 3]}},
+        "expected_s": {"bucket-recompute": 0.75, "full": 0.531},
+    }
+    learned = costs_told(CommitRecord(4, 0.0, facts))
+    table = load_project(shop.root, shop.root).table("big")
+    told = text(table, PLAN, [], strategy(table, PLAN), learned)
+    assert told.endswith(
+        "takes: full 0.51 s and 0.020 s a MB, by 3 updates\n"
+        "last update: full; expected were bucket-recompute 0.75 s, full 0.53 s\n"
+    )
+    assert "all anew where that is quicker" in told.splitlines()[0]
+    assert record(table, PLAN, [], strategy(table, PLAN), learned)["costs"] == {
+        "learned": {"full": {"start_s": 0.51, "s_per_mb": 0.02, "updates": 3}},
+        "last_strategy": "full",
+        "last_expected_s": {"bucket-recompute": 0.75, "full": 0.531},
     }
 
 

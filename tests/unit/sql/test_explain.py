@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from freshline.sql.explain import duration, explanation, explanation_text, touched
-from freshline.sql.maintenance import Buckets, Decomposition, Partial, Reads, Reason
+from freshline.sql.maintenance import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
 from freshline.sql.plan import view_plan
 from tests.unit.sql.view_cases import SOURCES, D, H, M
 
@@ -75,6 +76,29 @@ def test_the_data_holds_bounds_and_words():
             }
         },
     }
+
+
+def test_what_a_row_touches_where_there_are_groups_and_no_buckets():
+    no_buckets = Reason("NO_TIME_BUCKET", "no output column is a time")
+    partial = Partial("p0", ("k0",), "SELECT 1 AS k0", "SELECT k0 FROM p0")
+
+    def told(merge: Decomposition) -> str:
+        lines = explanation_text("v", ViewPlan(NO_MERGE, no_buckets, merge)).splitlines()
+        (line,) = [line for line in lines if line.startswith("  a row ")]
+        data = explanation("v", ViewPlan(NO_MERGE, no_buckets, merge))
+        assert isinstance(data["merge"], dict)
+        assert line.strip() == data["merge"]["touches"]
+        return line.strip()
+
+    assert told(Decomposition((partial,), "f", group_columns={"usr": "k0", "day": "k1"})) == (
+        "a row touches the rows of the groups that it falls into, told by usr, day"
+    )
+    assert told(Decomposition((partial,), "f")) == (
+        "a row can touch any row: rows do not show which groups they are of"
+    )
+    assert told(Decomposition((replace(partial, keys=()),), "f")) == (
+        "a row touches the one row that there is"
+    )
 
 
 def test_both_ends_are_said_with_their_signs():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import (
     Buckets,
     Decomposition,
@@ -16,7 +17,7 @@ from freshline.sql.maintenance import (
 )
 from freshline.sql.strategy import (
     ASKED,
-    Costs,
+    BY_COST,
     Strategy,
     chosen,
     full,
@@ -38,6 +39,12 @@ class Table:
     emit: str = "early"
 
 
+INCREMENTAL = Table(refresh="incremental")
+AUTO = Table()
+SIZES = Sizes(changed_bytes=10_000, whole_bytes=1_000_000)
+GIGABYTES = Sizes(changed_bytes=10_000, whole_bytes=2_000_000_000)
+
+
 def choose(
     plan: ViewPlan,
     *,
@@ -45,13 +52,14 @@ def choose(
     costs: Costs | None = None,
     table: Table | None = None,
     holds_state: bool = False,
+    sizes: Sizes = SIZES,
 ) -> Strategy:
     return chosen(
-        table or Table(),
+        table or INCREMENTAL,
         plan,
         costs or Costs(),
         rewrote=rewrote,
-        change_rows=10,
+        sizes=sizes,
         holds_state=holds_state,
     )
 
@@ -60,7 +68,7 @@ def noted(**seconds: float) -> Costs:
     costs = Costs()
     for name, each in seconds.items():
         for _ in range(3):
-            costs.note(name.replace("_", "-"), 10, each)
+            costs.note(name.replace("_", "-"), SIZES, each)
     return costs
 
 
@@ -78,7 +86,8 @@ def noted(**seconds: float) -> Costs:
     ],
 )
 def test_what_is_right_comes_before_what_is_quick(plan, inserts, rewrites):
-    assert choose(plan).name == strategy(Table(), plan).name == inserts
+    assert choose(plan).name == strategy(INCREMENTAL, plan).name == inserts
+    assert strategy(AUTO, plan).name == inserts
     assert choose(plan, rewrote=True).name == rewrites
 
 
@@ -105,21 +114,62 @@ def test_a_full_update_says_why():
     assert rewritten.code == "parent-rewrote"
     assert rewritten.reason.endswith("there are no buckets: no predicate bounds the time")
     assert full("requested").reason == "computed in full: that was asked for"
-    assert {code for code in ASKED if full(code).name == "full"} == set(ASKED)
+    assert all(full(code).name == "full" for code in ASKED if code not in BY_COST)
 
 
-def test_a_way_that_costs_more_than_all_anew_is_given_up_if_nobody_minds():
+def test_under_auto_the_quicker_of_the_right_ways_is_taken():
     plan = ViewPlan(KEEPS, BUCKETS, KEEPS)
     dear = noted(bucket_recompute=2.0, full=1.0)
-    assert choose(plan, costs=dear) == Strategy(
-        "full", "cheaper", "computed in full: bucket-recompute should take 2.00 s, full 1.00 s"
+    assert choose(plan, costs=dear, table=AUTO) == Strategy(
+        "full",
+        "cheaper",
+        "computed in full, which is quicker: bucket-recompute should take 2.00 s, full 1.00 s",
     )
-    assert choose(plan, costs=dear, table=Table(refresh="incremental")).name == "bucket-recompute"
+    cheap = choose(plan, costs=noted(bucket_recompute=0.9, full=1.0), table=AUTO)
+    assert (cheap.name, cheap.code) == ("bucket-recompute", "buckets")
+    assert cheap.reason.endswith("; bucket-recompute should take 0.90 s, full 1.00 s")
     groups = noted(group_recompute=2.0, full=1.0)
-    assert choose(ViewPlan(KEEPS, KEEPS, GROUPS), rewrote=True, costs=groups).code == "cheaper"
-    near = choose(plan, costs=noted(bucket_recompute=1.2, full=1.0))
-    assert near.name == "bucket-recompute"
-    assert near.reason.endswith("; bucket-recompute should take 1.20 s, full 1.00 s")
+    grouped = ViewPlan(KEEPS, KEEPS, GROUPS)
+    assert choose(grouped, rewrote=True, costs=groups, table=AUTO).code == "cheaper"
+    for refresh in ("incremental", "incremental_strict"):
+        asked = Table(refresh=refresh)
+        assert choose(plan, costs=dear, table=asked).name == "bucket-recompute"
+        assert choose(grouped, rewrote=True, costs=groups, table=asked).name == "group-recompute"
+
+
+def test_before_anything_is_measured_small_parents_are_read_as_a_whole():
+    bucketed, grouped = ViewPlan(KEEPS, BUCKETS, KEEPS), ViewPlan(KEEPS, UNBOUNDED, GROUPS)
+    for plan, incremental in ((bucketed, "bucket-recompute"), (grouped, "group-merge")):
+        assert choose(plan, table=AUTO).code == "cheaper"
+        assert choose(plan, table=AUTO, sizes=GIGABYTES).name == incremental
+        unknown = Sizes(changed_bytes=10_000, whole_bytes=None)
+        assert choose(plan, table=AUTO, sizes=unknown).name == incremental
+    appends = ViewPlan(True, BUCKETS, MERGE)
+    assert choose(appends, table=AUTO, costs=noted(append=9.0, full=1.0)).name == "append"
+
+
+def test_final_emission_is_never_in_full_by_cost():
+    plan, final = ViewPlan(KEEPS, BUCKETS, KEEPS), Table(emit="final")
+    costs = noted(bucket_recompute=2.0, full=1.0)
+    assert choose(plan, costs=costs, table=final).name == "bucket-recompute"
+
+
+def test_a_state_that_is_there_is_given_up_only_for_a_clear_gain():
+    plan = ViewPlan(KEEPS, UNBOUNDED, GROUPS)
+    near, clear = noted(group_merge=1.2, full=1.0), noted(group_merge=1.3, full=1.0)
+    assert choose(plan, costs=near, table=AUTO, holds_state=True).name == "group-merge"
+    assert choose(plan, costs=clear, table=AUTO, holds_state=True).code == "cheaper"
+    # Where there is none, to build one is worth it only when merging has been missed for long.
+    costs = noted(group_merge=1.0, full=1.4, build=2.0)
+    codes = [choose(plan, costs=costs, table=AUTO).code for _ in range(5)]
+    assert codes == ["cheaper", "merges", "cheaper", "merges", "cheaper"]
+
+
+def test_what_is_said_beforehand_names_the_choice():
+    plan = ViewPlan(KEEPS, BUCKETS, MERGE)
+    assert strategy(AUTO, plan).reason.endswith("are computed; all anew where that is quicker")
+    assert strategy(INCREMENTAL, plan).reason.endswith("are computed")
+    assert strategy(Table(emit="final"), plan).reason.endswith("are computed")
 
 
 def test_a_state_is_built_where_recomputing_is_slow_and_kept_where_it_is_quicker():
@@ -144,25 +194,6 @@ def test_a_state_is_built_where_recomputing_is_slow_and_kept_where_it_is_quicker
         "bucket-merge", "bucket-recompute",
         "bucket-merge", "bucket-merge", "bucket-merge", "bucket-recompute",
     ]  # fmt: skip
-
-
-def test_a_state_is_built_when_reading_again_has_cost_as_much():
-    costs = Costs()
-    # A history in one file: all of it would be read again at once.
-    assert costs.reread(1_000, 10, 1_000)
-    # Rows that come in the order of their times: 40 of 1,000 bytes are read beyond the new ones.
-    assert [costs.reread(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
-    assert not costs.reread(50, 10, 1_000)
-    assert not Costs().reread(10, 10, 1_000)
-    assert not Costs().reread(10, 10, 10)
-
-
-def test_a_strategy_is_dearer_only_where_both_were_measured():
-    costs = noted(bucket_merge=0.5, bucket_recompute=0.4)
-    assert costs.dearer("bucket-merge", "bucket-recompute", 10)
-    assert not costs.dearer("bucket-recompute", "bucket-merge", 10)
-    assert not noted(bucket_merge=0.5).dearer("bucket-merge", "bucket-recompute", 10)
-    assert not Costs().dearer("bucket-merge", "bucket-recompute", 10)
 
 
 def test_only_where_buckets_can_be_merged_is_there_another_way_with_a_state():

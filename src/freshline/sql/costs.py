@@ -1,0 +1,210 @@
+"""What a view's updates take by each strategy: guessed from sizes, learned from its own updates.
+
+Seconds by the clock, from the request to the end of the commit: what is scarce is a track's
+time, and a strategy with less work for the processors in more Spark jobs holds it longer. Each is
+alpha + beta * MB: of what changed for incremental strategies, of all that the parents hold for a
+computation in full. The guesses are those of small views on two cores (docs/design/0013); they
+are scaled by how much longer this view's updates took than guessed, so a slow machine or a long
+query does not make the strategy look good that was never tried.
+
+What was learned goes into every commit of the view, and from there into the next process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.core.cost import LearnedCost
+
+BUILD = "build"
+"""Under this name the update is learned that builds the state for merging from all rows."""
+
+_GUESSES: Mapping[str, tuple[float, float]] = {
+    "append": (0.35, 0.02),
+    "bucket-recompute": (0.75, 0.02),
+    "bucket-merge": (1.2, 0.02),
+    "group-merge": (1.2, 0.02),
+    "group-recompute": (0.9, 0.02),
+    BUILD: (1.2, 0.03),
+    "full": (0.55, 0.02),
+}
+"""Seconds, and seconds a MB."""
+
+_BYTES_PER_MB = 1e6
+_OF_ALL = ("full", BUILD)
+_NEWS = 0.3
+"""Weight of an update in the scale."""
+
+_SCALES = (0.1, 30.0)
+_FOR_TRIALS = 0.05
+"""Of the seconds that updates take so many may go into trying what seems dearer."""
+
+_COULD_WIN = 3.0
+"""Times as dear as the best, and a strategy is not tried: no estimate here is so far out."""
+
+_FIRST_GAP, _LONGEST_GAP = 8, 256
+"""Updates between two trials of a strategy; twice as many after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What one update would read.
+
+    Attributes:
+        changed_bytes: What changed in the parents.
+        whole_bytes: All that they hold; None: not known, so taken for large.
+    """
+
+    changed_bytes: int = 0
+    whole_bytes: int | None = None
+
+    def of(self, strategy: str) -> int | None:
+        """Bytes that this strategy's cost grows with."""
+        return self.whole_bytes if strategy in _OF_ALL else self.changed_bytes
+
+
+class Costs:
+    """What one view's updates took, and what they should take.
+
+    Args:
+        facts: What :attr:`facts` were at the view's last commit; None: nothing is known.
+    """
+
+    def __init__(self, facts: Mapping[str, Any] | None = None) -> None:
+        facts = facts or {}
+        self._scale = float(facts.get("scale", 1.0))
+        self._allowance_s = float(facts.get("allowance_s", 0.0))
+        self._rent_s = float(facts.get("rent_s", 0.0))
+        self._reread_bytes = int(facts.get("reread_bytes", 0))
+        self._learned: dict[str, LearnedCost] = {}
+        self._samples: dict[str, int] = {}
+        for name, (alpha_s, beta, samples) in facts.get("learned", {}).items():
+            self._learned[name] = LearnedCost(alpha_s, beta)
+            self._samples[name] = samples
+        self._updates = int(facts.get("updates", 0))
+        self._gaps: dict[str, int] = dict(facts.get("gaps", {}))
+        self._tried: dict[str, int] = dict(facts.get("tried", {}))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it for the commit's metadata."""
+        return {
+            "learned": {
+                name: [round(cost.alpha_s, 4), round(cost.beta, 5), self._samples[name]]
+                for name, cost in self._learned.items()
+            },
+            "scale": round(self._scale, 3),
+            "allowance_s": round(self._allowance_s, 4),
+            "rent_s": round(self._rent_s, 4),
+            "reread_bytes": self._reread_bytes,
+            "updates": self._updates,
+            "gaps": dict(self._gaps),
+            "tried": dict(self._tried),
+        }
+
+    def note(self, strategy: str, sizes: Sizes, seconds: float) -> None:
+        """Take one finished update into account."""
+        self._updates += 1
+        self._allowance_s += _FOR_TRIALS * seconds
+        self._tried[strategy] = self._updates
+        size_bytes = sizes.of(strategy)
+        if size_bytes is None:
+            return
+        amount = size_bytes / _BYTES_PER_MB
+        alpha_s, beta = _GUESSES[strategy]
+        ratio = min(max(seconds / (alpha_s + beta * amount), _SCALES[0]), _SCALES[1])
+        self._scale += (_NEWS if self._learned else 1.0) * (ratio - self._scale)
+        if strategy not in self._learned:
+            self._learned[strategy] = LearnedCost(ratio * alpha_s, ratio * beta)
+        self._learned[strategy].learn(amount, seconds)
+        self._samples[strategy] = self.samples(strategy) + 1
+
+    def samples(self, strategy: str) -> int:
+        """How many updates were noted."""
+        return self._samples.get(strategy, 0)
+
+    def measured_s(self, strategy: str, sizes: Sizes) -> float | None:
+        """Seconds that an update should take; None where none was noted yet."""
+        return self.expected_s(strategy, sizes) if strategy in self._learned else None
+
+    def expected_s(self, strategy: str, sizes: Sizes) -> float | None:
+        """Seconds that an update should take, measured or guessed; None: of unknown size."""
+        size_bytes = sizes.of(strategy)
+        if size_bytes is None:
+            return None
+        amount = size_bytes / _BYTES_PER_MB
+        learned = self._learned.get(strategy)
+        if learned is not None:
+            return learned.expected_s(amount)
+        alpha_s, beta = _GUESSES[strategy]
+        return self._scale * (alpha_s + beta * amount)
+
+    def dearer(self, strategy: str, than: str, sizes: Sizes) -> bool:
+        """Whether an update by one strategy was measured to take longer than by another."""
+        seconds, other_s = self.measured_s(strategy, sizes), self.measured_s(than, sizes)
+        return seconds is not None and other_s is not None and seconds > other_s
+
+    def reread(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
+        """Whether a state should be built instead of reading again what did not change.
+
+        To build one takes a pass over everything, to do without one means to read at every
+        update more than what changed. Whoever does without until that excess would add up to
+        such a pass, and then builds it, pays at most about twice what was best in hindsight
+        (the break-even rule of renting or buying).
+
+        Args:
+            read_bytes: What the next update would read.
+            changed_bytes: What of that changed.
+            whole_bytes: Size of everything.
+        """
+        self._reread_bytes += max(0, read_bytes - changed_bytes)
+        if self._reread_bytes == 0 or self._reread_bytes < whole_bytes - changed_bytes:
+            return False
+        self._reread_bytes = 0
+        return True
+
+    def state_pays(self, merging: str, sizes: Sizes) -> bool:
+        """Whether to build a state now, where updates are in full for want of one.
+
+        By the same rule: when the seconds that merging would have saved come to what building
+        takes beyond a full update.
+        """
+        merge_s, full_s = self.expected_s(merging, sizes), self.expected_s("full", sizes)
+        build_s = self.expected_s(BUILD, sizes)
+        if merge_s is None or full_s is None or build_s is None:
+            return True
+        self._rent_s = max(0.0, self._rent_s + full_s - merge_s)
+        # As dear as an update that merges at the least: it ends like one.
+        if full_s <= merge_s or self._rent_s < max(build_s - full_s, merge_s / 2):
+            return False
+        self._rent_s = 0.0
+        return True
+
+    def try_now(self, strategy: str, seconds: float, best_s: float) -> bool:
+        """Whether to try a strategy that is expected to be dearer than the best.
+
+        Now and then, rarer each time that it was in vain, and never for more than a twentieth
+        of what all updates took: what was measured long ago, or never, can be wrong.
+
+        Args:
+            strategy: The dearer one.
+            seconds: What it should take.
+            best_s: What the best should take.
+        """
+        gap = self._gaps.get(strategy, _FIRST_GAP)
+        extra_s = seconds - best_s
+        if (
+            self._updates - self._tried.get(strategy, 0) < gap
+            or seconds > _COULD_WIN * best_s
+            or extra_s > self._allowance_s
+        ):
+            return False
+        self._allowance_s = max(0.0, self._allowance_s - extra_s)
+        self._gaps[strategy] = min(_LONGEST_GAP, 2 * gap)
+        return True
+
+    def won(self, strategy: str) -> None:
+        """A strategy is the best now: should it lose again, it is tried again soon."""
+        self._gaps.pop(strategy, None)

@@ -1,0 +1,135 @@
+"""What updates of a view should take: guessed, learned, tried again, and remembered."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshline.sql.costs import BUILD, Costs, Sizes
+
+SMALL = Sizes(changed_bytes=10_000, whole_bytes=1_000_000)
+LARGE = Sizes(changed_bytes=10_000, whole_bytes=1_000_000_000)
+
+
+def noted(sizes: Sizes = SMALL, **seconds: float) -> Costs:
+    costs = Costs()
+    for name, each in seconds.items():
+        for _ in range(3):
+            costs.note(name.replace("_", "-"), sizes, each)
+    return costs
+
+
+def expected(costs: Costs, strategy: str, sizes: Sizes = SMALL) -> float:
+    seconds = costs.expected_s(strategy, sizes)
+    assert seconds is not None
+    return seconds
+
+
+def test_guesses_grow_with_what_a_strategy_reads():
+    costs = Costs()
+    assert expected(costs, "full") < expected(costs, "bucket-recompute")
+    assert expected(costs, "full", LARGE) > 10 * expected(costs, "bucket-recompute", LARGE)
+    assert expected(costs, "bucket-recompute", LARGE) == expected(costs, "bucket-recompute")
+    assert costs.expected_s("full", Sizes(whole_bytes=None)) is None
+    assert costs.measured_s("full", SMALL) is None
+
+
+def test_what_was_measured_replaces_the_guess_and_scales_the_others():
+    costs = noted(full=5.5)
+    assert expected(costs, "full") == pytest.approx(5.5, rel=0.1)
+    before = expected(Costs(), "bucket-recompute")
+    # A machine, or a query, ten times as slow as the guess: the other strategy is no bargain.
+    assert expected(costs, "bucket-recompute") > 5 * before
+    costs.note("full", Sizes(whole_bytes=None), 99.0)  # of unknown size: says nothing
+    assert expected(costs, "full") == pytest.approx(5.5, rel=0.1)
+
+
+def test_the_size_of_everything_tells_what_a_full_update_will_take():
+    costs = Costs()
+    for megabytes in range(1, 40):
+        whole = Sizes(whole_bytes=megabytes * 1_000_000)
+        costs.note("full", whole, 1.0 + 0.1 * megabytes)
+    assert expected(costs, "full", Sizes(whole_bytes=100_000_000)) == pytest.approx(11.0, rel=0.05)
+
+
+def test_a_state_is_built_when_reading_again_has_cost_as_much():
+    costs = Costs()
+    # A history in one file: all of it would be read again at once.
+    assert costs.reread(1_000, 10, 1_000)
+    # Rows that come in the order of their times: 40 of 1,000 bytes are read beyond the new ones.
+    assert [costs.reread(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
+    assert not costs.reread(50, 10, 1_000)
+    assert not Costs().reread(10, 10, 1_000)
+    assert not Costs().reread(10, 10, 10)
+
+
+def test_a_state_is_built_when_merging_would_have_saved_what_building_takes():
+    assert Costs().state_pays("group-merge", LARGE)  # at once
+    small = Costs()
+    assert not any(small.state_pays("group-merge", SMALL) for _ in range(1000))
+    costs = noted(full=2.0, group_merge=1.5)
+    costs.note(BUILD, SMALL, 3.5)
+    told = [costs.state_pays("group-merge", SMALL) for _ in range(12)]
+    assert told.count(True) >= 2  # 1.5 s more, half a second saved each time
+    assert not told[0]
+    assert Costs().state_pays("group-merge", Sizes(whole_bytes=None))
+
+
+def test_a_strategy_is_dearer_only_where_both_were_measured():
+    costs = noted(bucket_merge=0.5, bucket_recompute=0.4)
+    assert costs.dearer("bucket-merge", "bucket-recompute", SMALL)
+    assert not costs.dearer("bucket-recompute", "bucket-merge", SMALL)
+    assert not noted(bucket_merge=0.5).dearer("bucket-merge", "bucket-recompute", SMALL)
+    assert not Costs().dearer("bucket-merge", "bucket-recompute", SMALL)
+
+
+def test_the_dearer_strategy_is_tried_rarer_and_rarer():
+    costs, tries = Costs(), []
+    for number in range(2000):
+        if costs.try_now("full", 1.2, 1.0):
+            tries.append(number)
+            costs.note("full", SMALL, 1.2)
+        else:
+            costs.note("bucket-recompute", SMALL, 1.0)
+    gaps = [later - earlier - 1 for earlier, later in pairwise(tries)]
+    assert tries[0] == 8
+    assert gaps == [16, 32, 64, 128, 256, 256, 256, 256, 256, 256]
+    assert not any(noted(full=9.0).try_now("full", 9.0, 1.0) for _ in range(1000))
+    costs.won("full")
+    for _ in range(8):
+        costs.note("bucket-recompute", SMALL, 1.0)
+    assert costs.try_now("full", 1.2, 1.0)
+
+
+@given(st.lists(st.floats(0.01, 3.0), min_size=1, max_size=300), st.floats(0.05, 5.0))
+def test_trials_cost_at_most_a_twentieth_of_all_seconds(extras, best_s):
+    costs, spent_s, all_s = Costs(), 0.0, 0.0
+    for extra_s in extras:
+        tried = costs.try_now("full", best_s + extra_s, best_s)
+        seconds = best_s + extra_s if tried else best_s
+        spent_s += extra_s if tried else 0.0
+        assert spent_s <= 0.05 * all_s + 1e-9
+        costs.note("full" if tried else "bucket-recompute", SMALL, seconds)
+        all_s += seconds
+
+
+def test_a_commit_carries_all_that_was_learned():
+    costs = noted(full=2.0, bucket_recompute=1.0)
+    costs.reread(50, 10, 1_000)
+    costs.state_pays("bucket-merge", SMALL)
+    costs.try_now("full", 1.1, 1.0)
+    again = Costs(json.loads(json.dumps(costs.facts)))
+    assert again.facts == costs.facts
+    for name in ("full", "bucket-recompute", "bucket-merge"):
+        assert again.expected_s(name, LARGE) == pytest.approx(
+            expected(costs, name, LARGE), rel=1e-3
+        )
+        assert again.samples(name) == costs.samples(name)
+    # A new process, perhaps a new machine: two updates outweigh what the commit said.
+    for _ in range(2):
+        again.note("full", SMALL, 0.2)
+    assert expected(again, "full") < 0.6
