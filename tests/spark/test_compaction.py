@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -82,6 +83,29 @@ def test_small_files_become_one_and_no_row_changes(shop, orders, spark):
     assert changes.count() == 0
     assert same_rows(shop.path("orders"), 2, 3)
     assert not same_rows(shop.path("orders"), 1, 3)
+
+
+def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders):
+    before, version = shop.rows("orders"), newest(shop.path("orders")).version
+    request = shop.request("orders", upkeep="compact", definition="")
+    ended = threading.Event()
+
+    def give_up_until_it_ends():
+        while not ended.wait(0.001):
+            shop.executor.give_up("orders", request.number)
+
+    giving_up = threading.Thread(target=give_up_until_it_ends)
+    giving_up.start()
+    try:
+        with pytest.raises(PlatformError, match="cancelled"):
+            shop.executor.run(request)
+    finally:
+        ended.set()
+        giving_up.join()
+    assert (shop.rows("orders"), newest(shop.path("orders")).version) == (before, version)
+    shop.numbers["orders"] -= 1  # the next update has this number, and its jobs this name
+    assert orders(3) == version + 1
+    assert len(shop.rows("orders")) == 8
 
 
 def test_done_again_it_is_the_same_commit_and_the_next_update_goes_on(shop, orders):

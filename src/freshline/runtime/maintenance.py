@@ -3,7 +3,8 @@
 A table is looked at (its files, from the log, a few milliseconds) at the start of a run and
 after every few updates, and only while nothing waits. Old files are removed once a day, later
 where a view's first build or a report still reads them. What failed is not tried again before the
-table has changed, or an hour has passed.
+table has changed, or an hour has passed. A compaction that runs when an update needs its track or
+its table is ended before its commit, and offered again later.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.ledger import Ledger
 from freshline.runtime.report_windows import read_since_s
 from freshline.runtime.tracks import Outcome
+from freshline.spark.records import Executor
 from freshline.spark.small_files import files_of, worth_merging
 
 LOOK_EVERY_UPDATES = 8
@@ -56,6 +58,7 @@ class Maintenance:
         self._scheduler = scheduler
         self._hears = hears
         self._looked: dict[str, int] = {}
+        self._gave_way: set[str] = set()
         first = journal.row("SELECT min(started_s) AS at_s FROM runs")
         since_s = scheduler.now_s if first is None or first["at_s"] is None else first["at_s"]
         self._vacuumed_s = {table.name: since_s for table in project.tables}
@@ -87,9 +90,23 @@ class Maintenance:
                 return [UpkeepOffered(table.name, VACUUM, table.number)]
         return []
 
+    def make_way(self, executor: Executor) -> None:
+        """End a compaction that keeps an update waiting; said again until it has ended."""
+        scheduler = self._scheduler
+        running = scheduler.running()
+        crowded = len(running) == scheduler.track_count and scheduler.first() is not None
+        for table in running:
+            command = table.running.command if table.running is not None else None
+            if command is None or command.upkeep != COMPACT:
+                continue
+            if crowded or table.has_news or table.asked:
+                self._gave_way.add(table.name)
+                executor.give_up(command.table, command.number)
+
     def done(self, outcome: Outcome, now_s: float) -> None:
         """An update of any kind was committed."""
         command = outcome.command
+        self._gave_way.discard(command.table)
         if command.upkeep == VACUUM:
             self._vacuumed_s[command.table] = now_s
         elif command.upkeep == COMPACT:
@@ -98,6 +115,12 @@ class Maintenance:
     def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
         """Upkeep failed: the table is as it was, and its updates go on."""
         command = outcome.command
+        if command.table in self._gave_way:
+            self._gave_way.remove(command.table)
+            self._looked.pop(command.table, None)
+            why = "it gave way to an update"
+            self._ledger.upkeep_failed(command.table, why, outcome.seconds, now_s)
+            return [UpdateFailed(command.table, now_s)]
         if command.upkeep == VACUUM:
             self._vacuumed_s[command.table] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
         reason = one_line(outcome.error)

@@ -334,6 +334,8 @@ class Warehouse:
 
     def _offer_upkeep(self) -> None:
         """Where nothing waits, static tables are looked at, and the tables' files seen to."""
+        if self._executor is not None:
+            self._maintenance.make_way(self._executor)
         offers = self._statics.changed(self._now_s) or self._maintenance.offers(self._now_s)
         if offers:
             self._instant(offers)

@@ -27,7 +27,7 @@ MOST_FILES = 16
 """So many of a tier are left as they are; each is another file for every query to open."""
 
 BUDGET_BYTES = 64 * 1024 * 1024
-"""Of one compaction: one that runs cannot be stopped, and this takes a second or two."""
+"""Of one compaction: what it did is lost when it has to give way, and this takes seconds."""
 
 BUDGET_FILES = 1000
 

@@ -27,7 +27,6 @@ from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.report_records import BatchRequest, BatchResult
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
-from tests.spark.proof.shop import Shop
 
 T = TypeVar("T")
 
@@ -75,6 +74,9 @@ class Kept:
     def topic(self, feed: str) -> Topic:
         return self._executor.topic(feed)
 
+    def give_up(self, table: str, number: int) -> None:
+        self._executor.give_up(table, number)
+
     def healthy(self) -> bool:
         return self._executor.healthy()
 
@@ -110,7 +112,7 @@ class Seen:
         eventually(lambda: self.done.count(table) >= times)
 
 
-def run_here(shop: Shop, spark: SparkSession, options: RunOptions | None = None) -> Seen:
+def run_here(shop: OnDisk, spark: SparkSession, options: RunOptions | None = None) -> Seen:
     """Run in this process until idle; everything must have been brought up to date."""
     seen = Seen()
     options = options or RunOptions(until_idle=True)
@@ -120,7 +122,7 @@ def run_here(shop: Shop, spark: SparkSession, options: RunOptions | None = None)
 
 
 @contextmanager
-def running_here(shop: Shop, spark: SparkSession) -> Iterator[Seen]:
+def running_here(shop: OnDisk, spark: SparkSession) -> Iterator[Seen]:
     """A warehouse that runs in a thread of this process, stopped at the end."""
     seen = Seen()
     faults: list[BaseException] = []

@@ -140,6 +140,9 @@ def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
         def topic(self, feed):
             raise AssertionError(feed)
 
+        def give_up(self, table, number):
+            raise AssertionError(table)
+
         def healthy(self):
             return True
 

@@ -102,6 +102,8 @@ class DeltaExecutor:
         reads: Rows that each update reads, by table.
         corrects: Rows that each update corrects, by table.
         failing_upkeep: Why compaction and VACUUM fail; empty: they don't.
+        slow: Compactions that go on until they are given up, by table and number.
+        given_up: Updates that were told to end, by table and number.
         requests: All that was asked, in order.
         batches: All batches of reports that were asked, in order.
     """
@@ -114,6 +116,8 @@ class DeltaExecutor:
         self.reads: dict[str, int] = {}
         self.corrects: dict[str, int] = {}
         self.failing_upkeep = ""
+        self.slow: set[tuple[str, int]] = set()
+        self.given_up: set[tuple[str, int]] = set()
         self.requests: list[UpdateRequest] = []
         self.batches: list[BatchRequest] = []
         self.done: dict[float, int] = {}
@@ -198,6 +202,11 @@ class DeltaExecutor:
             raise PlatformError("made-to-fail", self.failing_upkeep)
         last = last_commit(path)
         assert last is not None
+        named = (request.table, request.number)
+        if named in self.slow and request.upkeep == "compact":
+            eventually(lambda: named in self.given_up)
+            self.slow.remove(named)
+            raise PlatformError("cancelled", "its jobs were ended")
         if request.upkeep == "compact":
             carried = {"update": request.number, "strategy": "compact", "rows": 0}
             fields = {**last.metadata, **carried}
@@ -208,6 +217,9 @@ class DeltaExecutor:
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": text})
             )
         return self._result(request, DeltaTable(path).version(), 0, request.upkeep)
+
+    def give_up(self, table: str, number: int) -> None:
+        self.given_up.add((table, number))
 
     def healthy(self) -> bool:
         return True

@@ -119,6 +119,30 @@ def test_a_compaction_that_fails_leaves_the_table_fresh_and_its_updates_going_on
     assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("waits_for", ["orders", "parts"])
+def test_a_compaction_gives_way_to_an_update_that_needs_its_table_or_its_track(shop, waits_for):
+    scheduler = dataclasses.replace(shop.project.scheduler, tracks=1)
+    shop.project = dataclasses.replace(shop.project, scheduler=scheduler)
+    shop.executor.slow = {("orders", 5)}
+    with LiveRun(shop):
+        for minute in range(1, 5):
+            shop.file("orders", minute, [minute])
+            shop.recorder.wait_for("done orders", minute)
+        shop.recorder.wait_for("start orders", 5)  # the compaction
+        assert not shop.executor.given_up
+        before = shop.recorder.lines.count(f"done {waits_for}")
+        shop.file(waits_for, 5, [50])
+        shop.recorder.wait_for(f"done {waits_for}", before + 1)
+        assert shop.executor.given_up == {("orders", 5)}
+        eventually(lambda: "compact" in strategies(shop, "orders"))
+    assert not [line for line in shop.recorder.lines if "compact" in line]
+    (row,) = shop.journal_rows("SELECT failures, error FROM tables WHERE name='orders'")
+    assert row == {"failures": 0, "error": None}
+    journal = Journal(journal_path(shop.project), create=False)
+    assert replay(journal).mismatches == ()
+    journal.close()
+
+
 def test_old_files_are_removed_once_a_day(shop):
     fill(shop, [1])
     asked = len(shop.executor.requests)
