@@ -17,7 +17,6 @@ from freshline.reports.recursion import (
     cheapest_charged,
     cheapest_free,
     cheapest_next,
-    cheapest_next_at,
     earliest_first,
     earliest_next,
 )
@@ -257,9 +256,10 @@ class _Search:
         end_s = self.window.deadline_s - final_s
         layers = self._suffixes.setdefault(end_s, [[math.inf] * self.window.tuples + [0.0]])
         while len(layers) <= batches:
-            known = layers[-1], self.arrivals_s, self.pieces, end_s
-            at = self._places
-            layers.append(cheapest_next(*known) if at is None else cheapest_next_at(at, *known))
+            before_s = layers[-1]
+            layers.append(
+                cheapest_next(before_s, self.arrivals_s, self.pieces, end_s, self._places)
+            )
         return layers
 
     def _sizes(self, batches: int) -> list[int] | None:

@@ -89,7 +89,7 @@ def _advance(
 def cheapest_any(arrivals_s: Sequence[float], pieces: Sequence[Piece], end_s: float) -> list[float]:
     """With any number of batches: the least cost of the tuples after ``j``; see `cheapest_next`."""
     suffix_s = [math.inf] * (len(arrivals_s) - 1) + [0.0]
-    _retreat(suffix_s, suffix_s, arrivals_s, pieces, end_s)
+    _retreat(range(len(arrivals_s)), suffix_s, suffix_s, arrivals_s, pieces, end_s)
     return suffix_s
 
 
@@ -103,6 +103,7 @@ def cheapest_next(
     arrivals_s: Sequence[float],
     pieces: Sequence[Piece],
     end_s: float,
+    places: Sequence[int] | None = None,
 ) -> list[float]:
     """One batch more in front: the least cost of the tuples after ``j`` (C4, backwards).
 
@@ -111,85 +112,53 @@ def cheapest_next(
     ``next[j] = min over j' > j of suffix[j'] + cost(j' - j)`` where that start is not before
     the arrival of tuple ``j'``.
 
-    Returns:
-        Seconds for every ``j``; infinity where no plan exists.
-    """
-    result = [math.inf] * len(arrivals_s)
-    _retreat(suffix_s, result, arrivals_s, pieces, end_s)
-    return result
-
-
-def cheapest_next_at(
-    places: Sequence[int],
-    suffix_s: Sequence[float],
-    arrivals_s: Sequence[float],
-    pieces: Sequence[Piece],
-    end_s: float,
-) -> list[float]:
-    """The same for plans whose batches begin and end at ``places`` alone.
-
     Args:
-        places: Increasing, from 0 to all tuples.
+        places: Where batches may begin and end: increasing, from 0 to all tuples; None: anywhere.
 
     Returns:
         Seconds for every ``j``; infinity where no plan exists, or at no place.
     """
     result = [math.inf] * len(arrivals_s)
-    limit_s = end_s + TOLERANCE_S
-    last = len(places) - 1
-    for piece in pieces:
-        smallest, largest = piece.from_tuples, piece.to_tuples
-        offset_s, slope_s = piece.offset_s, piece.slope_s
-        window: deque[tuple[float, float, int]] = deque()
-        coming = last
-        for number in range(last - 1, -1, -1):
-            j = places[number]
-            while coming > number and places[coming] >= j + smallest:
-                entering = places[coming]
-                coming -= 1
-                suffix = suffix_s[entering]
-                if suffix < math.inf:
-                    key = suffix + slope_s * entering
-                    while window and window[-1][0] >= key:  # as in `_retreat`
-                        window.pop()
-                    window.append((key, key + arrivals_s[entering], entering))
-            base_s = slope_s * j - offset_s
-            while window and (window[0][2] > j + largest or window[0][1] > limit_s + base_s):
-                window.popleft()
-            if window:
-                result[j] = min(result[j], window[0][0] - base_s)
+    at = range(len(arrivals_s)) if places is None else places
+    _retreat(at, suffix_s, result, arrivals_s, pieces, end_s)
     return result
 
 
 def _retreat(
+    places: Sequence[int],
     suffix_s: Sequence[float],
     result: list[float],
     arrivals_s: Sequence[float],
     pieces: Sequence[Piece],
     end_s: float,
 ) -> None:
-    """Fill ``result`` but for its last entry; it may be ``suffix_s`` itself."""
-    count = len(arrivals_s)
+    """Fill ``result`` at all places but the last; it may be ``suffix_s`` itself."""
     limit_s = end_s + TOLERANCE_S
     infinity = math.inf
+    last = len(places) - 1
     windows: list[tuple[Piece, deque[tuple[float, float, int]]]] = [
         (piece, deque()) for piece in pieces
     ]
-    for j in range(count - 2, -1, -1):
+    coming = [last] * len(windows)  # of each piece, the next place to enter its window
+    for number in range(last - 1, -1, -1):
+        j = places[number]
         best_s = infinity
-        for piece, window in windows:
-            entering = j + piece.from_tuples
-            if entering >= count:
-                break
+        for which, (piece, window) in enumerate(windows):
+            smallest = j + piece.from_tuples
             slope_s = piece.slope_s
-            suffix = suffix_s[entering]
-            if suffix < infinity:
-                key = suffix + slope_s * entering
-                # The newcomer has the earliest arrival and leaves last: it dominates all that
-                # cost as much, both in time and in the arrival their start must wait for.
-                while window and window[-1][0] >= key:
-                    window.pop()
-                window.append((key, key + arrivals_s[entering], entering))
+            at = coming[which]
+            while at > number and places[at] >= smallest:
+                entering = places[at]
+                at -= 1
+                suffix = suffix_s[entering]
+                if suffix < infinity:
+                    key = suffix + slope_s * entering
+                    # The newcomer has the earliest arrival and leaves last: it dominates all
+                    # that cost as much, both in time and in the arrival their start must wait for.
+                    while window and window[-1][0] >= key:
+                        window.pop()
+                    window.append((key, key + arrivals_s[entering], entering))
+            coming[which] = at
             newest = j + piece.to_tuples
             base_s = slope_s * j - piece.offset_s
             bound_s = limit_s + base_s

@@ -59,7 +59,7 @@ def plan_together(reports: Sequence[Report], now_s: float, margin: float) -> Tog
     works = [
         Work(
             name=report.name,
-            expected_s=[max(now_s, at_s) for at_s in report.predicted_s],
+            expected_s=_expected_s(report, now_s),
             deadline_s=report.deadline_s,
             cost_s=[margin * report.cost(size) for size in range(len(report.predicted_s) + 1)],
             final=report.final,
@@ -84,6 +84,12 @@ def plan_together(reports: Sequence[Report], now_s: float, margin: float) -> Tog
         if end_s > work.deadline_s + TOLERANCE_S:
             late_s[work.name] = end_s - work.deadline_s
     return Together(now_s, stretches, late_s)
+
+
+def _expected_s(report: Report, now_s: float) -> list[float]:
+    """When each tuple is there; with the last one the window is over (C6)."""
+    *before_s, last_s = (max(now_s, at_s) for at_s in report.predicted_s)
+    return [*before_s, max(last_s, report.end_s)]
 
 
 def slack_s(stretches: Sequence[Stretch], name: str, there_s: float, deadline_s: float) -> float:

@@ -18,6 +18,7 @@ from freshline.reports.events import Command, Event, InputKind, Report, Submitte
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.runtime.journal import Journal
+from freshline.runtime.report_journal import forget_old
 
 _KINDS: dict[str, type] = {
     name: value
@@ -30,7 +31,7 @@ KEPT_STEPS = 50_000
 """Of the planner, in the journal: weeks of a busy warehouse."""
 
 PRUNED_EVERY = 1000
-"""Steps of a run after which it is looked what may go; and at its start."""
+"""Steps of a run after which it is looked what may go, of ended reports too; and at its start."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Recording:
             self._prune()
 
     def _prune(self) -> None:
+        forget_old(self._journal)
         newest = "(SELECT max(id) FROM report_instants)"
         self._journal.write(
             "DELETE FROM report_instants WHERE run IN (SELECT run FROM report_instants"

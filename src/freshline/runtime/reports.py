@@ -40,7 +40,6 @@ from freshline.runtime.report_journal import (
     Measured,
     WantedReport,
     arrivals,
-    forget_old,
     measured,
     note,
     note_batch,
@@ -273,7 +272,6 @@ class Reports:
             return
         for wanted, table in due:
             self._make(wanted, table, now_s)
-        forget_old(self._journal)
 
     def _make(self, wanted: WantedReport, table: TableDef, now_s: float) -> None:
         found = read_report(self._journal, wanted.name)

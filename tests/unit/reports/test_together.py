@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from freshline.reports.costs import FinalCost, LinearCost
@@ -38,6 +40,13 @@ def test_two_reports_that_do_not_fit_are_late_by_what_is_missing() -> None:
     ((name, late_s),) = found.late_s.items()
     assert late_s == 6.0
     assert found.slack_s({"a": a, "b": b}[name]) == -6.0
+
+
+def test_no_last_batch_starts_before_its_window_is_over() -> None:
+    early = Report("a", 0.0, 10.0, 15.0, (2.0, 3.0), LinearCost(0.5, 3.0), FinalCost())
+    assert plan_together([early], 0.0, 1.0).of("a") == (Stretch("a", 11.0, 15.0, 2),)
+    late = [replace(early, name=name) for name in "ab"]
+    assert sum(plan_together(late, 0.0, 1.0).late_s.values()) >= 2.0
 
 
 def test_a_report_without_tuples_is_in_no_plan() -> None:

@@ -5,6 +5,7 @@ Orders bring ten rows a minute, 600 an hour; a batch took 2 s and 0.1 s a row, t
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from freshline.runtime.places import journal_path
 from freshline.runtime.report_journal import WantedReport
 from freshline.runtime.report_needs import ReportNeed, report_needs
 from freshline.runtime.report_requests import argument_of, submit, withdraw_offline
+from freshline.runtime.report_together import crowded_reports
 from tests.unit.runtime.report_play import HOUR_S, START_S, report_project
 
 MARGIN = 1.25
@@ -234,6 +236,29 @@ def test_in_words_what_does_not_fit_and_what_is_not_known(tmp_path):
         ),
         "Report new is not counted: never measured.",
     ]
+
+
+def test_reports_that_fit_alone_and_not_together_are_crowded(tmp_path):
+    """The last rows, the final and the margin take 9 s of each; there are 12 for both."""
+    project = recorded(tmp_path, "12 seconds")
+    (sales,) = project.reports
+    assert crowded_reports(project) == []
+    both = replace(project, reports=(sales, replace(sales, name="returns")))
+    assert crowded_reports(both) == []  # nothing is known of the other
+    journal = Journal(journal_path(project), create=False)
+    journal.write(
+        "INSERT INTO report_batches (report, view, rows, seconds, final_s, batches)"
+        " SELECT report, 'returns', rows, seconds, final_s, batches FROM report_batches"
+    )
+    journal.close()
+    (told,) = crowded_reports(both)
+    assert re.fullmatch(
+        r"report (sales|returns)@1970-02-11T16:00:00Z is crowded: alone it could be in time,"
+        r" planned together with (returns|sales)@1970-02-11T16:00:00Z it is [67] s late; give one"
+        r" of them a later deadline",
+        told,
+    )
+    assert utilisation_lines(both)[2] == told
 
 
 def test_validate_says_what_reports_need_of_the_last_track(tmp_path):
