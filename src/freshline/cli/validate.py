@@ -20,7 +20,6 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.guarantees import project_guarantees
 from freshline.runtime.report_needs import report_needs, share_of
 from freshline.runtime.report_together import crowded_reports
-from freshline.runtime.report_together import crowded_reports
 from freshline.runtime.status import brief_s
 from freshline.runtime.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.utilisation import utilisation
@@ -172,7 +171,6 @@ def utilisation_lines(project: Project) -> list[str]:
     if needs:
         unknown = [need.name for need in needs if need.demand is None]
         lines.append(f"reports: {share_of(needs):.3g} of the last track{_but(unknown)}")
-        lines += crowded_reports(project)
         lines += crowded_reports(project)
     return lines
 
