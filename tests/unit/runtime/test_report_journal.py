@@ -20,6 +20,23 @@ from freshline.runtime.report_journal import (
 )
 
 
+def test_a_journal_of_before_gets_the_columns_that_came_since(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    before = Journal(path, create=True)
+    note_wanted(before, window("sales", 1), "done", 1.0)
+    before.write("ALTER TABLE reports DROP COLUMN complete")
+    before.flush()
+    (found,) = read_reports(before)
+    assert found.complete is None
+    before.close()
+    journal = Journal(path, create=True)
+    note(journal, "sales@1", complete=0)
+    journal.flush()
+    (found,) = read_reports(journal)
+    assert found.complete is False
+    journal.close()
+
+
 def window(view: str, number: int) -> WantedReport:
     return WantedReport(f"{view}@{number}", view, None, None, number, number + 1.0, number + 2.0)
 
