@@ -25,7 +25,8 @@ BOUND = "lower bound"
 NO_FIT = "no fit"
 """Instead of a figure where a partition needs more tracks than there are."""
 
-_TOO_FEW_TRACKS = "too-few-tracks"
+TOO_FEW_TRACKS = "too-few-tracks"
+"""The error's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def _measured(job: _Job) -> dict[str, float | None]:
         try:
             found[name] = play(replace(base, policy=policy)).weighted_staleness_s2 / ideal_s2
         except UserError as error:
-            if error.code != _TOO_FEW_TRACKS:
+            if error.code != TOO_FEW_TRACKS:
                 raise
             found[name] = None
     # One that chops may load less at a time: the bound has to be that of all curves.

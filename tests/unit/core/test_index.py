@@ -53,6 +53,29 @@ def test_without_patience_it_is_max_benefit():
     assert [c.table for c in scheduler(*specs).handle(20.0, events)] == ["dear"]
 
 
+def test_a_backlog_that_grows_shortens_the_patience_until_waiting_has_made_up_for_it():
+    """99 % of the track is slope, and every update's start-up 0.55 s: R = 1.1 s.
+
+    At intervals of 10 s the track lacks 0.99 + 0.11 - 1 = 0.1, so patience is 11 s; at 40 s it
+    lacks 0.0175; at 150 s nothing, and patience is five rounds of 1.1 / 0.01 s.
+    """
+    specs = [TableSpec(name, period_s=10.0, alpha_s=0.55, beta=0.495) for name in ("a", "b")]
+    core = scheduler(*specs, explains=True)
+    patience = []
+    now_s = 0.0
+    for amount_s in (10.0, 40.0, 150.0, 10.0):
+        now_s += amount_s
+        to_s = core.tables[0].freshness_s + amount_s
+        arrived = [FileArrived("a", to_s), FileArrived("b", to_s)]
+        for done, events in (("a", arrived), ("b", [UpdateFinished("a")])):
+            (command,) = core.handle(now_s, events)
+            assert command.table == done
+            patience.append(command.score.rpartition("patience ")[2])
+            now_s += command.expected_s
+        assert core.handle(now_s, [UpdateFinished("b")]) == []
+    assert patience[::2] == ["11 s", "11 s", "62.9 s", "550 s"]
+
+
 def test_the_score_says_what_the_key_is_made_of():
     specs = (
         TableSpec("orders", period_s=10.0, alpha_s=2.0, beta=0.1),

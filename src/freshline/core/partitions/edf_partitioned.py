@@ -91,10 +91,13 @@ class EdfPartitioned(Placement):
         candidates = list(waiting)
         while left and candidates:
             passed_over: list[Table] = []
-            homes_after = self._homes(candidates)
+            homes_after = [] if self.aggressive else self._homes(candidates)
             for table in candidates:
+                if not left:
+                    return pairs
                 home = self.home[table.order]
-                homes_after[home] -= 1
+                if not self.aggressive:
+                    homes_after[home] -= 1
                 track = self._track(table, home, left, unassigned, homes_after)
                 if track is None:
                     passed_over.append(table)

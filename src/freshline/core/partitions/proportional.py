@@ -85,11 +85,14 @@ class Proportional(Placement):
         candidates = list(waiting)
         while left and candidates:
             passed_over: list[Table] = []
-            wanted_after = self._wanted(candidates)
+            wanted_after = {} if self.aggressive else self._wanted(candidates)
             for table in candidates:
+                if not left:
+                    return pairs
                 lo, hi = self.bounds[table.order]
-                for wanted in range(lo, hi + 1):
-                    wanted_after[wanted] -= 1
+                if not self.aggressive:
+                    for wanted in range(lo, hi + 1):
+                        wanted_after[wanted] -= 1
                 track = self._track(lo, hi, left, wanted_after)
                 if track is None:
                     passed_over.append(table)

@@ -11,7 +11,7 @@ from the load (``_patience``). Derivation, and where it is not the best: docs/in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
@@ -26,9 +26,8 @@ _RECENT = 1.0 / 8.0
 _ROUNDS_REMEMBERED = 30
 """Rounds (updates of as many tables as there are) in which a slow stretch is forgotten."""
 
-_ROUNDS_LACKED = 0.7
 _ROUNDS_WAITED = 5.0
-"""Patience above and below full load, in rounds of everybody's turn; both were found by playing
+"""Patience at most, in rounds of everybody's turn, where the machine keeps up; found by playing
 the grid (docs/index-policy.md, 3)."""
 
 _REKEY_FACTOR = 1.5
@@ -54,7 +53,9 @@ class Index(Policy):
     _started: list[tuple[float, float]] = field(default_factory=list, init=False)
     _finished: int = field(default=0, init=False)
     _is_new: bool = field(default=True, init=False)
+    _loaded_s: list[float] = field(default_factory=list, init=False)
     _start_up_s: float = field(default=0.0, init=False)
+    _start_ups: float = field(default=0.0, init=False)
     _slope: float = field(default=0.0, init=False)
     _actual_s: float = field(default=0.0, init=False)
     _expected_s: float = field(default=0.0, init=False)
@@ -63,6 +64,7 @@ class Index(Policy):
 
     def prepare(self, view: View) -> None:
         self._started = [(0.0, 0.0)] * len(view.tables)
+        self._loaded_s = [table.period_s for table in view.tables]
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
         self._sum_up(view)
@@ -101,6 +103,7 @@ class Index(Policy):
     def started(self, table: Table, now_s: float) -> None:
         if table.running is not None:
             self._started[table.order] = (now_s, table.running.command.expected_s)
+            self._loaded_s[table.order] = table.running.amount_s
 
     def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
         if self._is_new:
@@ -136,20 +139,25 @@ class Index(Policy):
     def _patience(self) -> float:
         """How long a wait is still one for start-up seconds to be saved.
 
-        Above full load: while waiting saves more of them than the machine lacks anyway. Below:
-        a few rounds in which everybody has a turn; what waits longer waits because of an
-        outage or a slow stretch, and its seconds per second of data are all that counts.
+        While backlogs grow: as long as waiting saves more of them than the machine lacks now.
+        Where it keeps up: a few rounds in which everybody has a turn; what waits longer waits
+        because of an outage or a slow stretch, and its seconds per second of data are all that
+        counts.
         """
-        missing = self._load - 1.0
-        if missing == 0.0 or self._slope <= 0.0:
-            return inf
+        if self._slope <= 0.0:
+            return inf  # taking up a backlog keeps nobody waiting
         slowness = max(1.0, self._load / self._slope)
-        rounds = _ROUNDS_LACKED if missing > 0.0 else _ROUNDS_WAITED
-        return max(1e-9, rounds * self._start_up_s * slowness / abs(missing))
+        start_up_s = self._start_up_s * slowness
+        missing = self._load + self._start_ups * slowness - 1.0
+        patience_s = start_up_s / missing if missing > 0.0 else inf
+        if self._load < 1.0:
+            patience_s = min(patience_s, _ROUNDS_WAITED * start_up_s / (1.0 - self._load))
+        return max(1e-9, patience_s)
 
     def _sum_up(self, view: View) -> bool:
         """Costs, priorities and what belongs together, anew; whether anything changed."""
         tables = view.tables
+        self._start_ups = self._wanted_start_ups(tables) / view.track_count
         known = tuple(
             (t.priority, t.period_s, t.cost.alpha_s, t.cost.beta, t.paused) for t in tables
         )
@@ -161,6 +169,20 @@ class Index(Policy):
         self._slope = sum(table.cost.beta for table in at_work) / view.track_count
         self._bundles = bundles(tables)
         return True
+
+    def _wanted_start_ups(self, tables: Sequence[Table]) -> float:
+        """Start-up seconds per second, at the intervals at which tables are updated now.
+
+        An interval is what the last update loaded, or what waits where that is more: a table
+        that is never chosen would else seem to want updates as often as when it last had one.
+        """
+        wanted = 0.0
+        for table in tables:
+            waiting_s = table.trailing_edge_s - table.freshness_s if table.known else 0.0
+            interval_s = max(self._loaded_s[table.order], waiting_s)
+            if interval_s > 0.0 and not table.paused:
+                wanted += table.cost.alpha_s / interval_s
+        return wanted
 
     def _rekey(self, view: View) -> None:
         for table in view.tables:
