@@ -27,7 +27,9 @@ PAIR = ("tuples", "seconds")
 REPORT_KEYS = (
     "name", "submit", "remove", "window", "input", "actual", "deadline", "groups", "cost", "final",
 )  # fmt: skip
-POLICY_KEYS = ("name", "slack_factor", "max_batch_time", "min_batch", "reanchor", "margin")
+POLICY_KEYS = (
+    "name", "slack_factor", "max_batch_time", "min_batch", "reanchor", "margin", "eager",
+)  # fmt: skip
 
 
 def plan_file(document: YamlFile) -> dict[str, Any]:
@@ -201,6 +203,7 @@ def _policy(fields: Fields) -> ReportPolicy:
         min_batch=policy.flag("min_batch", default=default.min_batch),
         reanchor=policy.flag("reanchor", default=default.reanchor),
         margin=margin,
+        eager=policy.flag("eager", default=default.eager),
     )
 
 
