@@ -59,3 +59,25 @@ def test_deltas_jars_are_named_when_an_earlier_start_left_them(tmp_path):
     assert with_package["spark.jars.packages"] == f"{DELTA_PACKAGE},org.x:y:1"
     (folder / _DELTA_JARS[0]).unlink()
     assert settings(project(tmp_path))["spark.jars.packages"] == DELTA_PACKAGE
+
+
+def collector(tmp_path: Path, configuration=(), **more) -> str:
+    options = settings(project(tmp_path, configuration, **more))["spark.driver.extraJavaOptions"]
+    return " ".join(option for option in options.split() if option.endswith("GC"))
+
+
+def test_a_small_heap_of_a_local_master_is_not_collected_beside_the_updates(tmp_path, monkeypatch):
+    for name in ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    assert collector(tmp_path) == "-XX:+UseParallelGC"
+    assert collector(tmp_path, [("spark.driver.memory", "8g")]) == ""
+    assert collector(tmp_path, master="spark://host:7077") == ""
+
+
+def test_who_chose_a_collector_gets_no_second_one(tmp_path, monkeypatch):
+    for name in ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    mine = [("spark.driver.extraJavaOptions", "-Xss4m -XX:+UseZGC")]
+    assert collector(tmp_path, mine) == "-XX:+UseZGC"
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m -XX:+UseSerialGC")
+    assert collector(tmp_path) == ""
