@@ -2,8 +2,7 @@
 
 A base table appends its new files; a view is computed anew from the newest versions of its
 parents and overwritten. The session has every setting of ours (few partitions, no adaptive
-execution, the local file system without checksums: what guides to small Delta tables say); where
-a variant is what such an engineer has, code generation is as Spark has it by default.
+execution, the local file system without checksums), unless the variant says otherwise.
 """
 
 from __future__ import annotations
