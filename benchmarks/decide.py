@@ -19,7 +19,7 @@ from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
 
-_POLICIES = ("max-benefit", "fifo", "edf")
+_POLICIES = ("max-benefit", "index", "fifo", "edf")
 _SMALL, _LARGE = 30, 10_000
 _TRACKS = 2
 _GOAL = 3.0

@@ -23,10 +23,15 @@ POLICIES = ("fifo", "edf", "max-benefit", "index")
 LOADS = (0.6, 1.0)
 LIMIT_AT_30, LIMIT_GROWTH = 16.0, 2.0
 _REPEATS = 3
+_QUICK_SHARE = 10
+"""A quick run plays so many times fewer events, once, and of one policy."""
 
 
-def scenario(tables: int, policy: str, *, load: float, tracks: int = 2) -> Scenario:
-    """``tables`` base tables with periods of 50 to 500 s whose updates fill ``load`` tracks."""
+def scenario(tables: int, policy: str, *, load: float, events: int, tracks: int = 2) -> Scenario:
+    """``tables`` base tables with periods of 50 to 500 s whose updates fill ``load`` tracks.
+
+    They are played until about ``events`` files and updates have come and gone.
+    """
     dice = random.Random(1)
     periods = [dice.uniform(50.0, 500.0) for _ in range(tables)]
     unit = load * tracks / sum((1.0 + 0.01 * period) / period for period in periods)
@@ -43,7 +48,7 @@ def scenario(tables: int, policy: str, *, load: float, tracks: int = 2) -> Scena
         for number, period in enumerate(periods)
     )
     feeds = {spec.name: FeedSpec(spec.phase_s or 0.0, spec.period_s or 0.0) for spec in specs}
-    horizon_s = EVENTS[tables] / 2.0 / sum(1.0 / period for period in periods)
+    horizon_s = events / 2.0 / sum(1.0 / period for period in periods)
     settings = PolicySettings(name=policy)
     return Scenario(horizon_s, 1, tracks, settings, 1.0, 1.0, None, specs, feeds)
 
@@ -64,10 +69,10 @@ def push_and_pop_s() -> float:
     return best_s
 
 
-def event_s(played: Scenario) -> float:
-    """Seconds of one event of ``simulate``, its ideal run included; the best of three."""
+def event_s(played: Scenario, repeats: int) -> float:
+    """Seconds of one event of ``simulate``, its ideal run included; the best of ``repeats``."""
     best_s = float("inf")
-    for _ in range(_REPEATS):
+    for _ in range(repeats):
         begun_s = time.process_time()
         result = simulate_updates(played)
         best_s = min(best_s, (time.process_time() - begun_s) / result.played.events)
@@ -83,11 +88,15 @@ def measure(*, quick: bool) -> Report:
         [],
         quick=quick,
     )
+    share, repeats = (_QUICK_SHARE, 1) if quick else (1, _REPEATS)
     for policy in POLICIES[-1:] if quick else POLICIES:
         found = []
         for load in LOADS:
             unit_s = push_and_pop_s()
-            few, many = (event_s(scenario(n, policy, load=load)) / unit_s for n in EVENTS)
+            few, many = (
+                event_s(scenario(n, policy, load=load, events=events // share), repeats) / unit_s
+                for n, events in EVENTS.items()
+            )
             found.append((few, many))
             cells = (f"{few:.1f}", f"{many:.1f}", f"{many / few:.2f}")
             report.rows.append((policy, f"{load:g}", *cells))
