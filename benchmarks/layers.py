@@ -5,10 +5,9 @@ moments. The engineer's loop, by hand with PySpark and Delta, runs at the beginn
 end: what its two results differ by is what the machine changed meanwhile. It has every setting
 of ours but two, code generation and the garbage collector, which are as Spark and Java have
 them. Between its runs, to tell apart what is gained by what: the same loop with these settings
-too, and with freshline's updates: from there
-to a policy only the order differs; and index with views computed anew each time. Beside each
-policy stands what the simulator made of the fifo run's journal, its files and its learned
-costs, under that policy: before it was run.
+too, and with freshline's updates: from there to a policy only the order differs; and index with
+views computed anew each time. Beside each policy stands what the simulator made of the fifo
+run's journal, its files and its learned costs, under that policy: before it was run.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from freshline.core.recorded import RecordedRun
 from freshline.runtime.recorded_run import last_run
 from freshline.spark.sizing import COMPILED
 
-_SECONDS, _QUICK_SECONDS = 120.0, 15.0
+_SECONDS, _QUICK_SECONDS = 60.0, 15.0
 _GOAL = 0.5
 _KNOWN = "fifo"
 """The run that predictions are made from."""
