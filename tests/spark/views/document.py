@@ -20,11 +20,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "views.md"
 _HEAD = """# Views and how they are kept up to date
 
 Every view below but those of the last table is proved on real Spark (`tests/spark/views`): rows
-come on the edges of buckets, late, without times and without keys; parents lose rows; and after
-every commit the view is compared with its query over the versions that the commit names.
-`make proof` proves all of them so. `make test` does so for a part, and checks for each that its
-strategy is the one below. This page is written from the analysis by
-`python -m tests.spark.views.document`, and a test fails when it is not up to date.
+come on the edges of buckets, late, without times and without keys; then they are deleted, updated,
+merged and written over by hand; views stand over views that rewrite their rows. After every
+commit the view is compared with its query over the versions that the commit names, computed by
+DuckDB where it means the same there, else by Spark. `make proof` proves all of them so, by both.
+`make test` does so for a part, and checks for each that its strategy is the one below. This page
+is written from the analysis by `python -m tests.spark.views.document`, and a test fails when it
+is not up to date.
 
 The strategies stand in the order in which they come into question: `append` where a new row
 makes its output rows alone; `bucket-recompute` where the output falls into buckets of time;
@@ -33,6 +35,10 @@ buckets; `group-merge` where there are no buckets, but aggregates that merge. `f
 right, and the only way where nothing else stands. After rows of a parent were deleted or rewritten
 buckets are recomputed as ever; where there are none, `group-recompute` computes the groups of
 these rows again, if every output row shows which group it is of, and else all is computed.
+
+Of the right ways `freshline.refresh` = `auto` takes the one that should take the fewest seconds by
+the clock, in full included (design/0014). These views are proved with `incremental`, which never
+takes `full` for its cost.
 """
 _ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
 are static."""

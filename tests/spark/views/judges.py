@@ -61,11 +61,23 @@ class SparkJudge:
         return counted(self._session.sql(rewritten(query, fixed)).toArrow())
 
 
-def duckdb_rows(query: str, tables: Mapping[str, tuple[str, int]]) -> Counter[Row]:
-    """What DuckDB makes of a query over tables at versions; times are UTC's."""
+def duckdb_rows(
+    query: str, tables: Mapping[str, tuple[str, int]], zone: str | None = None
+) -> Counter[Row]:
+    """What DuckDB makes of a query over tables at versions.
+
+    Args:
+        query: In its words.
+        tables: Path and version of each.
+        zone: The session's, where instants are TIMESTAMP WITH TIME ZONE; None: they are wall
+            clocks of UTC.
+    """
     with duckdb.connect(config={"threads": 1}) as database:
+        if zone is not None:
+            database.execute(f"SET TimeZone = '{zone}'")
         for name, (path, version) in tables.items():
-            database.register(name, naive(DeltaTable(path, version=version).to_pyarrow_table()))
+            rows = DeltaTable(path, version=version).to_pyarrow_table()
+            database.register(name, naive(rows) if zone is None else rows)
         return Counter(tuple(map(plain, row)) for row in database.execute(query).fetchall())
 
 

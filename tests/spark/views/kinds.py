@@ -141,23 +141,24 @@ KINDS = (
     ),
 )
 
-OVER_VIEWS = (
-    Kind(
-        "x_days_of_hours",
-        "SELECT date_trunc('day', h) AS d, sum(n) AS n, max(s) AS s FROM v_hourly GROUP BY 1",
-        "bucket-merge",
-        None,
-        "rollup of another view",
-    ),
-    Kind(
-        "x_clicks_of_the_hour",
-        "SELECT c.ts, c.id, v.n FROM clicks c LEFT JOIN v_hourly v"
-        " ON v.h = date_trunc('hour', c.ts)",
-        "bucket-recompute",
-        None,
-        "stream joined to another view",
-    ),
-)
+OVER_VIEWS = tuple(
+    # Plain enough to mean the same in DuckDB.
+    Kind(f"x_{slug(name)}", query, way, query, name)
+    for name, way, query in (
+        ("rollup of another view", "bucket-merge", ("SELECT date_trunc('day', h) AS d, "
+         "sum(n) AS n, max(s) AS s FROM v_hourly GROUP BY 1")),
+        ("stream joined to another view", "bucket-recompute", ("SELECT c.ts, c.id, v.n "
+         "FROM clicks c LEFT JOIN v_hourly v ON v.h = date_trunc('hour', c.ts)")),
+        ("rows of another view", "append", "SELECT h, s FROM v_hourly WHERE n > 2"),
+        ("groups of another view's rows", "group-merge", ("SELECT n, count(*) AS hours, "
+         "sum(s) AS s FROM v_hourly GROUP BY n")),
+        ("groups of another view's groups", "group-merge", ("SELECT n > 4 AS many, "
+         "count(*) AS users, max(a) AS a FROM w_totals_per_user GROUP BY 1")),
+        ("all of another view in one row", "group-merge", ("SELECT count(*) AS hours, "
+         "max(n) AS most, sum(s) AS s FROM v_hourly")),
+    )
+)  # fmt: skip
+"""Their parents rewrite rows whenever some come, so nothing of theirs can be added or merged."""
 
 UNCERTAIN = {
     "rand": ("SELECT ts, rand() AS r FROM orders", "full VOLATILE"),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from freshline.spark import bucket_updates
+from freshline.spark import bucket_updates, groups
 from freshline.spark.changes import Changes
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.incremental import Parent
@@ -46,6 +46,9 @@ VIEWS = {
     "GROUP BY o.usr",
     "rewritten": "SELECT usr, sum(amount) AS s FROM orders GROUP BY usr",
     "lost": "SELECT usr, max(amount) AS m, count(*) AS n FROM orders GROUP BY usr",
+    "late": HOURLY,
+    "moved": HOURLY,
+    "null_group": "SELECT usr, sum(amount) AS s FROM orders GROUP BY usr",
     "named": "SELECT c.id, u.name FROM clicks c JOIN users u ON c.usr = u.usr",
 }
 
@@ -92,7 +95,7 @@ LIES = {
 }
 
 
-def order(at: datetime | None, ident: int, usr: int, amount: int = 1) -> dict[str, object]:
+def order(at: datetime | None, ident: int, usr: int | None, amount: int = 1) -> dict[str, object]:
     return {"ts": at, "shipped": at, "id": ident, "usr": usr, "amount": amount}
 
 
@@ -172,6 +175,39 @@ def test_rows_without_a_time_that_touch_no_bucket_are_found_out(warehouse, monke
     assert warehouse.told["no_hour"][-1][0] == "bucket-recompute"
 
 
+def test_late_rows_that_are_passed_over_are_found_out(warehouse, monkeypatch):
+    """As if nothing came that is older than what came before."""
+    noon_us = int(NOON.timestamp()) * 1_000_000
+
+    def forward(touched: TimeSet, bounds: Reads) -> TimeSet:
+        found = changed_by(touched, bounds)
+        return TimeSet(tuple(each for each in found.intervals if each[1] >= noon_us), found.null)
+
+    warehouse.update("late")
+    monkeypatch.setattr(bucket_updates, "changed_by", forward)
+    come(warehouse, [order(NOON, 32, 1)])
+    warehouse.update("late")
+    come(warehouse, [order(NOON, 33, 1), order(NOON - 5 * HOUR, 34, 1)])
+    with found_out():
+        warehouse.update("late")
+    assert warehouse.told["late"][-1][0] == "bucket-recompute"
+
+
+def test_a_group_without_a_key_that_is_not_written_is_found_out(warehouse, monkeypatch):
+    among = groups._among
+
+    def equal(names: list[str], kinds: list[str], rows: list[tuple[object, ...]]) -> str:
+        return among(names, kinds, [row for row in rows if None not in row])
+
+    come(warehouse, [order(NOON, 35, None)])
+    assert warehouse.update("null_group").code == "state-built"
+    monkeypatch.setattr(groups, "_among", equal)
+    come(warehouse, [order(NOON, 36, None), order(NOON, 37, 1)])
+    with found_out():
+        warehouse.update("null_group")
+    assert warehouse.told["null_group"][-1] == ("group-merge", "merges")
+
+
 def test_values_that_are_only_counted_are_found_out(warehouse):
     """Distinct values of two batches are not to be added up."""
     plan = warehouse.shop.plans["distinct_state"]
@@ -205,6 +241,18 @@ def test_a_deletion_taken_for_an_insertion_is_found_out(warehouse, monkeypatch):
     with found_out():
         warehouse.update("rewritten")
     assert warehouse.told["rewritten"][-1] == ("group-merge", "merges")
+
+
+def test_an_updated_row_that_left_no_bucket_is_found_out(warehouse, monkeypatch):
+    fed = Changes._feed
+    after = "_change_type <> 'update_preimage'"
+    come(warehouse, [order(NOON, 51, 1)])
+    warehouse.update("moved")
+    warehouse.by_hand("UPDATE {orders} SET ts = ts + INTERVAL 7 HOURS WHERE id = 51")
+    monkeypatch.setattr(Changes, "_feed", lambda changes: fed(changes).filter(after))
+    with found_out():
+        warehouse.update("moved")
+    assert warehouse.told["moved"][-1][0] == "bucket-recompute"
 
 
 def test_deleted_rows_that_touch_no_group_are_found_out(warehouse, monkeypatch):
