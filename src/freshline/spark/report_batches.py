@@ -58,6 +58,10 @@ class _Run:
     state_rows: int = 0
     batch_s: float = 0.0
 
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.started_s
+
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a name means from now on in this session."""
         frame.createOrReplaceTempView(quoted(name))
@@ -172,7 +176,7 @@ class ReportBatches:
         if last is None or dict(last.pins) != dict(run.request.pins):
             last = self._next(run, plan, state, last)
             batches.append(last)
-        run.batch_s = time.monotonic() - run.started_s
+        run.batch_s = run.elapsed_s()
         if not run.request.final:
             return BatchResult(last.number, run.state_rows, run.batch_s)
         failpoint("report.before_final")
@@ -195,18 +199,17 @@ class ReportBatches:
             except RewrittenError:
                 pass  # all the window's rows are read again, and what there was is left out
             else:
-                return replace(batch, seconds=time.monotonic() - run.started_s)
+                return replace(batch, seconds=run.elapsed_s())
         batch = Batch(number, number, new, {}, statics)
         self._add(run, plan, state, batch)
-        return replace(batch, seconds=time.monotonic() - run.started_s)
+        return replace(batch, seconds=run.elapsed_s())
 
     def _add(self, run: _Run, plan: Decomposition, state: ReportState, batch: Batch) -> None:
         frames = {
             partial.name: self._partial(run, plan, partial, batch) for partial in plan.partials
         }
         for name, rows in frames.items():
-            seconds = time.monotonic() - run.started_s
-            run.state_rows += state.add(name, batch, rows, seconds)
+            run.state_rows += state.add(name, batch, rows, run.elapsed_s)
 
     def _partial(self, run: _Run, plan: Decomposition, partial: Partial, batch: Batch) -> DataFrame:
         """The state rows of what the batch adds."""
@@ -265,7 +268,7 @@ class ReportBatches:
             run.register(name, frame(name))
         output = run.session.sql(run.pinned.query)
         version, rows, _ = self._commit(run, output, [], why)
-        seconds = time.monotonic() - run.started_s
+        seconds = run.elapsed_s()
         return BatchResult(1, 0, seconds, 0.0, version, rows, why.code, why.message)
 
     # ---- the result ----

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -48,7 +48,7 @@ class Batch:
         pins: Version of each parent up to which it read.
         before: The same of the batch before it; empty for the first.
         statics: Version of each static table, by the name the query uses.
-        seconds: What its first partial took.
+        seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
     """
 
@@ -91,34 +91,31 @@ class ReportState:
         Raises:
             PlatformError: A log cannot be read.
         """
-        found: dict[int, Batch] = {}
-        count: dict[int, int] = {}
+        found: dict[int, list[Mapping[str, Any]]] = {}
         for partial in self.partials:
             for commit in commits(self.path(partial)):
-                facts = commit.metadata
-                number = commit.update
-                count[number] = count.get(number, 0) + 1
-                found.setdefault(
-                    number,
-                    Batch(
-                        number,
-                        int(facts["base"]),
-                        facts["parents"],
-                        facts["before"],
-                        facts["statics"],
-                        float(facts["seconds"]),
-                    ),
-                )
+                found.setdefault(commit.update, []).append(commit.metadata)
         return [
             Batch(
-                each.number, each.base, each.pins, each.before, each.statics, each.seconds,
-                count[number] == len(self.partials),
+                number,
+                int(parts[0]["base"]),
+                parts[0]["parents"],
+                parts[0]["before"],
+                parts[0]["statics"],
+                max(float(part["seconds"]) for part in parts),
+                len(parts) == len(self.partials),
             )
-            for number, each in sorted(found.items())
-        ]  # fmt: skip
+            for number, parts in sorted(found.items())
+        ]
 
-    def add(self, partial: str, batch: Batch, rows: DataFrame, seconds: float) -> int:
-        """Add a batch's rows to a partial, once; returns how many."""
+    def add(
+        self, partial: str, batch: Batch, rows: DataFrame, elapsed_s: Callable[[], float]
+    ) -> int:
+        """Add a batch's rows to a partial, once; returns how many.
+
+        Args:
+            elapsed_s: Seconds since the batch began; asked once the rows are written.
+        """
         name = f"{self.window.table.name}.report.{partial}"
         transaction = Transaction(self.session, location(self.path(partial)), name, batch.number)
         if transaction.committed:
@@ -131,7 +128,7 @@ class ReportState:
             partitioned_by=(BATCH,),
             properties=_PROPERTIES,
         )
-        staged.commit(self._metadata(name, batch, staged.rows, seconds))
+        staged.commit(self._metadata(name, batch, staged.rows, elapsed_s()))
         failpoint("report.after_partial")
         return staged.rows
 

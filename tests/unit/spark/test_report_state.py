@@ -1,0 +1,56 @@
+"""What the logs of a window's partials tell of its batches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import Place
+from freshline.project.model import Project, TableDef
+from freshline.spark.report_records import Window
+from freshline.spark.report_state import Batch, ReportState
+
+HERE = Place("tables.sql", 1)
+NO_SESSION = cast("SparkSession", None)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> ReportState:
+    project = Project("shop", tmp_path, str(tmp_path / "warehouse"), (), {})
+    table = TableDef("sales of day", "derived", "", HERE, HERE, parents=("orders",))
+    window = Window(table, 0.0, 3600.0, 7200.0, "abc")
+    return ReportState(NO_SESSION, project, window, ["groups", "distinct"], "cut")
+
+
+def wrote(state: ReportState, partial: str, number: int, **facts: Any) -> None:
+    """A partial's commit of one batch."""
+    log = Path(state.path(partial)) / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    told = {"freshline": 1, "update": number, "base": 1, "before": {}, "statics": {}, **facts}
+    info = {"timestamp": 0, "userMetadata": json.dumps(told)}
+    (log / f"{number - 1:020d}.json").write_text(json.dumps({"commitInfo": info}))
+
+
+def test_a_batch_took_as_long_as_until_its_last_partial_and_is_whole_with_all(state) -> None:
+    wrote(state, "groups", 1, parents={"orders": 3}, seconds=2.0)
+    wrote(state, "distinct", 1, parents={"orders": 3}, seconds=3.5)
+    wrote(state, "groups", 2, parents={"orders": 5}, before={"orders": 3}, seconds=1.0)
+    assert state.batches() == [
+        Batch(1, 1, {"orders": 3}, {}, {}, 3.5, True),
+        Batch(2, 1, {"orders": 5}, {"orders": 3}, {}, 1.0, False),
+    ]
+
+
+def test_a_window_without_batches_has_none(state) -> None:
+    assert state.batches() == []
+
+
+def test_its_folder_is_named_by_report_window_and_cut(state) -> None:
+    folder = Path(state.path("groups")).relative_to(state.project.own_path)
+    assert str(folder) == (
+        "reports/sales%20of%20day/19700101T000000.000000Z-19700101T010000.000000Z-cut/groups"
+    )
