@@ -74,16 +74,13 @@ class ReportState:
 
     @property
     def folder(self) -> str:
-        """Where it is."""
-        start = datetime.fromtimestamp(self.window.start_s, UTC)
-        end = datetime.fromtimestamp(self.window.end_s, UTC)
-        span = f"{start:%Y%m%dT%H%M%S.%fZ}-{end:%Y%m%dT%H%M%S.%fZ}"
-        name = quote(self.window.table.name, safe="")
-        return f"{self.project.own_path}/reports/{name}/{span}-{self.cut}"
+        """Where those of all windows of the report are; names sort by the windows' starts."""
+        return f"{self.project.own_path}/reports/{quote(self.window.table.name, safe='')}"
 
     def path(self, partial: str) -> str:
         """Of one partial's table."""
-        return f"{self.folder}/{partial}"
+        end = _named(self.window.end_s)
+        return f"{self.folder}/{_named(self.window.start_s)}-{end}-{self.cut}/{partial}"
 
     def batches(self) -> list[Batch]:
         """Those on disk, by number.
@@ -139,10 +136,20 @@ class ReportState:
         return every.filter(F.col(BATCH) >= base).drop(BATCH)
 
     def forget(self) -> None:
-        """Remove the state of this window, whose result is committed."""
+        """Remove the state of this window, whose result is committed, and of those before it.
+
+        A report's table shows its newest window, so what was begun of an earlier one and given up,
+        or cut otherwise by an earlier definition, is of no use any more.
+        """
         path = jvm.named(self.session, "org.apache.hadoop.fs.Path")(location(self.folder))
         java = jvm.java_session(self.session)
-        path.getFileSystem(java.sessionState().newHadoopConf()).delete(path, True)
+        files = path.getFileSystem(java.sessionState().newHadoopConf())
+        if not files.exists(path):
+            return
+        ours = _named(self.window.start_s)
+        for each in files.listStatus(path):
+            if each.getPath().getName()[: len(ours)] <= ours:
+                files.delete(each.getPath(), True)
 
     def _metadata(self, table: str, batch: Batch, rows: int, seconds: float) -> str:
         request = UpdateRequest(
@@ -168,6 +175,10 @@ class ReportState:
             rows=rows,
             more=more,
         )
+
+
+def _named(moment_s: float) -> str:
+    return f"{datetime.fromtimestamp(moment_s, UTC):%Y%m%dT%H%M%S.%fZ}"
 
 
 def short_name(facts: Any) -> str:

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
 import pytest
 
 from freshline.failpoints import armed
+from freshline.spark import report_batches
+from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import commits, last_commit
 from freshline.spark.report_records import BatchRequest, BatchResult, Window
 from tests.spark.conftest import MIDNIGHT_S, Shop
@@ -126,6 +129,29 @@ def test_late_early_and_no_rows_in_batches_equal_the_query_at_once(shop: Shop) -
     assert sales.partials() == []  # nobody needs them any longer
 
 
+def test_the_cost_counts_what_every_batch_took_to_write(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_s = 0.0
+    stage = Transaction.stage
+
+    def ten_seconds(*arguments: Any, **more: Any) -> Any:
+        nonlocal clock_s
+        clock_s += 10.0
+        return stage(*arguments, **more)
+
+    clock = SimpleNamespace(monotonic=lambda: clock_s)
+    monkeypatch.setattr(report_batches, "time", clock)
+    monkeypatch.setattr(Transaction, "stage", ten_seconds)
+    sales = _sales(shop)
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    sales.batch(orders=sales.orders((2, 6, "b", "2.20")), final=True)
+    told = sales.metadata()
+    # Each batch writes two partials: the groups, and what is counted distinct.
+    assert [part["seconds"] for part in told["batches"]] == [20.0, 20.0]
+    assert (told["final_s"], told["cost_s"]) == (10.0, 50.0)
+
+
 def test_the_table_holds_the_newest_window_and_its_history_the_others(shop: Shop) -> None:
     sales = _sales(shop)
     version = sales.orders((1, 5, "a", "1.10"), (2, 70, "b", "2.00"))
@@ -143,6 +169,17 @@ def test_a_window_is_committed_once(shop: Shop) -> None:
     again = sales.batch(orders=version, final=True)
     assert (again.repeated, again.version, again.rows) == (True, once.version, once.rows)
     assert deltalake.DeltaTable(shop.path("sales")).version() == once.version
+
+
+def test_what_is_left_of_a_window_that_was_given_up_goes_with_the_next_result(shop: Shop) -> None:
+    sales = _sales(shop)
+    version = sales.orders((1, 5, "a", "1.10"), (2, 65, "b", "2.00"), (3, 125, "c", "3.00"))
+    sales.batch(orders=version)
+    sales.batch(orders=version, hour=2)
+    assert len({path.parent for path in sales.partials()}) == 2
+    sales.batch(orders=version, hour=1, final=True)
+    assert {path.parent.name[:15] for path in sales.partials()} == {"20260101T020000"}
+    assert sales.batch(orders=version, hour=2, final=True).batches == 1
 
 
 def test_death_between_partial_and_final_runs_no_partial_again(shop: Shop) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pytest
+from pyspark.sql import SparkSession
 
 from freshline.spark.deltalog import commits
+from tests.spark.proof.support import Child, run_here
+from tests.spark.reports.live import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -44,24 +43,13 @@ CREATE MATERIALIZED VIEW sales_of_day
 QUERY = "SELECT shop, count(*) AS n, sum(price) AS revenue FROM orders GROUP BY shop;\n"
 
 
-def _freshline(root: Path, *arguments: str, failpoint: str = "") -> subprocess.CompletedProcess:
-    environment = {**os.environ, "FRESHLINE_FAILPOINT": failpoint, "SPARK_LOCAL_IP": "127.0.0.1"}
-    return subprocess.run(
-        [sys.executable, "-m", "freshline", *arguments, "--project", str(root)],
-        cwd=root, env=environment, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
+def _killed(shop: Folder, failpoint: str) -> None:
+    with Child(shop, "--until-idle", failpoint=failpoint) as child:
+        assert child.wait() == -signal.SIGKILL, child.output()
 
 
-def _listed(root: Path) -> dict[str, dict[str, Any]]:
-    done = _freshline(root, "report", "list", "--json")
-    assert done.returncode == 0, done.stderr
-    return {each["name"]: each for each in json.loads(done.stdout)["reports"]}
-
-
-def test_submitted_killed_and_made_once(tmp_path: Path) -> None:
-    (tmp_path / "freshline.yml").write_text(PROJECT)
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "tables.sql").write_text(TABLES)
+def test_submitted_killed_and_made_once(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Folder(tmp_path, PROJECT, TABLES)
     (tmp_path / "by_shop.sql").write_text(QUERY)
     feed = tmp_path / "feed"
     feed.mkdir()
@@ -77,22 +65,19 @@ def test_submitted_killed_and_made_once(tmp_path: Path) -> None:
 
     window = ("--window", "2026-01-01T00:00:00Z..2026-01-01T01:00:00Z")
     asked = ("report", "submit", str(tmp_path / "by_shop.sql"), *window, "--deadline", "2 hours")
-    refused = _freshline(tmp_path, *asked)
-    assert refused.returncode == 2
+    refused = shop.command(*asked)
+    assert refused.exit_code == 2
     assert "deadline-too-early" in refused.stderr or "no plan meets the deadline" in refused.stderr
-    assert _freshline(tmp_path, *asked, "--yes").returncode == 0
-    assert _listed(tmp_path)["by_shop"]["state"] == "asked"
+    assert shop.command(*asked, "--yes").exit_code == 0
+    assert shop.listed()["by_shop"]["state"] == "asked"
 
-    for failpoint in ("report.before_start", "report.before_final"):
-        killed = _freshline(tmp_path, "run", "--until-idle", failpoint=failpoint)
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
+    _killed(shop, "report.before_start")
+    _killed(shop, "report.before_final")
     (state,) = (tmp_path / "warehouse" / "_freshline" / "reports").glob("by_shop/*/*")
     assert [commit.version for commit in commits(str(state))] == [0]
-    for failpoint in ("report.after_commit", "report.after_journal"):
-        killed = _freshline(tmp_path, "run", "--until-idle", failpoint=failpoint)
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-    done = _freshline(tmp_path, "run", "--until-idle")
-    assert done.returncode == 0, done.stderr
+    _killed(shop, "report.after_commit")
+    _killed(shop, "report.after_journal")
+    run_here(shop, spark)
 
     table = deltalake.DeltaTable(str(tmp_path / "warehouse" / "by_shop"))
     assert table.version() == 0
@@ -105,9 +90,9 @@ def test_submitted_killed_and_made_once(tmp_path: Path) -> None:
     assert commit.metadata["window"]["end"] == "2026-01-01T01:00:00.000000Z"
     assert commit.metadata["deadline"] == "2026-01-01T03:00:00.000000Z"
     assert len(commit.metadata["batches"]) == 1
-    listed = _listed(tmp_path)["by_shop"]
+    listed = shop.listed()["by_shop"]
     assert (listed["state"], listed["late"], listed["foreseen"]) == ("done", "foreseen", True)
     # Yesterday's window of the view was made too, and holds nothing.
-    assert {row["state"] for row in _listed(tmp_path).values()} == {"done"}
+    assert {row["state"] for row in shop.listed().values()} == {"done"}
     view = deltalake.DeltaTable(str(tmp_path / "warehouse" / "sales_of_day"))
     assert view.to_pyarrow_table().num_rows == 0
