@@ -1,8 +1,8 @@
 """How long one report is planned: 4,500 tuples, as in the paper, against 450. No Spark.
 
-The exact plan, under a cost that was measured at five sizes, for deadlines that need one, two and five
-batches. The recursion takes time linear in the tuples of a layer, so ten times the tuples
-should take about ten times as long; one quadratic in them takes a hundred times.
+The exact plan, under a cost that was measured at five sizes, for deadlines that need one, two
+and five batches. The recursion takes time linear in the tuples of a layer, so ten times the
+tuples should take about ten times as long; one quadratic in them takes a hundred times.
 
 Source: Chandrasekaran and Sudarshan 2024, section 7 (4,500 tuples a window); reading note C4.
 """
