@@ -8,7 +8,7 @@ committed equals the query over the parents' versions that the commit names.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,7 @@ from freshline.sql.strategy import (
     Strategy,
     chosen,
     full,
+    incremental,
 )
 
 _WAYS: Mapping[str, Way] = {
@@ -224,15 +225,17 @@ class DerivedUpdates:
         if whole_bytes is None:  # the logs are elsewhere
             whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)
         sizes = Sizes(sum(parent.changes.size_bytes for parent in parents), whole_bytes)
+        rewrote = any(parent.changes.rewrote for parent in parents)
+        ways = incremental(plan, rewrote=rewrote, final=self._table.emit == "final")
+        expected = {"expected_s": _expected_s(costs, [way.name for way in ways], sizes)}
         strategy = chosen(
             self._table,
             plan,
             costs,
-            rewrote=any(parent.changes.rewrote for parent in parents),
+            rewrote=rewrote,
             sizes=sizes,
             holds_state="state" in last.metadata,
         )
-        expected = {"expected_s": _expected_s(costs, strategy, sizes)}
         if strategy.name == "full":
             return self._in_full(update, strategy, expected)
         schema = update.transaction.schema
@@ -440,9 +443,9 @@ def _known_costs(last: CommitRecord | None, request: UpdateRequest) -> Mapping[s
     return known
 
 
-def _expected_s(costs: Costs, strategy: Strategy, sizes: Sizes) -> dict[str, float]:
-    """Seconds that an update should take by the strategy and, where that is another, in full."""
-    expected = {name: costs.expected_s(name, sizes) for name in (strategy.name, "full")}
+def _expected_s(costs: Costs, ways: Sequence[str], sizes: Sizes) -> dict[str, float]:
+    """Seconds that an update should take by each of these strategies, and in full."""
+    expected = {name: costs.expected_s(name, sizes) for name in (*ways, "full")}
     return {name: round(seconds, 3) for name, seconds in expected.items() if seconds is not None}
 
 
