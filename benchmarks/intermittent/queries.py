@@ -36,6 +36,18 @@ JOINED = {
                 WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate
                   AND l_arrived BETWEEN o_arrived - {bound} AND o_arrived + {bound})
         GROUP BY window(o_arrived, '{window}'), o_orderpriority""",
+    "q09": """
+        SELECT nation, o_year, sum(amount) AS sum_profit
+        FROM (
+            SELECT n_name AS nation, extract(YEAR FROM o_orderdate) AS o_year,
+                   l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount,
+                   l_arrived
+            FROM part, supplier, lineitem, partsupp, orders, nation
+            WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey
+              AND p_partkey = l_partkey AND o_orderkey = l_orderkey
+              AND s_nationkey = n_nationkey AND p_name LIKE '%green%'
+              AND l_arrived BETWEEN o_arrived - {bound} AND o_arrived + {bound}) AS profit
+        GROUP BY window(l_arrived, '{window}'), nation, o_year""",
     "q10": """
         SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal,
                n_name, c_address, c_phone, c_comment

@@ -36,7 +36,7 @@ _LATE = "5 minutes"
 """How far the streams may be apart, and their watermarks behind, as the rows' times say."""
 _WINDOW = "1 day"
 _POLL_S = 0.25
-_MOST_LATE_S = 120.0
+_MOST_LATE_S = 300.0
 
 
 class FailedError(Exception):
