@@ -122,24 +122,29 @@ def test_a_row_touches_no_output_row_beyond_what_is_told(spark, told, rows):
         before = over(session, whole, f"SELECT {buckets['column']} AS at, * FROM ({query})")
         before_rows = values(before)
         for stream, bounds in buckets["reads"].items():
-            gone = next(
-                number
-                for number, at in enumerate(whole[stream]["at"].to_pylist())
-                if at is not None and number > 20
-            )
-            at = whole[stream]["at"][gone].as_py()
-            less = pa.concat_tables([whole[stream].slice(0, gone), whole[stream].slice(gone + 1)])
-            after = over(
-                session,
-                {**whole, stream: less},
-                f"SELECT {buckets['column']} AS at, * FROM ({query})",
-            )
-            after_rows = values(after)
-            touched = {each[0] for each in (before_rows - after_rows) + (after_rows - before_rows)}
-            lo = at - timedelta(microseconds=bounds["hi_us"])
-            hi = at - timedelta(microseconds=bounds["lo_us"])
-            assert all(lo <= utc(each) <= hi for each in touched), (name, stream, touched)
-            assert touched or name == "near", name
+            times = whole[stream]["at"].to_pylist()
+            found: set[datetime] = set()
+            # Some rows are in no output row: filtered, or near to none of the other stream.
+            for gone in [number for number, at in enumerate(times) if at is not None][20:26]:
+                less = pa.concat_tables(
+                    [
+                        whole[stream].slice(0, gone),
+                        whole[stream].slice(gone + 1),
+                    ]
+                )
+                after = over(
+                    session,
+                    {**whole, stream: less},
+                    f"SELECT {buckets['column']} AS at, * FROM ({query})",
+                )
+                after_rows = values(after)
+                changed = (before_rows - after_rows) + (after_rows - before_rows)
+                touched = {each[0] for each in changed}
+                lo = times[gone] - timedelta(microseconds=bounds["hi_us"])
+                hi = times[gone] - timedelta(microseconds=bounds["lo_us"])
+                assert all(lo <= utc(each) <= hi for each in touched), (name, stream, touched)
+                found |= touched
+            assert found or name == "near", name
 
 
 def utc(at: datetime) -> datetime:

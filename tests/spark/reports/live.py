@@ -19,14 +19,11 @@ from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
-from freshline.runtime.recorded_run import recorded_run
 from freshline.runtime.replay import replay
 from freshline.runtime.report_journal import ReportStatus, read_reports
 from freshline.runtime.report_recording import replay_reports
 from freshline.runtime.reports import POLICY
 from freshline.runtime.warehouse import Warehouse
-from freshline.sim.history import history_of
-from freshline.sim.recorded import conforming
 from freshline.spark.deltalog import commits
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.report_records import BatchRequest, BatchResult
@@ -194,13 +191,16 @@ def results_of(project: Project, view: str) -> list[dict[str, Any]]:
 
 
 def check_replays(project: Project) -> int:
-    """Every recorded run decides the same again: reports, core and simulation; how many runs."""
+    """Every recorded run decides the same again, the reports and the core; how many runs.
+
+    Not in the simulator, which has one step a moment: by the test's clock many steps of a run are
+    at the same one.
+    """
     with closing(Journal(journal_path(project), create=False)) as journal:
         runs = [row["id"] for row in journal.rows("SELECT id FROM runs ORDER BY id")]
         for run in runs:
             assert replay_reports(journal, run, POLICY) == []
             assert replay(journal, run).mismatches == ()
-            assert conforming(history_of(recorded_run(journal, run), {})) is None
         (told,) = journal.rows("SELECT count(*) AS steps FROM report_instants")
         (reserved,) = journal.rows(
             "SELECT count(*) AS times FROM instants WHERE events LIKE '%TrackReserved%'"

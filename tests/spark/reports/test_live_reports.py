@@ -137,7 +137,9 @@ def test_a_window_in_several_batches_between_updates_is_committed_once_by_its_de
     assert sum(json.loads(row)["n"] for row in shop.rows("sales")) == 4 * 98
 
     report = next(each for each in reports_of(shop.project) if each.state == "done")
-    assert (report.late, report.foreseen, report.batches) == (None, False, len(versions))
+    # By the costs that were known no plan is in time: the last quarter of an hour alone takes
+    # 392 of 300 s. By the test's clock it takes none.
+    assert (report.late, report.foreseen, report.batches) == (None, True, len(versions))
     assert report.finish_s is not None
     assert report.finish_s <= report.wanted.deadline_s
     assert report.arrived_rows == report.taken_rows == 400

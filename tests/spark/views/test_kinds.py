@@ -182,6 +182,7 @@ def test_a_static_table_that_changes_means_all_anew(proving):
 
 
 def test_nothing_new_moves_the_pins_and_no_row(proving):
+    proving.step(ONE_OF_EACH)
     for source in STREAMS:
         proving.arrive(source.name, some(source, random.Random(0), 1, START, 0).slice(0, 0))
     for view in ONE_OF_EACH:

@@ -130,10 +130,12 @@ def test_every_commit_equals_its_query(proving, tpch):
         come(proving, tpch, number)
         proving.step(streaming)
     for name in streaming:
+        # Batch 2 has no orders, so nothing to write for who reads orders alone.
+        news = "lineitem" in proving.shop.project.table(name).parents
         assert proving.told[name] == [
             ("full", "first-build"),
             ("group-merge", "state-built"),
-            ("group-merge", proving.merged(name)),
+            ("group-merge", proving.merged(name) if news else "merges"),
         ], name
     filled = [name for name in PROVED if deltalake.DeltaTable(proving.shop.path(name)).count()]
     assert set(PROVED) - set(filled) <= EMPTY
