@@ -140,7 +140,7 @@ def test_what_somebody_else_wrote_is_not_hidden_under_a_commit_of_ours(shop, ord
 def test_views_go_on_incrementally_over_compactions_of_their_parent_and_of_themselves(shop, orders):
     shop.table("twice", "SELECT id, price * 2 AS twice FROM orders")
     query = "SELECT date_trunc('HOUR', at) AS h, sum(price) AS s FROM orders GROUP BY 1"
-    shop.table("hourly", query)
+    shop.table("hourly", query, refresh="incremental")
     for version in range(3):
         shop.derive("twice", orders=version)
     shop.derive("hourly", orders=2)
