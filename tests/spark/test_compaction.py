@@ -187,7 +187,7 @@ def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementall
     monkeypatch.setattr(retention, "_MARGIN_S", 0.0)
     upkeep(shop, "orders")  # version 3: the first three files are in no newer one
     query = "SELECT date_trunc('HOUR', at) AS hour, sum(price) AS s FROM orders GROUP BY 1"
-    shop.table("slow", query)
+    shop.table("slow", query, refresh="incremental")
     shop.derive("slow", orders=3)
     orders(3)
     orders(4)
