@@ -16,6 +16,17 @@ _EVIDENCE = 0.1
 """Of the window's prediction: how much must be reached until what came counts as much as it."""
 
 
+def pace(came: float, expected: float, whole: float) -> float:
+    """How many times as much comes as expected, judged by what came so far.
+
+    Args:
+        came, expected: Up to the same point of the window.
+        whole: Expected of the whole window; above 0.
+    """
+    prior = _EVIDENCE * whole
+    return (came + prior) / (expected + prior)
+
+
 @dataclass(slots=True)
 class Progress:
     """The state of one submitted report.
@@ -93,10 +104,10 @@ class Progress:
         if self.report.input_kind is not InputKind.TOTAL_VARIES:
             return predicted
         if self.reached is not None:
-            prior = _EVIDENCE * predicted
             rest = predicted - self.reached
-            pace = (self.arrived + prior) / (self.reached + prior) if rest else 0.0
-            return self.arrived + round(rest * pace)
+            if rest == 0:
+                return self.arrived
+            return self.arrived + round(rest * pace(self.arrived, self.reached, predicted))
         so_far = bisect_right(self.report.predicted_s, now_s)
         if so_far == 0:
             return max(predicted, self.arrived)

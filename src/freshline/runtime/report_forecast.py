@@ -15,14 +15,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
+from freshline.reports.progress import pace
 from freshline.runtime.journal import Journal
 from freshline.runtime.report_journal import Arrival, arrivals, brought, newest_arrival
 
 WINDOWS = 5
 """So many earlier windows are looked at for the one that is expected again."""
-
-_EVIDENCE = 0.1
-"""Of a window: how much of it must be there until its rows count as much as the earlier one's."""
 
 _MOST_PIECES = 500
 """Into which a rate is cut."""
@@ -141,13 +139,13 @@ def _as_before(
     rest = [each for each in before.arrivals if each.to_s > reached_s]
     if not rest:
         return []
-    had, prior = before.rows_upto(reached_s), _EVIDENCE * before.rows
-    pace = (sum(each.rows for each in here) + prior) / (had + prior)
+    had = before.rows_upto(reached_s)
+    times = pace(sum(each.rows for each in here), had, before.rows)
     lag_s = before.lag_s(here[-1]) if here else 0.0
     lag_s = max(lag_s, now_s - rest[0].at_s - before.grain_s)  # or it would be there
     result, given = [], 0
     for each in rest:
-        upto = round(pace * (before.rows_upto(each.to_s) - had))
+        upto = round(times * (before.rows_upto(each.to_s) - had))
         # No sooner than it happens.
         at_s = max(now_s, each.to_s, each.at_s + lag_s)
         result.append(Arrival(at_s, upto - given, each.to_s))
