@@ -10,18 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from freshline.sql.maintenance import ViewPlan
-from freshline.sql.strategy import Strategy, strategy
+from freshline.sql.strategy import Kept, Strategy, strategy
 
 
-class _Table(Protocol):
+class _Table(Kept, Protocol):
     @property
     def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def refresh(self) -> str: ...
-    @property
-    def emit(self) -> str: ...
     @property
     def parents(self) -> Sequence[str]: ...
 

@@ -50,13 +50,23 @@ class Strategy:
     reason: str
 
 
-class _Table(Protocol):
+class Kept(Protocol):
+    """What is asked of a table, base or derived, to say how it is kept up to date."""
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """Base or derived."""
+        ...
+
     @property
-    def refresh(self) -> str: ...
+    def refresh(self) -> str:
+        """freshline.refresh."""
+        ...
+
     @property
-    def emit(self) -> str: ...
+    def emit(self) -> str:
+        """freshline.emit."""
+        ...
 
 
 APPEND_FILES = Strategy("append", "row-wise", "each file's rows are added as they come")
@@ -105,7 +115,7 @@ def full(code: str) -> Strategy:
     return Strategy("full", code, f"computed in full: {_FULL[code]}")
 
 
-def strategy(table: _Table, plan: ViewPlan | None = None, *, rewrote: bool = False) -> Strategy:
+def strategy(table: Kept, plan: ViewPlan | None = None, *, rewrote: bool = False) -> Strategy:
     """The strategy for ``table`` as long as nobody changes rows by hand.
 
     Args:
@@ -150,7 +160,7 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
 
 
 def chosen(
-    table: _Table,
+    table: Kept,
     plan: ViewPlan,
     costs: Costs,
     *,
@@ -207,7 +217,7 @@ def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) ->
     return Strategy("full", "tried", f"computed in full, which may be quicker: {told}")
 
 
-def with_state(table: _Table, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
+def with_state(table: Kept, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
     """The way that keeps a state, where it is right beside bucket-recompute."""
     ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
     return ways[1] if len(ways) > 1 else None
