@@ -41,6 +41,13 @@ def change(shop, name):
     )
 
 
+def begin(shop):
+    """Both static tables and the first file of orders are there."""
+    for name in ("joined", "total"):
+        change(shop, name)
+    shop.file("orders", 1, [1])
+
+
 def made(shop):
     """How often each view was made."""
     asked = [request.table for request in shop.executor.requests]
@@ -54,9 +61,7 @@ def pin(shop):
 
 
 def test_a_view_is_made_anew_when_its_static_table_has_a_new_version(shop):
-    for name in ("joined", "total"):
-        change(shop, name)
-    shop.file("orders", 1, [1])
+    begin(shop)
     shop.run_until_idle()
     assert made(shop) == (1, 1)
     shop.run_until_idle()
@@ -73,9 +78,7 @@ def test_a_view_is_made_anew_when_its_static_table_has_a_new_version(shop):
 
 def test_a_running_warehouse_notices_too_and_asks_only_once(shop, monkeypatch):
     monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
-    for name in ("joined", "total"):
-        change(shop, name)
-    shop.file("orders", 1, [1])
+    begin(shop)
     with LiveRun(shop):
         shop.recorder.wait_for("done total")
         change(shop, "joined")
@@ -91,9 +94,7 @@ def test_a_running_warehouse_notices_too_and_asks_only_once(shop, monkeypatch):
 
 def test_a_paused_view_is_left_alone_and_a_table_that_is_gone_is_no_news(shop, monkeypatch):
     monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
-    for name in ("joined", "total"):
-        change(shop, name)
-    shop.file("orders", 1, [1])
+    begin(shop)
     with LiveRun(shop):
         shop.recorder.wait_for("done total")
         assert shop.ask("pause", "joined")["ok"]
