@@ -8,6 +8,10 @@ them. Between its runs, to tell apart what is gained by what: the same loop with
 too, and with freshline's updates: from there to a policy only the order differs; and index with
 views computed anew each time. Beside each policy stands what the simulator made of the fifo
 run's journal, its files and its learned costs, under that policy: before it was run.
+
+A warehouse runs for weeks, and in its first minute most of the processors' time goes into Java's
+compilers. So what counts is staleness without the first third of the time; that of all of it
+stands beside it, and the outage with what comes after it is in what counts.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from freshline.core.recorded import RecordedRun
 from freshline.runtime.recorded_run import last_run
 from freshline.spark.sizing import COMPILED
 
-_SECONDS, _QUICK_SECONDS = 60.0, 15.0
+_SECONDS, _QUICK_SECONDS = 180.0, 15.0
 _GOAL = 0.5
 _KNOWN = "fifo"
 """The run that predictions are made from."""
@@ -96,7 +100,8 @@ def measure(*, quick: bool) -> Report:
             outcomes[name] = outcome
             if variant.how == "warehouse":
                 runs[name] = last_run(outcome.project)
-            done = f"{outcome.mean_s:.2f} s stale, {outcome.commits} commits"
+            stale = f"{outcome.mean_s:.2f} s stale, warm {outcome.warm_s:.2f} s"
+            done = f"{stale}, {outcome.commits} commits"
             print(f"layers: {name}: {done}", file=sys.stderr, flush=True)
             shutil.rmtree(root)
     return _report(outcomes, runs, seconds, quick=quick)
@@ -109,15 +114,17 @@ def _report(
     *,
     quick: bool,
 ) -> Report:
-    loops_s = [outcomes[name].mean_s for name in _LOOPS]
-    loop_s = fmean(loops_s)
+    loops_s = [outcomes[name].warm_s for name in _LOOPS]
+    loop_s, whole_loop_s = fmean(loops_s), fmean(outcomes[name].mean_s for name in _LOOPS)
     tables = len(LAYERS.tables)
     report = Report(
         "layers",
         f"Weighted staleness: {tables} tables, an outage, {seconds:.0f} s, two tracks",
         (
             "variant",
-            "stale, s",
+            "all, s",
+            "to loop",
+            "warm, s",
             "to loop",
             "to set",
             "to ours",
@@ -144,9 +151,11 @@ def _report(
             (
                 name,
                 f"{outcome.mean_s:.2f}",
-                f"{outcome.mean_s / loop_s:.2f}",
-                f"{outcome.mean_s / outcomes[_SET_LOOP].mean_s:.2f}",
-                f"{outcome.mean_s / outcomes[_OWN_LOOP].mean_s:.2f}",
+                f"{outcome.mean_s / whole_loop_s:.2f}",
+                f"{outcome.warm_s:.2f}",
+                f"{outcome.warm_s / loop_s:.2f}",
+                f"{outcome.warm_s / outcomes[_SET_LOOP].warm_s:.2f}",
+                f"{outcome.warm_s / outcomes[_OWN_LOOP].warm_s:.2f}",
                 str(outcome.commits),
                 str(outcome.failures),
                 *cells,
@@ -154,6 +163,7 @@ def _report(
         )
         report.data[name] = {
             "mean_s": outcome.mean_s,
+            "warm_s": outcome.warm_s,
             "commits": outcome.commits,
             "failures": outcome.failures,
             "own_cpu_s": outcome.cpu.own_s,
@@ -161,13 +171,14 @@ def _report(
             "tables_s": dict(outcome.tables_s),
         }
     report.goals = [
-        Goal(f"{name}, to the loop", outcomes[name].mean_s / loop_s, _GOAL)
+        Goal(f"{name}, to the loop, warm", outcomes[name].warm_s / loop_s, _GOAL)
         for name in ("max-benefit", _INHERITING, "index", _IN_FULL)
     ]
     bound_s = least_s(runs[_KNOWN])
     report.data["lower bound"] = {"least_s": bound_s}
     report.notes = [
         "Staleness is now - F from the Delta logs, mean over time, weighted by priority.",
+        "Warm: without the first third of the time. The ratios after it are of it.",
         f"The loop's two runs differ by {max(loops_s) / min(loops_s):.2f}.",
         (
             f"With each table's quickest update of {_KNOWN} no order comes below {bound_s:.2f} s"
