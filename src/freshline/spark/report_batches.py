@@ -33,7 +33,7 @@ from freshline.spark.pins import Pinned, location, pin_statics
 from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest
 from freshline.spark.report_records import BatchRequest, BatchResult
-from freshline.spark.report_state import Batch, ReportState, short_name
+from freshline.spark.report_state import Batch, ReportState, forget_state, short_name
 from freshline.spark.sizing import sized
 from freshline.spark.window_rows import (
     NOTHING,
@@ -91,12 +91,11 @@ class ReportBatches:
             rows = streams(session, self._project, window, pins)
             pinned = pin_statics(session, window.table)
             run = _Run(session, request, rows, pinned, started_s)
-            done = self._repeated(run) if request.final else None
-            plan = self._plan(run)
-            if done is not None:
-                if not isinstance(plan, Reason):  # a death came between the commit and this
-                    self._state(run, plan).forget()
+            if request.final and (done := self._repeated(run)) is not None:
+                # A death came between the commit and this.
+                forget_state(session, self._project, window)
                 return done
+            plan = self._plan(run)
             if isinstance(plan, Reason):
                 return self._once(run, plan)
             return self._in_batches(run, plan)
@@ -183,7 +182,7 @@ class ReportBatches:
         counted = [each for each in batches if each.number >= last.base]
         result = self._final(run, plan, state, counted)
         failpoint("report.after_final")
-        state.forget()
+        forget_state(run.session, self._project, run.request.window)
         return result
 
     def _next(

@@ -72,15 +72,11 @@ class ReportState:
     cut: str
     """A short name for how the query is cut; another version of freshline may cut otherwise."""
 
-    @property
-    def folder(self) -> str:
-        """Where those of all windows of the report are; names sort by the windows' starts."""
-        return f"{self.project.own_path}/reports/{quote(self.window.table.name, safe='')}"
-
     def path(self, partial: str) -> str:
         """Of one partial's table."""
+        folder = _folder(self.project, self.window)
         end = _named(self.window.end_s)
-        return f"{self.folder}/{_named(self.window.start_s)}-{end}-{self.cut}/{partial}"
+        return f"{folder}/{_named(self.window.start_s)}-{end}-{self.cut}/{partial}"
 
     def batches(self) -> list[Batch]:
         """Those on disk, by number.
@@ -135,22 +131,6 @@ class ReportState:
         every = at_version(self.session, self.path(partial), version)
         return every.filter(F.col(BATCH) >= base).drop(BATCH)
 
-    def forget(self) -> None:
-        """Remove the state of this window, whose result is committed, and of those before it.
-
-        A report's table shows its newest window, so what was begun of an earlier one and given up,
-        or cut otherwise by an earlier definition, is of no use any more.
-        """
-        path = jvm.named(self.session, "org.apache.hadoop.fs.Path")(location(self.folder))
-        java = jvm.java_session(self.session)
-        files = path.getFileSystem(java.sessionState().newHadoopConf())
-        if not files.exists(path):
-            return
-        ours = _named(self.window.start_s)
-        for each in files.listStatus(path):
-            if each.getPath().getName()[: len(ours)] <= ours:
-                files.delete(each.getPath(), True)
-
     def _metadata(self, table: str, batch: Batch, rows: int, seconds: float) -> str:
         request = UpdateRequest(
             batch.number,
@@ -175,6 +155,27 @@ class ReportState:
             rows=rows,
             more=more,
         )
+
+
+def forget_state(session: SparkSession, project: Project, window: Window) -> None:
+    """Remove the state of a window whose result is committed, and of those before it.
+
+    A report's table shows its newest window, so what was begun of an earlier one and given up,
+    or cut otherwise by an earlier definition, is of no use any more.
+    """
+    path = jvm.named(session, "org.apache.hadoop.fs.Path")(location(_folder(project, window)))
+    files = path.getFileSystem(jvm.java_session(session).sessionState().newHadoopConf())
+    if not files.exists(path):
+        return
+    ours = _named(window.start_s)
+    for each in files.listStatus(path):
+        if each.getPath().getName()[: len(ours)] <= ours:
+            files.delete(each.getPath(), True)
+
+
+def _folder(project: Project, window: Window) -> str:
+    """Where the state of all windows of a report is; names sort by the windows' starts."""
+    return f"{project.own_path}/reports/{quote(window.table.name, safe='')}"
 
 
 def _named(moment_s: float) -> str:

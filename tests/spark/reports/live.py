@@ -32,6 +32,24 @@ from tests.spark.proof.support import PATIENCE_S, QUICK, Kept, OnDisk, Seen, eve
 BASE_S = 1_767_225_600.0
 """2026-01-01, midnight in UTC."""
 
+ORDERS_FEED = """\
+feeds:
+  orders_feed:
+    kind: files
+    path: feed
+    format: csv
+    schema: "id BIGINT, at TIMESTAMP, shop STRING, price DECIMAL(10,2)"
+    timestamp: {pattern: "orders-(\\\\d{8}T\\\\d{6})", format: "%Y%m%dT%H%M%S"}
+"""
+"""The end of a project's settings; a line with the feed's period goes behind it."""
+
+ORDERS = """\
+CREATE STREAMING TABLE orders
+  TBLPROPERTIES ('freshline.time' = 'at')
+  AS SELECT id, at, shop, price FROM STREAM orders_feed;
+"""
+"""The table that loads it."""
+
 _READS = 6
 """Of the clock, in three rounds of the loop."""
 

@@ -19,6 +19,8 @@ from tests.spark.proof.equality import utc_session
 from tests.spark.proof.support import eventually, running_here
 from tests.spark.reports.live import (
     BASE_S,
+    ORDERS,
+    ORDERS_FEED,
     Folder,
     LiveReports,
     as_json,
@@ -39,19 +41,9 @@ libraries:
 spark: {master: "local[2]"}
 scheduler: {tracks: 2}
 maintenance: {compact: false, vacuum: false}
-feeds:
-  orders_feed:
-    kind: files
-    path: feed
-    format: csv
-    schema: "id BIGINT, at TIMESTAMP, shop STRING, price DECIMAL(10,2)"
-    timestamp: {pattern: "orders-(\\\\d{8}T\\\\d{6})", format: "%Y%m%dT%H%M%S"}
-    period: 1 second
 """
-TABLES = """\
-CREATE STREAMING TABLE orders
-  TBLPROPERTIES ('freshline.time' = 'at')
-  AS SELECT id, at, shop, price FROM STREAM orders_feed;
+FEED = ORDERS_FEED + "    period: 1 second\n"
+BY_SHOP = """\
 CREATE MATERIALIZED VIEW by_shop AS SELECT shop, count(*) AS n FROM orders GROUP BY shop;
 """
 QUERY = (
@@ -71,7 +63,7 @@ class Orders(Folder):
     """A project over one feed of orders."""
 
     def __init__(self, root: Path, more: str = "") -> None:
-        super().__init__(root, SETTINGS, TABLES + more)
+        super().__init__(root, SETTINGS + FEED, ORDERS + BY_SHOP + more)
         self.feed = root / "feed"
         self.feed.mkdir()
         self.next_id = 0

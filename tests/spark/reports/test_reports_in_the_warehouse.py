@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from freshline.spark.deltalog import commits
 from tests.spark.proof.support import Child, run_here
-from tests.spark.reports.live import Folder
+from tests.spark.reports.live import ORDERS, ORDERS_FEED, Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -23,19 +23,9 @@ libraries:
   - glob: {include: tables/*.sql}
 spark: {master: "local[2]"}
 scheduler: {tracks: 1, policy: max-benefit}
-feeds:
-  orders_feed:
-    kind: files
-    path: feed
-    format: csv
-    schema: "id BIGINT, at TIMESTAMP, shop STRING, price DECIMAL(10,2)"
-    timestamp: {pattern: "orders-(\\\\d{8}T\\\\d{6})", format: "%Y%m%dT%H%M%S"}
-    period: 60 seconds
 """
-TABLES = """\
-CREATE STREAMING TABLE orders
-  TBLPROPERTIES ('freshline.time' = 'at')
-  AS SELECT id, at, shop, price FROM STREAM orders_feed;
+FEED = ORDERS_FEED + "    period: 60 seconds\n"
+SALES = """\
 CREATE MATERIALIZED VIEW sales_of_day
   TBLPROPERTIES ('freshline.window' = '1 day', 'freshline.deadline' = '06:00 UTC')
   AS SELECT shop, sum(price) AS revenue FROM orders GROUP BY shop;
@@ -49,7 +39,7 @@ def _killed(shop: Folder, failpoint: str) -> None:
 
 
 def test_submitted_killed_and_made_once(spark: SparkSession, tmp_path: Path) -> None:
-    shop = Folder(tmp_path, PROJECT, TABLES)
+    shop = Folder(tmp_path, PROJECT + FEED, ORDERS + SALES)
     (tmp_path / "by_shop.sql").write_text(QUERY)
     feed = tmp_path / "feed"
     feed.mkdir()
