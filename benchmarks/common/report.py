@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent.parent / "results"
+_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Report:
 
     def publish(self) -> None:
         """Print it, and write ``results/NAME.json``."""
-        console = Console(highlight=False)
+        # In a file lines may be as long as the table asks for.
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
         table = Table(title=self.title, title_justify="left", title_style="bold")
         for index, column in enumerate(self.columns):
             table.add_column(column, justify="left" if index == 0 else "right")
