@@ -9,7 +9,7 @@ import duckdb
 
 from demo.places import DemoError, Places, installed
 
-STATIC_TABLES = ("customer", "supplier", "part", "nation", "region")
+STATIC_TABLES = ("customer", "supplier", "part", "partsupp", "nation", "region")
 
 
 def generate(places: Places, scale: float) -> None:
