@@ -1,6 +1,6 @@
 """Killed at any moment: what was acknowledged is landed, once, and every file is readable.
 
-FRESHLINE_KILLS sets how many random moments are tried (200; ``make soak``: 1,000) and
+FRESHLINE_KILLS sets how many random moments are tried (100; ``make soak``: 1,000) and
 FRESHLINE_SEED which.
 """
 
@@ -21,7 +21,7 @@ from freshline.ingest.receipts import Unavailable
 from tests.ingest.lives import FEEDS, Committing, check, produce
 from tests.ingest.pushing import batch, engine, landed
 
-_KILLS = int(os.environ.get("FRESHLINE_KILLS", "200"))
+_KILLS = int(os.environ.get("FRESHLINE_KILLS", "100"))
 _SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
 _SOURCES = Path(freshline.ingest.__file__).parent.glob("*.py")
 FAILPOINTS = sorted(

@@ -49,6 +49,7 @@ class Changes:
         self._path = path
         self._frame: DataFrame | None = None
         logged = logged_changes(path, old, new)
+        self._is_logged = logged is not None
         self._logged = logged if logged is not None else self._asked()
 
     @property
@@ -65,6 +66,11 @@ class Changes:
     def redefined(self) -> bool:
         """Whether the parent's columns or properties changed."""
         return self._logged.redefined
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether the log tells that the parent's columns are those it had."""
+        return self._is_logged and not self._logged.redefined
 
     @property
     def rows(self) -> int:

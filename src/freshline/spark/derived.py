@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -82,6 +82,21 @@ class _Update:
     is_second_try: bool = False
 
 
+@dataclass(slots=True)
+class _Planned:
+    """What analysis found of the view.
+
+    Attributes:
+        signature: The parents' columns over which it was found.
+        plan: It.
+        versions: Of the parents, at which they had these columns.
+    """
+
+    signature: dict[str, str]
+    plan: ViewPlan
+    versions: dict[str, int] = field(default_factory=dict)
+
+
 class DerivedUpdates:
     """Updates of one derived table.
 
@@ -102,7 +117,7 @@ class DerivedUpdates:
         self._project = project
         self._table = table
         self._given = plan
-        self._plan: tuple[dict[str, str], ViewPlan] | None = None
+        self._plan: _Planned | None = None
         self._path = location(project.table_path(table.name))
         self._is_read = any(table.name in other.parents for other in project.tables)
         self._is_cold = is_cold
@@ -216,8 +231,8 @@ class DerivedUpdates:
             changes = Changes(session, path, int(last.metadata["parents"][name]), version)
             if changes.redefined:
                 raise NotIncrementalError("parent-redefined")
-            parents.append(Parent(name, path, changes, at_version(session, path, version)))
-        plan = self._planned(update, {parent.name: parent.frame for parent in parents})
+            parents.append(Parent(session, name, path, changes))
+        plan = self._plan_over(update, parents)
         change_rows = sum(parent.changes.rows for parent in parents)
         costs = self._costs
         assert costs is not None
@@ -381,16 +396,30 @@ class DerivedUpdates:
 
     # ---- what is known ----
 
+    def _plan_over(self, update: _Update, parents: Sequence[Parent]) -> ViewPlan:
+        """The view's plan; the parents are opened only where their columns may have changed."""
+        known = self._plan
+        before = {parent.name: parent.changes.old for parent in parents}
+        if (
+            known is not None
+            and known.versions == before
+            and all(parent.changes.keeps_columns for parent in parents)
+        ):
+            known.versions = dict(update.request.parents)
+            return known.plan
+        return self._planned(update, {parent.name: parent.frame for parent in parents})
+
     def _planned(self, update: _Update, frames: Mapping[str, DataFrame]) -> ViewPlan:
         """The view's plan, analysed again when its parents' columns changed."""
         if self._given is not None:
             return self._given
         schemas = {name: frame.schema for name, frame in frames.items()}
         signature = {name: schema.simpleString() for name, schema in schemas.items()}
-        if self._plan is None or self._plan[0] != signature:
+        if self._plan is None or self._plan.signature != signature:
             plan = plan_of(update.session, self._project, self._table, schemas)
-            self._plan = (signature, plan)
-        return self._plan[1]
+            self._plan = _Planned(signature, plan)
+        self._plan.versions = dict(update.request.parents)
+        return self._plan.plan
 
     def _plan_at(self, update: _Update) -> ViewPlan:
         """The view's plan over the parents' pinned versions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,32 +23,37 @@ from freshline.sql.reads import quoted
 from freshline.sql.strategy import Strategy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parent:
     """A parent at the versions before and after an update.
 
     Attributes:
+        session: The update's own.
         name: As in the project.
         path: Of its Delta table.
         changes: Between the two versions.
-        frame: All its rows, at the new version.
     """
 
+    session: SparkSession
     name: str
     path: str
     changes: Changes
-    frame: DataFrame
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """All its rows, at the new version; not opened for an update that is made in full."""
+        return at_version(self.session, self.path, self.changes.new)
 
     @property
     def schema(self) -> StructType:
         """Its columns at the new version."""
         return self.frame.schema
 
-    def before(self, session: SparkSession) -> DataFrame:
+    def before(self) -> DataFrame:
         """All its rows at the old version."""
         if not self.changes.some:
             return self.frame
-        return at_version(session, self.path, self.changes.old)
+        return at_version(self.session, self.path, self.changes.old)
 
     def inserted(self) -> DataFrame:
         """The rows it gained, where it lost none."""

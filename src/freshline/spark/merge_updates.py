@@ -110,7 +110,7 @@ def rows_of_changes(
             elif other == number:
                 frame = news(parent)
             else:
-                frame = parent.before(increment.session)
+                frame = parent.before()
             increment.register(parent.name, frame)
         terms.append(sql_of(increment, partial.query))
     if not terms:  # of a partial that none of the changed parents has to do with
