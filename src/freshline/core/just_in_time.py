@@ -9,7 +9,7 @@ objective ``staleness`` nothing of this exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
@@ -137,7 +137,7 @@ class JustInTime(Policy):
         if self.inner.reacts:
             self.inner.started(table, now_s)
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         ended = list(finished)
         if self.inner.reacts:
             self.inner.react(view, ended, arrived)

@@ -12,7 +12,7 @@ parameters, taken from the scenario's or project's ``policy`` keys of the same n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from freshline.core.extent import Extent
@@ -37,6 +37,10 @@ class View(Protocol):
     @property
     def now_s(self) -> float:
         """The instant being handled."""
+
+    @property
+    def facts_changed(self) -> int:
+        """How often a table's cost, priority, period or pause changed."""
 
     @property
     def reservations(self) -> Reservations:
@@ -92,7 +96,7 @@ class Policy:
         """The table to start next (only asked where ``chooses``)."""
         raise NotImplementedError
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         """After all events of an instant, before the choice (only where ``reacts``).
 
         Args:

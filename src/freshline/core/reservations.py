@@ -19,28 +19,27 @@ class Reservations:
     """Which tracks are reserved, and from when.
 
     Attributes:
+        from_s: The reserved tracks, and from when they are.
         reports: What the reports take of their track in the long run.
     """
 
     def __init__(self) -> None:
-        self._from_s: dict[int, float] = {}
+        self.from_s: dict[int, float] = {}
         self.reports: tuple[ReportDemand, ...] = ()
 
     def reserve(self, event: TrackReserved) -> None:
         """Reserve a track from a moment on, or give it back."""
         if event.from_s is None:
-            self._from_s.pop(event.track, None)
+            self.from_s.pop(event.track, None)
         else:
-            self._from_s[event.track] = event.from_s
+            self.from_s[event.track] = event.from_s
         if event.reports is not None:
             self.reports = tuple(ReportDemand(*each) for each in event.reports)
 
     def hide(self, free: list[int]) -> list[int]:
         """Take the reserved tracks out of the free ones; returns them."""
-        if not self._from_s:
-            return []
-        hidden = sorted(track for track in free if track in self._from_s)
-        free[:] = [track for track in free if track not in self._from_s]
+        hidden = sorted(track for track in free if track in self.from_s)
+        free[:] = [track for track in free if track not in self.from_s]
         heapify(free)
         return hidden
 
@@ -55,9 +54,9 @@ class Reservations:
         """Start on hidden tracks what ends in time, best first; the others are free again."""
         commands = []
         for track in hidden:
-            for table in waiting() if self._from_s[track] > now_s else ():
+            for table in waiting() if self.from_s[track] > now_s else ():
                 amount_s = table.next_to_s - table.freshness_s + table.late_s
-                if now_s + table.cost.expected_s(amount_s) <= self._from_s[track]:
+                if now_s + table.cost.expected_s(amount_s) <= self.from_s[track]:
                     commands.append(start(table, track))
                     break
             else:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from freshline.core.commands import Candidate, StartUpdate
+from freshline.core.commands import StartUpdate
 from freshline.core.errors import InternalError
 from freshline.core.events import (
     BackfillRequested,
@@ -39,6 +39,7 @@ from freshline.core.events import (
     UpdateFinished,
     UpkeepOffered,
 )
+from freshline.core.explained import explained
 from freshline.core.extent import ALL_PENDING, Extent, NewestFirst
 from freshline.core.graph import ancestors, set_periods
 from freshline.core.inheritance import inherit
@@ -51,7 +52,6 @@ from freshline.core.table_work import TableWork
 
 _INFINITY = float("inf")
 _UNKNOWN = float("-inf")
-_SHOWN_CANDIDATES = 3
 
 
 class Scheduler(TableWork):
@@ -153,9 +153,8 @@ class Scheduler(TableWork):
                 "clock-went-back", f"an instant at {now_s} came after one at {self.now_s}"
             )
         self.now_s = now_s
-        background = self.background
-        if background is not None:
-            background.share.advance(now_s)
+        if self.background is not None:
+            self.background.share.advance(now_s)
         for event in events:
             kind = type(event)
             if kind is FileArrived:
@@ -172,6 +171,14 @@ class Scheduler(TableWork):
             self._finished_now.clear()
             self._arrived_now.clear()
         commands: list[StartUpdate] = []
+        if self.background is not None or self.reservations.from_s:
+            self._start_beside(commands)
+        elif self._free:
+            self._start_waiting(commands)
+        return commands
+
+    def _start_beside(self, commands: list[StartUpdate]) -> None:
+        """Fill the free tracks where background work or reservations want them, too."""
         hidden = self.reservations.hide(self._free)
         if self._free and self._asked:
             self._start_asked(commands)
@@ -182,11 +189,12 @@ class Scheduler(TableWork):
         if self.background is not None:
             self._start_background(self.background, commands)
         use = self.reservations.use
-        commands += use(hidden, self._free, now_s, self.waiting, self._start)
-        return commands
+        commands += use(hidden, self._free, self.now_s, self.waiting, self._start)
 
     def _start_waiting(self, commands: list[StartUpdate]) -> None:
-        """Fill the free tracks with the best of the waiting."""
+        """Fill the free tracks with what people asked for, then the best of the waiting."""
+        if self._asked:
+            self._start_asked(commands)
         policy = self.policy
         if self.placement is not None:
             self._start_placed(self.placement, commands)
@@ -282,6 +290,7 @@ class Scheduler(TableWork):
         """Take what an update took into account, and lay the partition anew where it must be."""
         seconds = event.seconds if event.seconds is not None else self.now_s - running.start_s
         table.cost.learn(running.amount_s, seconds)
+        self.facts_changed += 1
         if self.placement is not None and not self.placement.suits(table):
             self.placement.replace(self.tables, self.track_count)
 
@@ -374,7 +383,7 @@ class Scheduler(TableWork):
             release_s, mode = policy.release_s(table), policy.mode(table)
         else:
             release_s, mode = table.pending[0].arrival_s if table.pending else _INFINITY, None
-        score, over = self._explained(table) if self._explains else ("", ())
+        score, over = explained(self, table, self._ready) if self._explains else ("", ())
         files = self._extent.take(table, to_s)
         complete_s = to_s
         if table.floor_s is not None:
@@ -438,28 +447,13 @@ class Scheduler(TableWork):
             elif self._free and self.startable(table):
                 commands.append(self._start(table, heappop(self._free)))
 
-    def _explained(self, table: Table) -> tuple[str, tuple[Candidate, ...]]:
-        """The chosen table's score, and the best of those passed over with theirs."""
-        seen: list[tuple[Any, int, int]] = []
-        over: list[Candidate] = []
-        while self._ready and len(over) < _SHOWN_CANDIDATES:
-            entry = heappop(self._ready)
-            other = self.tables[entry[1]]
-            if other.stamp == entry[2]:
-                seen.append(entry)
-                if other is not table:
-                    over.append(Candidate(other.name, self.policy.score(other)))
-        for entry in seen:
-            heappush(self._ready, entry)
-        score = "asked for" if table.asked else self.policy.score(table)
-        return score, tuple(over)
-
     # ---- what people and feeds ask for ----
 
     def _period_learned(self, event: PeriodLearned) -> None:
         table = self._by_name[event.table]
         table.period_s = event.period_s
         set_periods(self.tables)
+        self.facts_changed += 1
         if self.placement is not None:
             self.placement.replace(self.tables, self.track_count)
         for changed in self.tables:
@@ -469,6 +463,7 @@ class Scheduler(TableWork):
     def _paused(self, event: TablePaused) -> None:
         table = self._by_name[event.table]
         table.paused = True
+        self.facts_changed += 1
         self.rekey(table)
         for child in table.children:
             self._offer(child)
@@ -476,11 +471,13 @@ class Scheduler(TableWork):
     def _resumed(self, event: TableResumed) -> None:
         table = self._by_name[event.table]
         table.paused = False
+        self.facts_changed += 1
         table.deferred_until_s = float("-inf")
         self.rekey(table)
 
     def _prioritised(self, event: TablePrioritised) -> None:
         self._by_name[event.table].priority = event.priority
+        self.facts_changed += 1
         before = [table.weight for table in self.tables]
         inherit(self.tables, self._inherit_rule, self._inherit_factor)
         for table, weight in zip(self.tables, before, strict=True):

@@ -21,6 +21,9 @@ _INFINITY = float("inf")
 class Tables:
     """All tables of a scheduler and what is pending for each.
 
+    Attributes:
+        facts_changed: How often a table's cost, priority, period or pause changed.
+
     Args:
         specs: The tables; their order breaks ties.
         extent: How much one update loads: how much must be remembered depends on it.
@@ -39,6 +42,7 @@ class Tables:
         origin_s: float | None,
     ) -> None:
         self.now_s = start_s
+        self.facts_changed = 0
         self.tables: tuple[Table, ...] = tuple(
             Table(spec, order, origin_s, start_s) for order, spec in enumerate(specs)
         )
@@ -216,6 +220,7 @@ class Tables:
         table.version = event.version
         if event.alpha_s is not None and event.beta is not None:
             table.cost.alpha_s, table.cost.beta = event.alpha_s, event.beta
+            self.facts_changed += 1
         if event.freshness_s is not None:
             table.freshness_s = table.started_to_s = event.freshness_s
             table.trailing_edge_s = event.freshness_s

@@ -146,8 +146,6 @@ class Driver:
         self._side_of = {side.name: side for side in self._sides}
         self._end = ends(scenario)
         self._arrivals = Arrivals(feeds, scenario.horizon_s)
-        self._window: list[File] = []
-        self._next = 0
         self._running: list[_Running] = []
         self._updates = 0
         kind = type(self.scheduler.policy)
@@ -174,17 +172,25 @@ class Driver:
         slack_s = INSTANT_S if self._wakes else 0.0
         end_s = horizon_s + slack_s
         running = self._running
-        instants = 0
+        window: list[File] = []
+        at = instants = 0
         while True:
-            now_s = self._next_instant_s()
-            until_s = now_s + slack_s
+            # The next thing to happen: a file, an end, or a date of the policy.
+            if at == len(window):
+                window, at = self._arrivals.window(), 0
+            now_s = window[at][0] if window else _NEVER
+            if running and running[0][0] < now_s:
+                now_s = running[0][0]
+            if self._wakes:
+                now_s = min(now_s, self.scheduler.next_wakeup_s())
             if now_s > end_s:
                 break
+            until_s = now_s + slack_s
             events: list[Event] = []
             if running and running[0][0] <= until_s:
                 self._finish(now_s, until_s, events)
-            if self._window and self._window[self._next][0] <= until_s:
-                self._arrive(until_s, events)
+            if window and window[at][0] <= until_s:
+                at = self._arrive(window, at, until_s, events)
             commands = handle(now_s, events)
             if self._on_instant is not None:
                 self._on_instant(now_s, events, commands)
@@ -195,27 +201,17 @@ class Driver:
             if self._on_progress is not None and instants % _REPORT_EVERY == 0:
                 self._on_progress(now_s)
 
-    def _next_instant_s(self) -> float:
-        """When something happens next: a file, an end, or a date of the policy."""
-        if self._next == len(self._window):
-            self._window, self._next = self._arrivals.window(), 0
-        now_s = self._window[self._next][0] if self._window else _NEVER
-        if self._running and self._running[0][0] < now_s:
-            now_s = self._running[0][0]
-        return min(now_s, self.scheduler.next_wakeup_s()) if self._wakes else now_s
-
-    def _arrive(self, until_s: float, events: list[Event]) -> None:
-        """Hand over the files that arrive now."""
-        window, names, follows = self._window, self._names, self._follows
-        index, end = self._next, len(self._window)
-        while index < end and window[index][0] <= until_s:
-            _, order, timestamp_s = window[index]
-            index += 1
+    def _arrive(self, window: Sequence[File], at: int, until_s: float, events: list[Event]) -> int:
+        """Hand over the files that arrive now; returns the place of the next one."""
+        names, follows, end = self._names, self._follows, len(window)
+        while at < end and window[at][0] <= until_s:
+            _, order, timestamp_s = window[at]
+            at += 1
             flows = follows[order]
             if flows is not None:
                 flows.arrived(timestamp_s)
             events.append(FileArrived(names[order], timestamp_s))
-        self._next = index
+        return at
 
     def _start(self, command: StartUpdate, now_s: float) -> None:
         side = self._side_of[command.table]

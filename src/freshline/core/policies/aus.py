@@ -11,7 +11,7 @@ returns to normal; nobody returns and switches at one instant), L9 (ties by tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, ClassVar, NamedTuple
@@ -169,7 +169,7 @@ class Aus(Policy):
 
     # ---- one instant (L7) ----
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         now_s = view.now_s
         if view.reservations.reports != self._reports:
             self.prepare(view)

@@ -11,7 +11,7 @@ from the load (``_patience``). Derivation, and where it is not the best: docs/in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
@@ -49,6 +49,7 @@ class Index(Policy):
     inherits: ClassVar[bool] = False
 
     _bundles: list[Bundle] = field(default_factory=list, init=False)
+    _facts: int = field(default=-1, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
     _started: list[tuple[float, float]] = field(default_factory=list, init=False)
     _finished: int = field(default=0, init=False)
@@ -67,6 +68,7 @@ class Index(Policy):
         self._loaded_s = [table.period_s for table in view.tables]
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
+        self._facts = -1
         self._sum_up(view)
         # Begin as if a few updates of a mean table had taken what was expected of them.
         seconds = sum(t.cost.expected_s(t.period_s) for t in view.tables) / len(view.tables)
@@ -75,7 +77,13 @@ class Index(Policy):
         self._patience_s = self._patience()
 
     def key(self, table: Table) -> float:
-        return -self._index(table)
+        bundle = self._bundles[table.order]
+        amount_s = table.next_to_s - table.freshness_s + table.late_s
+        seconds = bundle.alpha_s + bundle.beta * amount_s
+        if seconds > 0.0:
+            patient_s = amount_s / (1.0 + amount_s / self._patience_s)
+            return -(bundle.priority * amount_s * patient_s / seconds)
+        return -inf if bundle.priority > 0.0 else 0.0
 
     def score(self, table: Table) -> str:
         bundle = self._bundles[table.order]
@@ -84,19 +92,10 @@ class Index(Policy):
         with_others = f" with {lifted} derived from it" if lifted else ""
         patience = "unlimited" if self._patience_s == inf else f"{self._patience_s:.3g} s"
         return (
-            f"index {self._index(table):.4g}: priority {bundle.priority:g}{with_others}, "
+            f"index {-self.key(table):.4g}: priority {bundle.priority:g}{with_others}, "
             f"{amount_s:.3f} s of new data, {bundle.seconds(amount_s):.3f} s of work, "
             f"patience {patience}"
         )
-
-    def _index(self, table: Table) -> float:
-        bundle = self._bundles[table.order]
-        amount_s = table.next_to_s - table.freshness_s + table.late_s
-        seconds = bundle.alpha_s + bundle.beta * amount_s
-        if seconds > 0.0:
-            patient_s = amount_s / (1.0 + amount_s / self._patience_s)
-            return bundle.priority * amount_s * patient_s / seconds
-        return inf if bundle.priority > 0.0 else 0.0
 
     # ---- how patient to be ----
 
@@ -105,17 +104,16 @@ class Index(Policy):
             self._started[table.order] = (now_s, table.running.command.expected_s)
             self._loaded_s[table.order] = table.running.amount_s
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         if self._is_new:
             self._is_new = False
             if self._sum_up(view):
                 self._rekey(view)
-        ended = list(finished)
-        if not ended:
+        if not finished:
             return
-        self._finished += len(ended)
+        self._finished += len(finished)
         share = 1.0
-        for table in ended:
+        for table in finished:
             if 0 < table.cost.samples <= _GUESSES:
                 share = _EARLY
                 continue
@@ -130,9 +128,8 @@ class Index(Policy):
         load = self._slope * max(1.0, slowness)
         fading = 1.0 / (_ROUNDS_REMEMBERED * len(view.tables))
         self._load = max(load, self._load + (load - self._load) * fading)
-        patience_s = self._patience()
-        shorter, longer = sorted((patience_s, self._patience_s))
-        if longer > _REKEY_FACTOR * shorter:
+        patience_s, before_s = self._patience(), self._patience_s
+        if patience_s > _REKEY_FACTOR * before_s or before_s > _REKEY_FACTOR * patience_s:
             self._patience_s = patience_s
             self._rekey(view)
 
@@ -146,18 +143,24 @@ class Index(Policy):
         """
         if self._slope <= 0.0:
             return inf  # taking up a backlog keeps nobody waiting
-        slowness = max(1.0, self._load / self._slope)
+        load = self._load
+        slowness = load / self._slope if load > self._slope else 1.0
         start_up_s = self._start_up_s * slowness
-        missing = self._load + self._start_ups * slowness - 1.0
+        missing = load + self._start_ups * slowness - 1.0
         patience_s = start_up_s / missing if missing > 0.0 else inf
-        if self._load < 1.0:
-            patience_s = min(patience_s, _ROUNDS_WAITED * start_up_s / (1.0 - self._load))
+        if load < 1.0:
+            rounds_s = _ROUNDS_WAITED * start_up_s / (1.0 - load)
+            if rounds_s < patience_s:  # noqa: PLR1730 - a call costs three times as much
+                patience_s = rounds_s
         return max(1e-9, patience_s)
 
     def _sum_up(self, view: View) -> bool:
         """Costs, priorities and what belongs together, anew; whether anything changed."""
         tables = view.tables
         self._start_ups = self._wanted_start_ups(tables) / view.track_count
+        if view.facts_changed == self._facts:
+            return False
+        self._facts = view.facts_changed
         known = tuple(
             (t.priority, t.period_s, t.cost.alpha_s, t.cost.beta, t.paused) for t in tables
         )
@@ -177,9 +180,10 @@ class Index(Policy):
         that is never chosen would else seem to want updates as often as when it last had one.
         """
         wanted = 0.0
-        for table in tables:
-            waiting_s = table.trailing_edge_s - table.freshness_s if table.known else 0.0
-            interval_s = max(self._loaded_s[table.order], waiting_s)
+        for table, loaded_s in zip(tables, self._loaded_s, strict=True):
+            waiting_s = table.trailing_edge_s - table.freshness_s
+            # Not a number, and so not more, where nothing is known of the table yet.
+            interval_s = waiting_s if waiting_s > loaded_s else loaded_s  # noqa: FURB136
             if interval_s > 0.0 and not table.paused:
                 wanted += table.cost.alpha_s / interval_s
         return wanted

@@ -7,7 +7,7 @@ is not started; the search is exact), G11 (it can starve a table whose updates a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
@@ -61,7 +61,7 @@ class Lookahead(Policy):
             f"{table.amount_s:.3f} s / {table.expected_s:.3f} s"
         )
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         for table in arrived:
             if not self._dated[table.order]:
                 self._expect(table, view.now_s)

@@ -5,7 +5,7 @@ Source: Golab et al. 2011, 4.3 (the baseline "Random": any released job).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import ClassVar
@@ -54,7 +54,7 @@ class Random(Policy):
     def score(self, table: Table) -> str:
         return f"drew {self._keys[table.order]:.6f}"
 
-    def react(self, view: View, finished: Iterable[Table], arrived: Iterable[Table]) -> None:
+    def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         """Nothing: keys change with their table alone."""
 
     def started(self, table: Table, now_s: float) -> None:
