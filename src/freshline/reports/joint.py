@@ -8,7 +8,7 @@ the next batch when it has all its tuples: as large as planned, and never later.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshline.reports.costs import TOLERANCE_S
@@ -28,6 +28,9 @@ PAUSE_SHARE, PAUSE_LEFT = 0.005, 0.1
 GUARD_SHARE, GUARD_MOST = 0.01, 0.5
 """Where the input may drift, the plan ends early: by as much as the lag may still rise (see
 `lag_watch`), but within these shares of the time after the last arrival."""
+_MARGIN_STEP = 0.5
+"""By how much of it the margin is cut where a plan with it misses a deadline."""
+
 _LONG_SEARCH_PAUSES = 10
 """A plan that leaves a report late is searched for fully, but only after so many pauses."""
 
@@ -90,20 +93,21 @@ class JointPlanner:
     def _make(
         self, live: Mapping[str, Progress], on_track: Mapping[int, Progress], now_s: float
     ) -> None:
-        works = [
-            self._work(progress, now_s)
+        unfinished = [
+            progress
             for progress in live.values()
             if progress.remaining(now_s) > 0 and not progress.in_final
         ]
+        names = [progress.report.name for progress in unfinished]
         free_s = [now_s] * self.tracks
         for track, progress in on_track.items():
             free_s[track] = max(now_s, progress.ends_s)
-        index = {work.name: place for place, work in enumerate(works)}
+        index = {name: place for place, name in enumerate(names)}
         seed = [index[entry.name] for entry in self.plan if entry.name in index]
-        timed = self._search(works, free_s, seed, now_s)
+        timed = self._search(unfinished, free_s, seed, now_s)
         last = {place: number for number, place in enumerate(timed.order)}
         self.plan = [
-            Entry(works[place].name, start_s, end_s, tuples, last[place] == number)
+            Entry(names[place], start_s, end_s, tuples, last[place] == number)
             for number, (place, start_s, end_s, tuples) in enumerate(
                 zip(timed.order, timed.starts_s, timed.ends_s, timed.sizes, strict=True)
             )
@@ -115,7 +119,7 @@ class JointPlanner:
         self._watches = {name: watch for name, watch in self._watches.items() if name in live}
 
     def _search(
-        self, works: list[Work], free_s: list[float], seed: list[int], now_s: float
+        self, reports: Sequence[Progress], free_s: list[float], seed: list[int], now_s: float
     ) -> Timed:
         """A full search if reports came or went, else one near the plan before.
 
@@ -123,14 +127,37 @@ class JointPlanner:
         is hopelessly behind every plan is late.
         """
         if not self.changed:
-            timed = plan_order(works, free_s, seed or None, afresh=False)
-            lengths_s = (work.deadline_s - now_s for work in works)
+            timed = self._with_room(reports, free_s, seed, now_s, afresh=False)
+            lengths_s = (progress.report.deadline_s - now_s for progress in reports)
             pause_s = _LONG_SEARCH_PAUSES * PAUSE_SHARE * max(0.0, max(lengths_s, default=0.0))
             if timed.late_s <= TOLERANCE_S or now_s < self._searched_at_s + pause_s:
                 return timed
             seed = list(timed.order)
         self._searched_at_s = now_s
-        return plan_order(works, free_s, seed or None)
+        return self._with_room(reports, free_s, seed, now_s, afresh=True)
+
+    def _with_room(
+        self,
+        reports: Sequence[Progress],
+        free_s: list[float],
+        seed: list[int],
+        now_s: float,
+        *,
+        afresh: bool,
+    ) -> Timed:
+        """The plan with as much of the margin as the deadlines leave room for.
+
+        A plan with all of it that misses a deadline gives a report up although, by what is known
+        of the costs, all can be in time.
+        """
+        margin = self.policy.margin
+        step = _MARGIN_STEP * (margin - 1.0)
+        while True:
+            works = [self._work(progress, now_s, margin) for progress in reports]
+            timed = plan_order(works, free_s, seed or None, afresh=afresh)
+            if timed.missed_s <= TOLERANCE_S or margin <= 1.0:
+                return timed
+            margin -= step
 
     def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
         """The first batch in the order that is due and can start; None: there is none."""
@@ -246,8 +273,8 @@ class JointPlanner:
         after_s = max(0.0, report.deadline_s - last_s)
         return min(max(rise_s, GUARD_SHARE * after_s), GUARD_MOST * after_s)
 
-    def _work(self, progress: Progress, now_s: float) -> Work:
-        report, margin = progress.report, self.policy.margin
+    def _work(self, progress: Progress, now_s: float, margin: float) -> Work:
+        report = progress.report
         remaining = progress.remaining(now_s)
         guard_s = self._guard_s(progress, now_s)
         expected_s = progress.expected_s(now_s, progress.lag_by_now_s(now_s))
