@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import fsum
+from math import fsum, inf
 from pathlib import Path
 
 from benchmarks.common.report import Report, asked_quick
@@ -172,6 +172,14 @@ def _keep(found: Found, outcome: Outcome) -> None:
     print(f"reports: {outcome.how}: {told}", file=sys.stderr, flush=True)
 
 
+def _latest(way: Outcome) -> str:
+    """Seconds by which the latest report was late, and how many never came."""
+    came = [late_s for late_s in way.late_s.values() if late_s < inf]
+    never = len(way.late_s) - len(came)
+    told = [f"{max(came):+.1f}"] if came else []
+    return ", ".join([*told, *([f"{never} never"] if never else [])])
+
+
 def _report(found: Found, rows: Mapping[str, int], size: Size, *, quick: bool) -> Report:
     report = Report(
         "reports",
@@ -204,7 +212,7 @@ def _report(found: Found, rows: Mapping[str, int], size: Size, *, quick: bool) -
                 f"{way.tasks.cpu_s:.1f}",
                 f"{way.tasks.run_s / once_s:.2f}",
                 f"{way.met} of {len(way.late_s)}",
-                f"{max(way.late_s.values()):+.1f}",
+                _latest(way),
             )
         )
     ours_s = {way.how: way.tasks.run_s for way in found.ways}

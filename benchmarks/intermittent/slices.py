@@ -35,6 +35,9 @@ FLUSH_S = START_S + 2 * 86_400.0
 """The time of rows that come after the window, so that watermarks pass its end."""
 
 _FLUSHING = 5000
+_MEMORY = "8g"
+"""Thirteen streaming queries keep so much state that in a heap of 1 GB, which is enough for the
+batches, Java did nothing but collect garbage for ten minutes."""
 
 _KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 _DIGITS = 1e-6
@@ -102,8 +105,9 @@ def write(root: Path, scale: float, count: int) -> Slices:
         feeds = {name: _feed(database, name) for name in STREAMS}
         tables = [TableSpec(name, 1.0, f"SELECT * FROM STREAM {name}_feed") for name in STREAMS]
         events = root / "events"
+        configuration = {**logging_to(events), "spark.driver.memory": _MEMORY}
         project = write_project(
-            root / "project", list(feeds.values()), tables, configuration=logging_to(events)
+            root / "project", list(feeds.values()), tables, configuration=configuration
         )
         (most,) = database.execute("SELECT max(o_orderkey) FROM orders").fetchall()[0]
         for no_key, (name, key) in enumerate(_KEYS.items(), 1):

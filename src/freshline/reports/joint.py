@@ -28,9 +28,6 @@ PAUSE_SHARE, PAUSE_LEFT = 0.005, 0.1
 GUARD_SHARE, GUARD_MOST = 0.01, 0.5
 """Where the input may drift, the plan ends early: by as much as the lag may still rise (see
 `lag_watch`), but within these shares of the time after the last arrival."""
-_MARGIN_STEP = 0.5
-"""By how much of it the margin is cut where a plan with it misses a deadline."""
-
 _LONG_SEARCH_PAUSES = 10
 """A plan that leaves a report late is searched for fully, but only after so many pauses."""
 
@@ -145,19 +142,19 @@ class JointPlanner:
         *,
         afresh: bool,
     ) -> Timed:
-        """The plan with as much of the margin as the deadlines leave room for.
+        """The plan with the margin, or without it where the deadlines leave no room for it.
 
-        A plan with all of it that misses a deadline gives a report up although, by what is known
-        of the costs, all can be in time.
+        One with it that misses a deadline gives a report up although, by what is known of the
+        costs, all can be in time. Half a margin is no way out: it is bought with many small
+        batches, of whose costs least is known.
         """
         margin = self.policy.margin
-        step = _MARGIN_STEP * (margin - 1.0)
         while True:
             works = [self._work(progress, now_s, margin) for progress in reports]
             timed = plan_order(works, free_s, seed or None, afresh=afresh)
             if timed.missed_s <= TOLERANCE_S or margin <= 1.0:
                 return timed
-            margin -= step
+            margin = 1.0
 
     def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
         """The first batch in the order that is due and can start; None: there is none."""
