@@ -105,7 +105,8 @@ def _single(
         for clause in clauses(select):
             replacement.aggregate(clause)
     if (group := select.args.get("group")) is not None:
-        for old, new in groups:
+        # The largest first: upper(g) is to become its own key, not upper() of that of g.
+        for old, new in sorted(groups, key=lambda pair: -sum(1 for _ in pair[0].walk())):
             _replace_equal(group, old, new)
     _set_from(block, name, builder.name, held)
     if block.distinct:

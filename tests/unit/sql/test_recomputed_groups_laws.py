@@ -122,3 +122,10 @@ def test_half_of_an_update_is_not_enough(database, forgotten):
     recomputed(database, query)
     with pytest.raises(AssertionError, match="groups not touched differ"):
         recomputed(database, query, [each for each in CHANGED if each != forgotten])
+
+
+@pytest.mark.parametrize("keys", ["g, upper(g)", "upper(g), g", "upper(g), g, upper(g) || g"])
+def test_a_key_inside_another_stays_in_it(database, keys):
+    """In the final GROUP BY upper(g) was once upper() of g's key, and the query refused."""
+    database.load({"s": ROWS, "t": [], "r": []})
+    recomputed(database, f"SELECT {keys}, count(*) AS n FROM s GROUP BY {keys}")
