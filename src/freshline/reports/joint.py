@@ -64,6 +64,7 @@ class JointPlanner:
     plan: list[Entry] = field(default_factory=list)
     _certain: set[str] = field(default_factory=set)
     _planned_drifts_s: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _margin: float = 1.0
     _planned_at_s: float = -math.inf
     _searched_at_s: float = -math.inf
     _look_again_s: float = math.inf
@@ -123,17 +124,35 @@ class JointPlanner:
         If that leaves a report late a full one follows, but not too often: under an input that
         is hopelessly behind every plan is late.
         """
-        if not self.changed:
-            timed = self._with_room(reports, free_s, seed, now_s, afresh=False)
+        if self.changed:
+            self._margin = self.policy.margin
+        else:
+            timed = self._timed(reports, free_s, seed, now_s, afresh=False)
             lengths_s = (progress.report.deadline_s - now_s for progress in reports)
             pause_s = _LONG_SEARCH_PAUSES * PAUSE_SHARE * max(0.0, max(lengths_s, default=0.0))
             if timed.late_s <= TOLERANCE_S or now_s < self._searched_at_s + pause_s:
                 return timed
             seed = list(timed.order)
         self._searched_at_s = now_s
-        return self._with_room(reports, free_s, seed, now_s, afresh=True)
+        timed = self._timed(reports, free_s, seed, now_s, afresh=True)
+        in_time = timed.missed_s <= TOLERANCE_S
+        if in_time or not self.changed or not self._fit_alone(reports, free_s, now_s):
+            return timed
+        # A crowd planned with the margin has one of them given up although, by what is known of
+        # the costs, all can be in time. Half a margin is no way out: it is bought with many small
+        # batches, of whose costs least is known. One that is late by itself, as when its stream
+        # is, had better keep what it has.
+        self._margin = 1.0
+        return self._timed(reports, free_s, seed, now_s, afresh=True)
 
-    def _with_room(
+    def _fit_alone(self, reports: Sequence[Progress], free_s: list[float], now_s: float) -> bool:
+        """Whether there is a margin, and every report by itself would be in time with it."""
+        return self._margin > 1.0 and all(
+            self._timed([each], free_s, [], now_s, afresh=False).missed_s <= TOLERANCE_S
+            for each in reports
+        )
+
+    def _timed(
         self,
         reports: Sequence[Progress],
         free_s: list[float],
@@ -142,19 +161,8 @@ class JointPlanner:
         *,
         afresh: bool,
     ) -> Timed:
-        """The plan with the margin, or without it where the deadlines leave no room for it.
-
-        One with it that misses a deadline gives a report up although, by what is known of the
-        costs, all can be in time. Half a margin is no way out: it is bought with many small
-        batches, of whose costs least is known.
-        """
-        margin = self.policy.margin
-        while True:
-            works = [self._work(progress, now_s, margin) for progress in reports]
-            timed = plan_order(works, free_s, seed or None, afresh=afresh)
-            if timed.missed_s <= TOLERANCE_S or margin <= 1.0:
-                return timed
-            margin = 1.0
+        works = [self._work(progress, now_s, self._margin) for progress in reports]
+        return plan_order(works, free_s, seed or None, afresh=afresh)
 
     def choose(self, live: Mapping[str, Progress], now_s: float) -> tuple[Progress, int] | None:
         """The first batch in the order that is due and can start; None: there is none."""
