@@ -69,6 +69,8 @@ _LOCAL_MASTER: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Listing a batch of files is quicker here than in a job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # VACUUM lists with that many tasks, however few files there are: 10,000 take a minute.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
 
 _LOCAL_STORAGE: Mapping[str, str] = {
