@@ -1,4 +1,4 @@
-"""SIGKILL at random moments while files arrive: four times, and twenty by ``make proof``."""
+"""SIGKILL at random moments while files arrive: three times, and twenty by ``make proof``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.spark.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = 20 if WHOLE else 4
+KILLS = 20 if WHOLE else 3
 FILE_EVERY_S = 0.5
 
 
