@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
 from freshline.core.commands import Candidate
 from freshline.core.model import Table
@@ -13,30 +13,18 @@ from freshline.core.policy import Policy
 _SHOWN_CANDIDATES = 3
 
 
-class Chooser(Protocol):
-    """What chose: its tables, and their order."""
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """All tables, in table order."""
-
-    @property
-    def policy(self) -> Policy:
-        """Whose scores they are."""
-
-
 def explained(
-    chooser: Chooser, table: Table, ready: list[tuple[Any, int, int]]
+    table: Table, tables: Sequence[Table], ready: list[tuple[Any, int, int]], policy: Policy
 ) -> tuple[str, tuple[Candidate, ...]]:
     """The chosen table's score in words, and the next best with theirs.
 
     Args:
-        chooser: The scheduler.
-        table: What it starts.
-        ready: Its heap of waiting tables by (key, table order, stamp), left as it is but for
+        table: What is started.
+        tables: All of them, in table order.
+        ready: Heap of those that wait by (key, table order, stamp), left as it is but for
             outdated entries.
+        policy: Whose scores they are.
     """
-    tables, policy = chooser.tables, chooser.policy
     seen: list[tuple[Any, int, int]] = []
     over: list[Candidate] = []
     while ready and len(over) < _SHOWN_CANDIDATES:

@@ -383,7 +383,9 @@ class Scheduler(TableWork):
             release_s, mode = policy.release_s(table), policy.mode(table)
         else:
             release_s, mode = table.pending[0].arrival_s if table.pending else _INFINITY, None
-        score, over = explained(self, table, self._ready) if self._explains else ("", ())
+        score, over = (
+            explained(table, self.tables, self._ready, policy) if self._explains else ("", ())
+        )
         files = self._extent.take(table, to_s)
         complete_s = to_s
         if table.floor_s is not None:
