@@ -27,7 +27,6 @@ _DAYS = {"DAY": 1, "WEEK": 7}
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _SPELLINGS = {
     "DD": "DAY",
-    "DAYOFYEAR": "DAY",
     "MON": "MONTH",
     "MM": "MONTH",
     "YYYY": "YEAR",
@@ -55,10 +54,15 @@ class Span:
     def __neg__(self) -> Span:
         return Span(-self.months, -self.days, -self.micros)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it lasts as long everywhere; 24 hours are to Spark a day of the calendar."""
+        return not self.months and not self.days and abs(self.micros) < DAY_US
+
     def bounds_us(self, zone: Zone | None) -> tuple[int, int]:
         """By how much adding it can move a time (``zone``: of its wall clock, None: none)."""
         lo_days, hi_days = _month_days(self.months)
-        bend_us = zone.spread_us if zone is not None and (self.months or self.days) else 0
+        bend_us = 0 if zone is None or self.is_fixed else zone.spread_us
         return (
             (lo_days + self.days) * DAY_US + self.micros - bend_us,
             (hi_days + self.days) * DAY_US + self.micros + bend_us,
@@ -66,11 +70,13 @@ class Span:
 
 
 def unit_name(unit: str) -> str | None:
-    """The one spelling of a unit of time, such as MONTH for mm, or None."""
-    name = unit.upper().strip()
+    """The one spelling of a unit to truncate by, such as MONTH for mm; None: Spark knows none.
+
+    Truncated by what Spark does not know, such as hours, everything is NULL.
+    """
+    name = unit.upper()
     name = _SPELLINGS.get(name, name)
-    known = {**_UNITS_US, **_LONGEST_DAYS}
-    return name if name in known else name[:-1] if name[:-1] in known and name[-1] == "S" else None
+    return name if name in _UNITS_US or name in _LONGEST_DAYS else None
 
 
 def truncation_us(unit: str, zone: Zone) -> tuple[int, int] | None:
@@ -138,9 +144,8 @@ def _plain(text: str, unit: exp.Expr | None) -> Span | None:
 
 
 def _one(number: str, unit: str) -> Span | None:
-    name = unit_name(unit)
-    if name is None:
-        return None
+    name = unit.upper().strip()
+    name = name.removesuffix("S")
     if name in _UNITS_US:
         micros = float(number) * _UNITS_US[name] if "." in number else int(number) * _UNITS_US[name]
         return Span(micros=int(micros)) if micros == int(micros) else None
@@ -148,7 +153,7 @@ def _one(number: str, unit: str) -> Span | None:
         return None
     if name in _DAYS:
         return Span(days=int(number) * _DAYS[name])
-    return Span(months=int(number) * _MONTHS[name])
+    return Span(months=int(number) * _MONTHS[name]) if name in _MONTHS else None
 
 
 def _ranged(text: str, unit: exp.IntervalSpan) -> Span | None:

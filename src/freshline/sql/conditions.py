@@ -8,6 +8,7 @@ outer join has its match.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -82,10 +83,20 @@ def _not_null(times: Times, operand: exp.Expr) -> None:
 
 
 def _match(relation: Relation, alias: str) -> None:
-    """Rows without a match on the side of ``alias`` are gone: what holds in matches, holds."""
+    """Rows without the side of ``alias`` are gone: what holds in matches, holds.
+
+    Of a FULL JOIN rows are left that have this side alone: it has become an outer join that
+    may still miss the other side.
+    """
     for side in [padded for padded in relation.padded if alias in padded.aliases]:
         relation.padded.remove(side)
-        relation.differences.include(side.matched)
+        if side.full:
+            relation.padded = [
+                replace(padded, full=False) if padded.matched is side.matched else padded
+                for padded in relation.padded
+            ]
+        else:
+            relation.differences.include(side.matched)
 
 
 def _rejecting(part: exp.Expr) -> Iterator[exp.Expr]:

@@ -11,17 +11,19 @@ plans of both first, since sqlglot changes some of Spark's functions in silence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from freshline.sql.calendar import unit_name
 from freshline.sql.functions import CLOCK_WORDS
 from freshline.sql.legible import legible
 from freshline.sql.maintenance import Source
 from freshline.sql.refusal import refused
-from freshline.sql.tokens import SqlTextError, tokens
+from freshline.sql.tokens import SqlTextError, Token, tokens
 from freshline.sql.unique import with_unique_aliases
 
 _DIALECT = "spark"
@@ -88,11 +90,35 @@ def parsed(query: str) -> exp.Query:
 
 
 def _require_literal_units(query: str) -> None:
-    """``date_trunc(hour, ts)`` truncates to what a column called hour says; sqlglot hides it."""
+    """``date_trunc(hour, ts)`` truncates to what a column called hour says; sqlglot hides it.
+
+    It also takes units for others' abbreviations, by which Spark truncates to NULL.
+    """
     found = tokens(query)
     for name, bracket, unit in zip(found, found[1:], found[2:], strict=False):
-        if name.is_word("DATE_TRUNC") and bracket.is_symbol("(") and unit.kind != "string":
+        if not (name.is_word("DATE_TRUNC") and bracket.is_symbol("(")):
+            continue
+        if unit.kind != "string":
             raise refused("SYNTAX", "only a literal unit of date_trunc can be analysed")
+        _require_unit(unit)
+    for at, (name, bracket) in enumerate(pairwise(found)):
+        if name.is_word("TRUNC") and bracket.is_symbol("("):
+            _require_unit(_last_of_call(found, at + 1))
+
+
+def _require_unit(unit: Token) -> None:
+    if unit.kind != "string" or unit_name(unit.value) is None:
+        raise refused("SYNTAX", f"{unit.text} is no unit by which Spark truncates: all is NULL")
+
+
+def _last_of_call(found: list[Token], bracket: int) -> Token:
+    """The last token before the bracket that closes the one at this place."""
+    depth = 0
+    for at in range(bracket, len(found)):
+        depth += found[at].is_symbol("(") - found[at].is_symbol(")")
+        if depth == 0:
+            return found[at - 1]
+    return found[-1]
 
 
 def source_name(table: exp.Table) -> str:
@@ -254,11 +280,10 @@ def _internal_names(tree: exp.Expr, sources: Sequence[Source]) -> dict[str, str]
         name = source_name(table)
         if name not in plain:
             raise refused("UNKNOWN_TABLE", f"nothing is known of the table {name}", table)
+        if (named := table.args.get("alias")) and named.args.get("columns"):
+            raise refused("SYNTAX", "other names for a table's columns are not analysed", table)
         if not table.alias:
-            parts = table.args.get("alias")
-            columns = parts.args.get("columns") if parts else None
-            alias = exp.TableAlias(this=exp.to_identifier(table.name), columns=columns)
-            table.set("alias", alias)
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
         table.set("this", exp.to_identifier(plain[name]))
         table.set("db", None)
         table.set("catalog", None)

@@ -23,7 +23,8 @@ def united(left: Relation, right: Relation, node: exp.SetOperation, alias: str) 
             if len(kinds) > 1 and "ntz" in kinds:
                 continue
             result.differences.add(mine)
-            result.kinds[mine] = left.kinds[mine]
+            # A date beside timestamps becomes the timestamp at which it begins.
+            result.kinds[mine] = left.kinds[mine] if len(kinds) == 1 else "timestamp"
             if mine in left.grains and left.grains[mine] == right.grains.get(theirs):
                 result.grains[mine] = left.grains[mine]
             names[field] = mine

@@ -279,7 +279,7 @@ def _time_bucket(times: Times, node: exp.Expr, name: str) -> str | None:
     length_us = span.bounds_us(times.zone)[1]
     if length_us <= 0:
         return None
-    bend = times.zone.spread_us if span.days or span.months else 0
+    bend = 0 if span.is_fixed else times.zone.spread_us
     kind = "timestamp" if kind == "date" else kind
     grain = times.wall_grain(length_us) if not span.months and len(node.expressions) == 2 else None  # noqa: PLR2004
     return times.derived(name, base, (1 - length_us - bend, bend), kind, grain)

@@ -20,6 +20,7 @@ _OWN_WORDS = {
     f' {_EPOCH[:-1]}+00\'), count(*) FROM sale WHERE "at" IS NOT NULL GROUP BY 1',
     "buckets_of_two_hours": f'SELECT time_bucket(INTERVAL 2 HOURS, "at", {_EPOCH}), count(*)'
     " FROM sale GROUP BY 1",
+    "unit_that_is_none": "SELECT NULL, count(*) FROM sale HAVING count(*) > 0",
     "buckets_of_days": "SELECT date_trunc('day', \"at\"), count(*) FROM sale GROUP BY 1",
 }
 """Where sqlglot finds none."""
@@ -30,6 +31,7 @@ _DISAGREE = {
 """Why Spark alone judges a view."""
 
 _DISAGREE_IN_ZONES = {
+    "band_of_24_hours_over_the_change": "24 hours are a day of the calendar to Spark alone",
     "hours_of_a_wall_clock": "the hour that comes twice is one to DuckDB's date_trunc",
     "rank_in_the_long_hour": "the hour that comes twice is one to DuckDB's date_trunc",
     "a_clock_without_a_zone": "Spark's date_trunc makes an instant of a wall clock",

@@ -270,6 +270,33 @@ SELECT id FROM sale INTERSECT SELECT id FROM part
 
 except all | full
 SELECT pieces FROM sale EXCEPT ALL SELECT n FROM part
+
+full join of which one side is asked for | full
+SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM sale GROUP BY
+1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part GROUP BY 1) b ON
+a.h = b.h WHERE b.n > 0
+
+full join of which both sides are asked for | recompute
+SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM sale GROUP BY
+1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part GROUP BY 1) b ON
+a.h = b.h WHERE b.n > 0 AND a.n > 0
+
+dates before timestamps | recompute
+SELECT CAST(t AS DATE) AS d, percentile_approx(n, 0.5) AS p FROM (SELECT day AS t, pieces AS n FROM
+sale UNION ALL SELECT at, n FROM part) GROUP BY 1
+
+unread with of another table | recompute
+WITH old AS (SELECT * FROM part) SELECT date_trunc('hour', at) AS h, percentile_approx(pieces, 0.5)
+AS p FROM sale GROUP BY 1
+
+unread with of another table, merged | merge
+WITH old AS (SELECT * FROM part) SELECT shop, count(*) AS n FROM sale GROUP BY shop
+
+unit that is none | full
+SELECT date_trunc('hours', at) AS h, count(*) AS n FROM sale GROUP BY 1
+
+columns under other names | full
+SELECT date_trunc('hour', b) AS h, count(*) AS n FROM part AS p (a, b, c, d, e) GROUP BY 1
 """)
 
 CLOCKS = _traps("""
@@ -290,6 +317,10 @@ SELECT at + INTERVAL 1 DAY AS t, at + INTERVAL 24 HOURS AS u, id FROM sale
 
 band of a day over the change | recompute
 SELECT s.id, p.id AS part, s.at FROM sale s JOIN part p ON p.at BETWEEN s.at - INTERVAL 1 DAY AND
+s.at
+
+band of 24 hours over the change | recompute
+SELECT s.id, p.id AS part, s.at FROM sale s JOIN part p ON p.at BETWEEN s.at - INTERVAL 24 HOURS AND
 s.at
 
 weeks with a change in them | recompute

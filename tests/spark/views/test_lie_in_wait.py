@@ -32,7 +32,7 @@ STARTS = {
     # 02:00 becomes 02:30 at 15:30 UTC; a day of 23.5 hours.
     "Australia/Lord_Howe": datetime(2024, 10, 5, 15, tzinfo=UTC),
 }
-SHOPS = ("a", "b", "it's", "back\\slash", "A", "a ", None)
+SHOPS = ("a", "b", "it's", "back\\slash", "A", "a ", "${spark.app.name}", None)
 
 
 def sales(chance: random.Random, count: int, start: datetime, first_id: int) -> pa.Table:

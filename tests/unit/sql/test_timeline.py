@@ -103,7 +103,15 @@ REFUSED = {
             "h can be NULL in rows that depend on rows with a time, or the other way round; filter "
             "the NULLs out"
         ),
-    ): (f"SELECT a.h, b.n FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h",),
+    ): (
+        f"SELECT a.h, b.n FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h",
+        # Rows without orders are still there: whoever has clicks need not have a match.
+        f"SELECT a.h, b.n FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h WHERE b.n > 0",
+        (
+            f"SELECT a.h, b.n FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h"
+            " JOIN users u ON u.usr = b.n"
+        ),
+    ),
     ("SUBTOTALS", "ROLLUP, CUBE and GROUPING SETS make rows over all times"): (
         (
             "SELECT date_trunc('hour', ts) AS h, usr, count(*) AS n FROM orders GROUP BY ROLLUP "
@@ -125,6 +133,18 @@ REFUSED = {
     ),
     ("SYNTAX", "only a literal unit of date_trunc can be analysed"): (
         "SELECT date_trunc(usr, ts) AS t FROM orders",
+    ),
+    ("SYNTAX", "other names for a table's columns are not analysed"): (
+        "SELECT shipped AS t FROM orders AS o (shipped, ts, id, usr, amount)",
+    ),
+    ("SYNTAX", "'hours' is no unit by which Spark truncates: all is NULL"): (
+        "SELECT date_trunc('hours', ts) AS h, count(*) AS n FROM orders GROUP BY 1",
+    ),
+    ("SYNTAX", "'H' is no unit by which Spark truncates: all is NULL"): (
+        "SELECT date_trunc('H', ts) AS h, count(*) AS n FROM orders GROUP BY 1",
+    ),
+    ("SYNTAX", "'Y' is no unit by which Spark truncates: all is NULL"): (
+        "SELECT trunc(coalesce(d, (d)), 'Y') AS y, count(*) AS n FROM days GROUP BY 1",
     ),
 }
 
@@ -171,6 +191,16 @@ def test_adding_a_day_is_a_wall_clock_day():
     lo, hi = bounds(query, zone="Europe/Lisbon")
     assert lo <= -25 * H
     assert hi >= -23 * H
+
+
+def test_24_hours_are_a_wall_clock_day_and_less_are_not():
+    lo, hi = bounds("SELECT ts + INTERVAL 24 HOURS AS t FROM orders", zone="Europe/Lisbon")
+    assert (lo, hi) == bounds("SELECT ts + INTERVAL 1 DAY AS t FROM orders", zone="Europe/Lisbon")
+    less = "SELECT ts + INTERVAL 23 HOURS AS t FROM orders"
+    assert bounds(less, zone="Europe/Lisbon") == (-23 * H, -23 * H)
+    lo, hi = bounds("SELECT ts + INTERVAL 25 HOURS AS t FROM orders", zone="Europe/Lisbon")
+    assert lo <= -26 * H
+    assert hi >= -24 * H
 
 
 def test_a_window_does_not_know_the_zone():

@@ -495,6 +495,27 @@ CASES = (
         {"orders": (-23 * H, D - 1)},
     ),
     Case(
+        "full join of which both sides are asked for",
+        f"SELECT a.h, a.n, b.n AS m FROM ({HOURLY}) a FULL JOIN ({CLICKS}) b ON a.h = b.h"
+        " WHERE a.n > 0 AND b.n > 1",
+        "h",
+        {"orders": HOUR, "clicks": HOUR},
+    ),
+    Case(
+        "dates before timestamps in a union",
+        "SELECT CAST(t AS DATE) AS d, count(*) AS n FROM (SELECT d AS t FROM days UNION ALL "
+        "SELECT ts FROM orders) GROUP BY 1",
+        "d",
+        {"days": DAY, "orders": DAY},
+    ),
+    Case(
+        "table in a WITH that nothing reads",
+        "WITH old AS (SELECT * FROM clicks) SELECT date_trunc('hour', ts) AS h, count(*) AS n "
+        "FROM orders GROUP BY 1",
+        "h",
+        {"orders": HOUR},
+    ),
+    Case(
         "column called like a function",
         "SELECT hour, count(*) AS `count` FROM (SELECT date_trunc('hour', ts) AS hour FROM orders) "
         "GROUP BY hour",
