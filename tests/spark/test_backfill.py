@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime
 
+import deltalake
 import pytest
 
 from freshline.core.errors import UserError
@@ -99,3 +100,13 @@ def test_a_view_without_an_event_time_is_computed_whole(shop, orders):
     done = shop.executor.run(request)
     assert (done.strategy, done.code) == ("full", "requested")
     assert shop.rows("total") == [{"n": 5}]
+
+
+def test_a_view_into_which_others_wrote_is_computed_whole(shop, orders):
+    shop.table("big", "SELECT id, at, price FROM orders WHERE price >= 20", time_column="at")
+    shop.derive("big", orders=1)
+    deltalake.DeltaTable(shop.path("big")).delete("id = 3")  # outside of the range
+    request = dataclasses.replace(shop.request("big", parents={"orders": 1}), range_s=RANGE)
+    done = shop.executor.run(request)
+    assert (done.strategy, done.code) == ("full", "requested")
+    assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}

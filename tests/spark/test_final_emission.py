@@ -76,6 +76,50 @@ def test_a_view_without_buckets_cannot_complete_them(arrivals, view):
     assert raised.value.rule == "the test leaves it out (NONE)"
 
 
+MATCHED = """SELECT e.id, e.at, v.id AS visit FROM events e LEFT JOIN visits v
+    ON v.at BETWEEN e.at AND e.at + INTERVAL 1 HOUR"""
+VISITED = """SELECT date_trunc('HOUR', at) AS hour, count(visit) AS n FROM matched GROUP BY 1"""
+
+
+@pytest.mark.parametrize("emit", ["early", "final"])
+def test_over_a_view_a_bucket_waits_for_what_the_view_waits_for(arrivals, shop, emit):
+    shop.table("matched", MATCHED, refresh="incremental", emit=emit)
+    shop.table("hourly", VISITED, refresh="incremental", emit="final")
+
+    def step(fresh: datetime, visit: datetime | None = None) -> list[tuple[float, int]]:
+        arrivals.come("events", [row(hours(0.5))] if not shown_at else [], fresh.timestamp())
+        arrivals.come("visits", [row(visit)] if visit else [], fresh.timestamp())
+        shown_at.append(fresh)
+        run = shop.executor.run
+        versions = {name: arrivals.version(name) for name in ("events", "visits")}
+        to_s = fresh.timestamp()
+        run(shop.request("matched", parents=versions, from_s=to_s, to_s=to_s))
+        arrivals.update("hourly", from_s=to_s, to_s=to_s)
+        assert arrivals.facts("hourly")["corrected"] == 0
+        found = shop.rows("hourly")
+        return [((each["hour"] - START) / timedelta(hours=1), each["n"]) for each in found]
+
+    shown_at: list[datetime] = []
+    assert step(hours(1)) == []
+    # The click of an order of the first hour may come until the second hour is over.
+    assert step(hours(1.9), visit=hours(1.4)) == []
+    assert step(hours(2) - 2 * US) == []
+    assert step(hours(2) - US) == [(0.0, 1)]
+    assert step(hours(5)) == [(0.0, 1)]
+
+
+def test_over_a_view_whose_rows_are_never_complete_nothing_can_be_final(arrivals, shop):
+    shop.table("newest", "SELECT person, max(at) AS at FROM events GROUP BY person")
+    query = "SELECT date_trunc('HOUR', at) AS hour, count(*) AS n FROM newest GROUP BY 1"
+    shop.table("hourly", query, emit="final")
+    arrivals.come("events", [row(hours(0))])
+    shop.executor.run(shop.request("newest", parents={"events": arrivals.version("events")}))
+    with pytest.raises(UserError) as raised:
+        arrivals.update("hourly")
+    assert raised.value.code == "no-buckets"
+    assert "when the rows of newest are complete by at cannot be told" in raised.value.rule
+
+
 HOUR, US = timedelta(hours=1), timedelta(microseconds=1)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import cast
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from freshline.core.errors import UserError
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.updates import SparkExecutor
 from freshline.sql.costs import Costs, Sizes
@@ -25,6 +28,7 @@ from tests.spark.test_incremental_updates import (
     NO,
     PEOPLE,
     PEOPLES_STATES,
+    SIZES,
     arrivals,
     view,
 )
@@ -207,6 +211,70 @@ def test_views_over_one_that_is_overwritten_hear_of_what_differs_alone(arrivals,
     daily = arrivals.update("daily")
     # One of the two hours, before and after.
     assert (*why(daily), daily.read_rows, daily.rows) == ("bucket-recompute", "buckets", 2, 1)
+
+
+def test_who_is_always_made_anew_is_not_told_what_differs(arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
+    view("sizes", SIZES, ViewPlan(NO, NO, NO))
+    told = []
+    for hour in range(7):
+        arrivals.come("events", arrivals.rows(hour, 5))
+        learned(arrivals, "hourly", bucket_recompute=5.0, full=0.1)
+        arrivals.update("hourly")
+        told.append("changes" in arrivals.facts("hourly"))
+        arrivals.update("sizes")
+    assert told == [False, True, True, True, True, False, False]
+
+
+def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkeypatch):
+    def nothing(*_: object) -> None:
+        """As of a log that is not on this machine."""
+
+    monkeypatch.setattr("freshline.spark.derived.logged_changes", nothing)
+    path = hourly.shop.path("hourly")
+    deltalake.DeltaTable(path).delete()
+    assert hourly.shop.rows("hourly") == []
+    hourly.come("events", hourly.rows(2, 1))
+    assert why(hourly.update("hourly")) == ("full", "changed-by-others")
+
+
+def test_a_static_table_whose_columns_change_their_type(arrivals, shop):
+    def rates(kind: pa.DataType, rate: object) -> None:
+        rows = pa.table({"person": ["ann", "bob"], "rate": pa.array([rate, rate], kind)})
+        deltalake.write_deltalake(
+            str(shop.root / "static/rates"), rows, mode="overwrite", schema_mode="overwrite"
+        )
+
+    rates(pa.int64(), 2)
+    shop.table(
+        "worth",
+        "SELECT e.person, sum(e.cents * r.rate) AS worth FROM events e"
+        " JOIN delta.`static/rates` r ON e.person = r.person GROUP BY e.person",
+        refresh="incremental",
+    )
+    told = []
+    for number in range(6):
+        if number == 3:
+            rates(pa.decimal128(5, 2), Decimal("1.25"))
+        arrivals.come("events", [{**row, "person": "ann"} for row in arrivals.rows(number, 5)])
+        told.append(why(arrivals.update("worth")))
+    built, merged = ("group-merge", "state-built"), ("group-merge", "merges")
+    first, anew = ("full", "first-build"), ("full", "static-changed")
+    assert told == [first, built, merged, anew, built, merged]
+
+
+def test_a_strict_view_over_a_static_table_without_versions_is_refused(arrivals, shop):
+    folder = shop.root / "static/cities"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"person": ["ann"], "city": ["Ulm"]}), folder / "all.parquet")
+    query = (
+        "SELECT e.id, c.city FROM events e JOIN parquet.`static/cities` c ON e.person = c.person"
+    )
+    shop.table("homes", query, refresh="incremental_strict")
+    arrivals.come("events", arrivals.rows(0, 5))
+    with pytest.raises(UserError) as raised:
+        arrivals.update("homes")
+    assert (raised.value.code, raised.value.rule) == ("not-incremental", "static-unversioned")
 
 
 def test_a_death_between_state_and_view_is_harmless(arrivals, view, monkeypatch):

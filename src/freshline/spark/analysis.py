@@ -88,7 +88,7 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
         faults = _column_faults(table, schema)
         if table.kind == "derived":
             parents = {name: accepted[name] for name in table.parents}
-            plan = plan_of(session, project, table, parents)
+            plan = plan_of(session, project, table, parents, accepted.__getitem__)
             found.plans[table.name] = plan
             faults += _unkept(table, plan, rewrote=ways.over_replaced(table))
             ways.add(table, plan)

@@ -137,6 +137,8 @@ class Backfills:
             and self._has_read(last.metadata.get("parents", {}), parents)
             and last.metadata.get("definition", "") == request.definition
             and self._table.emit != "final"
+            and self._derived is not None
+            and not self._derived.changed_by_others(transaction, last)
         )
         if last is None or not (same and has_time and unchanged):
             return None

@@ -56,7 +56,7 @@ def recompute(increment: Increment) -> Prepared:
             increment.project,
             increment.table,
             increment.request.parents,
-            buckets,
+            increment.plan,
             spread_us(kind, zone),
         )
         touched, again = _shown(increment, shown, touched, spread_us(kind, zone))
@@ -69,7 +69,10 @@ def recompute(increment: Increment) -> Prepared:
     apart = earlier(buckets.column, kind, touched, zone)
     touched = covered(kind, touched, zone)
     for parent in increment.parents:
-        reads = buckets.reads[parent.name.lower()]
+        reads = buckets.reads.get(parent.name.lower())
+        if reads is None:  # named in a WITH query that nothing reads
+            increment.register(parent.name, parent.frame)
+            continue
         wanted = read_by(touched, reads)
         rows = parent.frame.filter(within(reads.column, parent.kind(reads.column), wanted, zone))
         increment.register(parent.name, rows)
@@ -93,8 +96,8 @@ def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
     """The buckets that can differ, from the event times of all change rows."""
     touched, unknown = TimeSet(), []
     for parent in increment.parents:
-        reads = buckets.reads[parent.name.lower()]
-        if not parent.changes.some:
+        reads = buckets.reads.get(parent.name.lower())
+        if reads is None or not parent.changes.some:
             continue
         at = _logged_times(parent, reads.column)
         if at is None:

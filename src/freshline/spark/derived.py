@@ -52,6 +52,7 @@ from freshline.sql.strategy import (
     BY_COST,
     PARENT_REWROTE,
     STATE_BUILT,
+    TRIED,
     Strategy,
     chosen,
     full,
@@ -65,6 +66,9 @@ _WAYS: Mapping[str, Way] = {
     "group-merge": merge,
     "group-recompute": recompute_groups,
 }
+_LISTENS, _LISTENED_EVERY = 4, 32
+"""Updates, of so many in full."""
+
 _ZONE = "spark.sql.session.timeZone"
 _SETTINGS = (_ZONE, "spark.sql.ansi.enabled")
 """With others of these the same query over the same rows can give another result."""
@@ -119,9 +123,23 @@ class DerivedUpdates:
         self._given = plan
         self._plan: _Planned | None = None
         self._path = location(project.table_path(table.name))
-        self._is_read = any(table.name in other.parents for other in project.tables)
+        self._children: list[DerivedUpdates] = []
+        self._in_vain = 0
         self._is_cold = is_cold
         self._costs: Costs | None = None
+
+    def is_read_by(self, child: DerivedUpdates) -> None:
+        """Another view of the project is computed from this one."""
+        self._children.append(child)
+
+    @property
+    def listens(self) -> bool:
+        """Whether it may use to know which of a parent's rows differ.
+
+        Finding them out makes a full update of the parent a quarter longer. It does not where its
+        own updates are in full all the same; now and then that is looked at again.
+        """
+        return self._in_vain % _LISTENED_EVERY < _LISTENS
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Bring the table to the request's versions of its parents.
@@ -147,6 +165,8 @@ class DerivedUpdates:
         if self._costs is None:
             self._costs = Costs(_known_costs(last, update.request))
         code = self._hindrance(update, last)
+        if code == "static-changed":
+            self._given = self._plan = None  # its columns may have other types now
         if code is not None:
             return self._in_full(update, full(code))
         assert last is not None
@@ -209,17 +229,18 @@ class DerivedUpdates:
         for code, there in hindrances.items():
             if there:
                 return code
-        return "changed-by-others" if self._foreign(update.transaction, last) else None
+        return "changed-by-others" if self.changed_by_others(update.transaction, last) else None
 
-    def _foreign(self, transaction: Transaction, last: CommitRecord) -> bool:
+    def changed_by_others(self, transaction: Transaction, last: CommitRecord) -> bool:
         """Whether somebody else changed the table's rows since its last update."""
         if transaction.version == last.version:
             return False
         path = self._project.table_path(self._table.name)
         try:
-            return bool(logged_changes(path, last.version, transaction.version))
+            changes = logged_changes(path, last.version, transaction.version)
         except ChangesGoneError:
             return True
+        return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing
 
     # ---- the ways ----
 
@@ -252,7 +273,10 @@ class DerivedUpdates:
             holds_state="state" in last.metadata,
         )
         if strategy.name == "full":
+            self._in_vain += 1
             return self._in_full(update, strategy, expected)
+        if strategy.code != TRIED:
+            self._in_vain = 0
         schema = update.transaction.schema
         assert schema is not None
         failpoint("derived.before_data")
@@ -313,7 +337,8 @@ class DerivedUpdates:
             input_bytes = jvm.input_bytes(output)
         sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else whole_bytes)
         failpoint("derived.before_data")
-        if strategy.code in BY_COST and self._is_read and not changed:
+        is_listened_to = any(child.listens for child in self._children)
+        if strategy.code in BY_COST and is_listened_to and not changed:
             # Views over this one are told of the rows that differ, as if only these had been made.
             replaced = replaced_rows(
                 transaction,
@@ -452,7 +477,7 @@ class DerivedUpdates:
         kind = kind_of(output.schema, plan.buckets.column)
         zone = _settings(update.session)[_ZONE]
         versions, spread = update.request.parents, spread_us(kind, zone)
-        shown = emission(self._project, self._table, versions, plan.buckets, spread)
+        shown = emission(self._project, self._table, versions, plan, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
         return output, {"emitted_us": shown.until_us, "corrected": 0}
 

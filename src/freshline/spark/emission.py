@@ -1,7 +1,8 @@
 """Final emission: a bucket of a view is shown only when it is complete.
 
-A bucket v is complete when every parent is fresh up to the last row that it can read: a row at
-v + hi. Only rows that come later than their own freshness says (late rows) can then change
+A bucket v is complete when every parent is complete up to the last row that it can read: a row
+at v + hi. A base table is complete up to its freshness, a view up to less (``holds.py``). Only
+rows that come later than their own freshness says (late rows) can then change
 it. The promise that a view equals its query holds for the buckets shown; rows without a
 bucket are shown at once, since no time completes them.
 """
@@ -32,7 +33,7 @@ class Emission:
 
 
 def emission(
-    project: Project, table: TableDef, versions: Mapping[str, int], buckets: Buckets, spread_us: int
+    project: Project, table: TableDef, versions: Mapping[str, int], plan: ViewPlan, spread_us: int
 ) -> Emission:
     """What an update may show.
 
@@ -40,14 +41,18 @@ def emission(
         project: Of the table.
         table: The view, which asks for final emission.
         versions: Of the parents that it is computed from.
-        buckets: Of its query.
+        plan: Of its query; it has buckets.
         spread_us: By how much the instant of a bucket is uncertain.
 
     Raises:
         PlatformError: The log does not tell how fresh a parent's version is.
     """
     until_us = []
+    assert isinstance(plan.buckets, Buckets)
     for name, version in versions.items():
+        reads = plan.buckets.reads.get(name.lower())
+        if reads is None:  # named in a WITH query that nothing reads
+            continue
         commit = commit_at(project.table_path(name), version)
         if commit is None:
             raise PlatformError(
@@ -58,7 +63,8 @@ def emission(
                 next_step=f"Run `freshline refresh {name}`, so that it gets a new version.",
             )
         fresh_us = round(seconds(str(commit.metadata["to"])) * 1_000_000)
-        until_us.append(fresh_us - buckets.reads[name.lower()].hi_us - spread_us)
+        complete_us = fresh_us - plan.holds_us.get(name, 0)
+        until_us.append(complete_us - reads.hi_us - spread_us)
     return Emission(min(until_us))
 
 

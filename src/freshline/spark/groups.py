@@ -216,7 +216,7 @@ def _written(value: Any, kind: str) -> str:
         return f"{kind.upper()}'{value}'"
     if kind == "string":
         text = str(value)
-        if "'" in text or "\\" in text:
+        if "'" in text or "\\" in text or "$" in text:  # ${name} would be a variable
             return f"CAST(X'{text.encode().hex()}' AS STRING)"
         return f"'{text}'"
     if kind == "boolean":

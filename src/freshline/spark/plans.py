@@ -7,7 +7,7 @@ name them whatever their own names are (:func:`static_names`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -15,7 +15,8 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import Project, TableDef
 from freshline.spark.failures import SparkError, one_line
-from freshline.spark.pins import pin_statics
+from freshline.spark.holds import Holds
+from freshline.spark.pins import location, newest_version, pin_statics
 from freshline.spark.verify import typer, verify
 from freshline.sql.decompose import decompose
 from freshline.sql.maintenance import Decomposition, Reason, Source, ViewPlan
@@ -35,6 +36,7 @@ def plan_of(
     project: Project,
     table: TableDef,
     parents: Mapping[str, StructType],
+    columns_of: Callable[[str], StructType] | None = None,
 ) -> ViewPlan:
     """How a view can be maintained.
 
@@ -43,33 +45,58 @@ def plan_of(
         project: Of the view.
         table: The view.
         parents: Columns of each table of the project that it reads.
+        columns_of: Those of any of the project's tables; None: as they are in storage.
     """
     own = session.newSession()
+
+    def stored(name: str) -> StructType:
+        return own.read.format("delta").load(location(project.table_path(name))).schema
+
+    def sources_of(view: TableDef) -> tuple[str, list[Source]]:
+        known = {name: (columns_of or stored)(name) for name in view.parents}
+        return _sources(own, project, view, known)
+
     try:
-        sources = [
-            _source(own, name, parents[name], time_column=project.table(name).time_column)
-            for name in table.parents
-        ]
-        names = static_names(table)
-        real = pin_statics(own, table, fixed=False).names
-        for name, plain in names.items():
-            schema = own.sql(f"SELECT * FROM {real.get(name, name)}").schema
-            sources.append(_source(own, plain, schema, static=True))
-        query = rewritten(table.query, names) if names else table.query
-        return _confirmed(own, query, sources)
+        query, sources = _sources(own, project, table, parents)
+        plan = _confirmed(own, query, sources)
+        open_reads = [read for read in table.statics if not read.time_travel]
+        if any(newest_version(own, read) is None for read in open_reads):
+            plan = replace(plan, always_full="static-unversioned")
+        if table.emit != "final":
+            return plan
+        return Holds(project, sources_of, _zone(own)).added(plan, table, sources)
     except SparkError as error:
         why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
         return ViewPlan(why, why, why)
 
 
+def _sources(
+    session: SparkSession, project: Project, table: TableDef, parents: Mapping[str, StructType]
+) -> tuple[str, list[Source]]:
+    """What the view reads, and its query with plain names of static tables."""
+    sources = [
+        _source(session, name, parents[name], time_column=project.table(name).time_column)
+        for name in table.parents
+    ]
+    names = static_names(table)
+    real = pin_statics(session, table, fixed=False).names
+    for name, plain in names.items():
+        schema = session.sql(f"SELECT * FROM {real.get(name, name)}").schema
+        sources.append(_source(session, plain, schema, static=True))
+    return rewritten(table.query, names) if names else table.query, sources
+
+
+def _zone(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.session.timeZone"))
+
+
 def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
-    zone = str(session.conf.get("spark.sql.session.timeZone"))
     types = typer(session)
 
     def cut(query: str, sources: Sequence[Source]) -> Decomposition | Reason:
         return decompose(query, sources, types)
 
-    plan = view_plan(query, sources, decompose=cut, session_zone=zone)
+    plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
     if not isinstance(plan.merge, Decomposition):
         return plan
     refusal = verify(session, query, plan.merge)

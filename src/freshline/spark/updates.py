@@ -102,6 +102,11 @@ class SparkExecutor:
                 reader = readers[table.feed]
                 self._updates[table.name] = BaseUpdates(project, table, reader)
                 self._backfills[table.name] = Backfills(project, table, reader)
+        for table in project.tables:
+            for name in table.parents:
+                parent, child = self._updates.get(name), self._updates[table.name]
+                if isinstance(parent, DerivedUpdates) and isinstance(child, DerivedUpdates):
+                    parent.is_read_by(child)
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         """Carry out one update as one commit, or raise and leave the table as it was.

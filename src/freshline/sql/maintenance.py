@@ -129,9 +129,14 @@ class ViewPlan:
         buckets: Where the output falls into buckets; else why it does not.
         merge: Where states merge; else why they do not.
         notes: What a user should know all the same, a sentence each.
+        always_full: Code of why every update is in full whatever the query allows; "": it is not.
+        holds_us: By parent that is a view, where final buckets are asked for: how far behind its
+            freshness its rows are complete, by the column that is read.
     """
 
     appends: Literal[True] | Reason
     buckets: Buckets | Reason
     merge: Decomposition | Reason
     notes: tuple[str, ...] = field(default=())
+    always_full: str = ""
+    holds_us: Mapping[str, int] = field(default_factory=dict)

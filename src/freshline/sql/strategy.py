@@ -16,7 +16,8 @@ from freshline.core.errors import InternalError
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import Buckets, Decomposition, Reason, ViewPlan
 
-BY_COST = ("cheaper", "tried")
+TRIED = "tried"
+BY_COST = ("cheaper", TRIED)
 """Codes of full updates of which another would have been right: quicker, or to see whether."""
 
 ASKED = ("first-build", "requested", "configured", "definition-changed", *BY_COST)
@@ -129,6 +130,8 @@ def strategy(table: Kept, plan: ViewPlan | None = None, *, rewrote: bool = False
         return full("configured")
     if plan is None:
         return Strategy("auto", "not-analysed", "decided when Spark has analysed the query")
+    if plan.always_full:
+        return full(plan.always_full)
     ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
     if not ways:
         return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
@@ -210,11 +213,11 @@ def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) ->
         costs.won("full")
         if not costs.try_now(way.name, way_s, full_s):
             return anew
-        return Strategy(way.name, "tried", f"{way.reason}; tried, since it may be quicker: {told}")
+        return Strategy(way.name, TRIED, f"{way.reason}; tried, since it may be quicker: {told}")
     costs.won(way.name)
     if not costs.try_now("full", full_s, way_s):
         return incrementally
-    return Strategy("full", "tried", f"computed in full, which may be quicker: {told}")
+    return Strategy("full", TRIED, f"computed in full, which may be quicker: {told}")
 
 
 def with_state(table: Kept, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:

@@ -35,6 +35,7 @@ def buckets(
     *,
     session_zone: str = "UTC",
     functions: AbstractSet[str] = frozenset(),
+    column: str | None = None,
 ) -> Buckets | Reason:
     """How the output of ``query`` falls into buckets by a time column, or why it does not.
 
@@ -46,6 +47,7 @@ def buckets(
         sources: Every table that it reads.
         session_zone: The time zone of the Spark session that runs it.
         functions: User-defined functions that were declared deterministic, lower case.
+        column: The output column, lower case, that shall hold the bucket; None: the best.
 
     Returns:
         The buckets; or a reason with a code of :func:`~freshline.sql.normal.normalise` or
@@ -59,14 +61,14 @@ def buckets(
     try:
         tree = normalise(query, sources)
         require_deterministic(tree, functions=functions)
-        return _best(tree, sources, zone(session_zone))
+        return _best(tree, sources, zone(session_zone), column)
     except Refused as refusal:
         return refusal.reason
     except Contradiction:
         return Reason("CONTRADICTION", "the conditions on times cannot be met together")
 
 
-def _best(tree: exp.Query, sources: Sequence[Source], session: Zone) -> Buckets:
+def _best(tree: exp.Query, sources: Sequence[Source], session: Zone, column: str | None) -> Buckets:
     mentioned = {source_name(table) for table in tree.find_all(exp.Table) if table.this.name}
     read = [source for source in sources if source.name.replace("`", "") in mentioned]
     moving = [source for source in read if not source.static]
@@ -74,7 +76,7 @@ def _best(tree: exp.Query, sources: Sequence[Source], session: Zone) -> Buckets:
         raise refused("STATIC", "the query reads nothing that changes")
     first: Reason | None = None
     for columns in _choices(moving):
-        found = _with(tree, read, columns, session)
+        found = _with(tree, read, columns, session, column)
         if isinstance(found, Buckets):
             return found
         first = first or found
@@ -95,7 +97,11 @@ def _choices(moving: Sequence[Source]) -> list[Mapping[str, str]]:
 
 
 def _with(
-    tree: exp.Query, read: Sequence[Source], columns: Mapping[str, str], session: Zone
+    tree: exp.Query,
+    read: Sequence[Source],
+    columns: Mapping[str, str],
+    session: Zone,
+    wanted: str | None,
 ) -> Buckets | Reason:
     """The buckets with one event-time column for each source, or why there are none."""
     walk = Walk(read, columns, session)
@@ -107,6 +113,8 @@ def _with(
     for name in names:
         time = relation.columns.get(("", name), {}).get("")
         if time is None or names.count(name) > 1 or name.startswith(UNNAMED):
+            continue
+        if wanted is not None and name != wanted:
             continue
         times += 1
         ranges = {source: relation.reads_at(time, source) for source in columns}
