@@ -18,16 +18,17 @@ _HEAD = """\
 
 Drawn from `freshline.core.aus.modes.TRANSITIONS` by `scripts/draw_modes.py`; do not edit.
 
-Under `policy: aus` a table does not update whenever there is something new: its updates are *released*
-at distances, one file each, and run in the order of their deadlines. In *normal* and *waiting* mode the
-distance is p, the table's period. A table that is late, after an outage say, has a backlog; released at
-once it would keep everybody else from the tracks. So it waits until the tracks have that much to spare
-(rule 6), and then goes into *recovery*, where the distance is p^r, shorter than p: it catches up, and
-nobody else's bound on staleness breaks. Then it is *caught up*, and soon normal again. Only the two distances exist (Leontyev et al. 2009, section III; the
-paper calls the ways there and back rules RN and NR).
+Under `policy: aus` a table does not update whenever there is something new: its updates are
+*released* at distances, one file each, and run in the order of their deadlines. In *normal* and
+*waiting* mode the distance is p, the table's period. A table that is late, after an outage say,
+has a backlog; released at once it would keep everybody else from the tracks. So it waits until the
+tracks have that much to spare (rule 6), and then goes into *recovery*, where the distance is p^r,
+shorter than p: it catches up, and nobody else's bound on staleness breaks. Then it is *caught up*,
+and soon normal again. Only the two distances exist (Leontyev et al. 2009, section III; the paper
+calls the ways there and back rules RN and NR).
 
-`scheduler.recovery` says how p^r is chosen: `average` (the default; every late table alone, by mean costs),
-`worst` (by the costs at worst), `simultaneous` (for all tables late at once).
+`scheduler.recovery` says how p^r is chosen: `average` (the default; every late table alone, by
+mean costs), `worst` (by the costs at worst), `simultaneous` (for all tables late at once).
 
 """
 
