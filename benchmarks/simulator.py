@@ -2,7 +2,8 @@
 
 A ratio within one run says the same on any machine: at 30 tables an event (a file arrived or
 an update finished) may cost 16 times a push and pop of a small tuple on a heap of 30, at
-10,000 tables at most twice what it costs at 30.
+10,000 tables at most twice what it costs at 30. A machine's speed can change by half within a
+minute, so each run stands between two measurements of the push and pop, and medians count.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import heapq
 import random
 import time
+from statistics import fmean, median
 
 from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.core.assembly import PolicySettings
@@ -22,7 +24,8 @@ EVENTS = {30: 300_000, 10_000: 1_500_000}
 POLICIES = ("fifo", "edf", "max-benefit", "index")
 LOADS = (0.6, 1.0)
 LIMIT_AT_30, LIMIT_GROWTH = 16.0, 2.0
-_REPEATS = 3
+_REPEATS = {30: 5, 10_000: 3}
+_TRIES = 3
 _QUICK_SHARE = 10
 """A quick run plays so many times fewer events, once, and of one policy."""
 
@@ -60,7 +63,7 @@ def push_and_pop_s() -> float:
     heapq.heapify(heap)
     values = [dice.random() for _ in range(200_000)]
     best_s = float("inf")
-    for _ in range(_REPEATS):
+    for _ in range(_TRIES):
         begun_s = time.process_time()
         for value in values:
             heapq.heappush(heap, (value, 0))
@@ -69,14 +72,23 @@ def push_and_pop_s() -> float:
     return best_s
 
 
-def event_s(played: Scenario, repeats: int) -> float:
-    """Seconds of one event of ``simulate``, its ideal run included; the best of ``repeats``."""
-    best_s = float("inf")
+def event_s(played: Scenario) -> float:
+    """Seconds of one event of ``simulate``, its ideal run and its lower bound included."""
+    begun_s = time.process_time()
+    result = simulate_updates(played)
+    return (time.process_time() - begun_s) / result.played.events
+
+
+def event_in_pushes(played: Scenario, repeats: int) -> float:
+    """One event as a multiple of a push and pop; the median of ``repeats``."""
+    ratios = []
+    before_s = push_and_pop_s()
     for _ in range(repeats):
-        begun_s = time.process_time()
-        result = simulate_updates(played)
-        best_s = min(best_s, (time.process_time() - begun_s) / result.played.events)
-    return best_s
+        seconds = event_s(played)
+        after_s = push_and_pop_s()
+        ratios.append(seconds / fmean((before_s, after_s)))
+        before_s = after_s
+    return median(ratios)
 
 
 def measure(*, quick: bool) -> Report:
@@ -88,13 +100,15 @@ def measure(*, quick: bool) -> Report:
         [],
         quick=quick,
     )
-    share, repeats = (_QUICK_SHARE, 1) if quick else (1, _REPEATS)
+    share = _QUICK_SHARE if quick else 1
     for policy in POLICIES[-1:] if quick else POLICIES:
         found = []
         for load in LOADS:
-            unit_s = push_and_pop_s()
             few, many = (
-                event_s(scenario(n, policy, load=load, events=events // share), repeats) / unit_s
+                event_in_pushes(
+                    scenario(n, policy, load=load, events=events // share),
+                    1 if quick else _REPEATS[n],
+                )
                 for n, events in EVENTS.items()
             )
             found.append((few, many))

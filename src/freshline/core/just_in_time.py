@@ -52,6 +52,7 @@ class JustInTime(Policy):
 
     eager = False
     reacts = True
+    heeds_arrivals = True  # at the dates, too, at which nothing happens
 
     def __init__(self, inner: Policy, *, worst_factor: float = 1.0) -> None:
         for flag in _FLAGS:
@@ -138,10 +139,9 @@ class JustInTime(Policy):
             self.inner.started(table, now_s)
 
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
-        ended = list(finished)
         if self.inner.reacts:
-            self.inner.react(view, ended, arrived)
-        self._adapt(view, ended)
+            self.inner.react(view, finished, arrived)
+        self._adapt(view, finished)
         waits, dates = self._waits, self._date_s
         until_s = view.now_s + INSTANT_S
         while waits and waits[0][0] <= until_s:
@@ -159,7 +159,7 @@ class JustInTime(Policy):
 
     # ---- needs ----
 
-    def _adapt(self, view: View, ended: list[Table]) -> None:
+    def _adapt(self, view: View, ended: Sequence[Table]) -> None:
         """Follow costs that were learned and queues that were seen."""
         self._ended += len(ended)
         for table in ended:

@@ -66,6 +66,8 @@ class Policy:
     """Overrides ``choose``: its first pick is not always the smallest key."""
     reacts: ClassVar[bool] = False
     """Overrides ``react`` (and ``started``, ``next_wakeup_s``): it has state of its own."""
+    heeds_arrivals: ClassVar[bool] = False
+    """``react`` is called at every instant, not only at the first and where updates finished."""
     inherits: ClassVar[bool] = True
     """Whether inherited priorities apply."""
     partitioned: ClassVar[bool] = True
@@ -98,6 +100,9 @@ class Policy:
 
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         """After all events of an instant, before the choice (only where ``reacts``).
+
+        Called at the first instant, at every one at which updates finished and, where
+        ``heeds_arrivals``, at all others too.
 
         Args:
             view: The scheduler.

@@ -118,6 +118,7 @@ class Scheduler(TableWork):
         self._asked: list[Table] = []
         self._finished_now: list[Table] = []
         self._arrived_now: list[Table] = []
+        self._heeds_arrivals = policy.reacts
         self._background_share = background_share
         if newest_first:
             self._want_background()
@@ -165,11 +166,11 @@ class Scheduler(TableWork):
                 self._controls[kind](event)
         while self._deferred and self._deferred[0][0] <= now_s:
             self.rekey(self.tables[heappop(self._deferred)[1]])
-        policy = self.policy
-        if policy.reacts:
-            policy.react(self, self._finished_now, self._arrived_now)
+        if self._finished_now or self._heeds_arrivals:
+            self.policy.react(self, self._finished_now, self._arrived_now)
             self._finished_now.clear()
             self._arrived_now.clear()
+            self._heeds_arrivals = self.policy.heeds_arrivals  # the first instant is for all
         commands: list[StartUpdate] = []
         if self.background is not None or self.reservations.from_s:
             self._start_beside(commands)
@@ -250,7 +251,7 @@ class Scheduler(TableWork):
                 table.pending.append(PendingFile(timestamp_s, self.now_s, event.name))
         else:
             self._insert(table, PendingFile(timestamp_s, self.now_s, event.name))
-        if self.policy.reacts:
+        if self._heeds_arrivals:
             self._arrived_now.append(table)
         if table.running is None:
             self.rekey(table)

@@ -59,6 +59,7 @@ class Aus(Policy):
     name: ClassVar[str] = "aus"
     eager: ClassVar[bool] = False
     reacts: ClassVar[bool] = True
+    heeds_arrivals: ClassVar[bool] = True
     inherits: ClassVar[bool] = False
     partitioned: ClassVar[bool] = False
 

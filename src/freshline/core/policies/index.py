@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
 
-from freshline.core.model import Table
+from freshline.core.model import Running, Table
 from freshline.core.policy import Policy, View
 from freshline.core.worth import Bundle, bundles
 
@@ -40,6 +40,10 @@ _GUESSES = 3
 _EARLY = 1.0 / 8.0
 """Of a round: so often all is summed up while there are such tables, else once a round."""
 
+_SLOWER = 1.0 + 1e-6
+"""Updates that take longer by less than this took what was expected: instants in seconds since
+1970 are not told any finer."""
+
 
 def _floats(values: Iterable[float] = ()) -> array[float]:
     return array("d", values)
@@ -59,13 +63,14 @@ class Index(Policy):
     _priority: array[float] = field(default_factory=_floats, init=False)
     _alpha_s: array[float] = field(default_factory=_floats, init=False)
     _beta: array[float] = field(default_factory=_floats, init=False)
-    _started_s: array[float] = field(default_factory=_floats, init=False)
-    _expected_s: array[float] = field(default_factory=_floats, init=False)
     _loaded_s: array[float] = field(default_factory=_floats, init=False)
+    _own_alpha_s: list[float] = field(default_factory=list, init=False)
+    _running: list[Running | None] = field(default_factory=list, init=False)
     _facts: int = field(default=-1, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
     _finished: int = field(default=0, init=False)
     _is_new: bool = field(default=True, init=False)
+    _is_summed_up: bool = field(default=True, init=False)
     _start_up_s: float = field(default=0.0, init=False)
     _start_ups: float = field(default=0.0, init=False)
     _slope: float = field(default=0.0, init=False)
@@ -75,8 +80,7 @@ class Index(Policy):
     _patience_s: float = field(default=inf, init=False)
 
     def prepare(self, view: View) -> None:
-        self._started_s = _floats([0.0] * len(view.tables))
-        self._expected_s = _floats([0.0] * len(view.tables))
+        self._running = [None] * len(view.tables)
         self._loaded_s = _floats([table.period_s for table in view.tables])
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
@@ -114,9 +118,8 @@ class Index(Policy):
 
     def started(self, table: Table, now_s: float) -> None:
         running, order = table.running, table.order
+        self._running[order] = running
         if running is not None:
-            self._started_s[order] = now_s
-            self._expected_s[order] = running.command.expected_s
             self._loaded_s[order] = running.amount_s
 
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
@@ -127,24 +130,31 @@ class Index(Policy):
         if not finished:
             return
         self._finished += len(finished)
+        now_s = view.now_s
         share = 1.0
         for table in finished:
             if 0 < table.cost.samples <= _GUESSES:
                 share = _EARLY
                 continue
-            took_s = view.now_s - self._started_s[table.order]
-            expected_s = self._expected_s[table.order]
-            self._all_took_s += took_s - _RECENT * self._all_took_s
-            self._all_expected_s += expected_s - _RECENT * self._all_expected_s
+            running = self._running[table.order]
+            if running is not None:
+                took_s, expected_s = now_s - running.start_s, running.command.expected_s
+                self._all_took_s += took_s - _RECENT * self._all_took_s
+                self._all_expected_s += expected_s - _RECENT * self._all_expected_s
         if self._finished >= share * len(view.tables):
             self._finished = 0
             if self._sum_up(view):
                 self._rekey(view)
         expected_s = self._all_expected_s
         slowness = self._all_took_s / expected_s if expected_s > 0.0 else 1.0
-        load = self._slope * max(1.0, slowness)
-        fading = 1.0 / (_ROUNDS_REMEMBERED * len(view.tables))
-        self._load = max(load, self._load + (load - self._load) * fading)
+        load = self._slope * slowness if slowness > _SLOWER else self._slope
+        if load == self._load and not self._is_summed_up:
+            return  # nothing that patience follows from has changed
+        self._is_summed_up = False
+        if load > self._load:
+            self._load = load
+        else:
+            self._load += (load - self._load) / (_ROUNDS_REMEMBERED * len(view.tables))
         patience_s, before_s = self._patience(), self._patience_s
         if patience_s > _REKEY_FACTOR * before_s or before_s > _REKEY_FACTOR * patience_s:
             self._patience_s = patience_s
@@ -174,10 +184,14 @@ class Index(Policy):
     def _sum_up(self, view: View) -> bool:
         """Costs, priorities and what belongs together, anew; whether anything changed."""
         tables = view.tables
+        self._is_summed_up = True
+        has_news = view.facts_changed != self._facts
+        if has_news:
+            self._facts = view.facts_changed
+            self._own_alpha_s = [0.0 if t.paused else t.cost.alpha_s for t in tables]
         self._start_ups = self._wanted_start_ups(tables) / view.track_count
-        if view.facts_changed == self._facts:
+        if not has_news:
             return False
-        self._facts = view.facts_changed
         known = tuple(
             (t.priority, t.period_s, t.cost.alpha_s, t.cost.beta, t.paused) for t in tables
         )
@@ -200,12 +214,13 @@ class Index(Policy):
         that is never chosen would else seem to want updates as often as when it last had one.
         """
         wanted = 0.0
-        for table, loaded_s in zip(tables, self._loaded_s, strict=True):
+        each = zip(tables, self._loaded_s, self._own_alpha_s, strict=True)
+        for table, loaded_s, alpha_s in each:
             waiting_s = table.trailing_edge_s - table.freshness_s
             # Not a number, and so not more, where nothing is known of the table yet.
             interval_s = waiting_s if waiting_s > loaded_s else loaded_s  # noqa: FURB136
-            if interval_s > 0.0 and not table.paused:
-                wanted += table.cost.alpha_s / interval_s
+            if interval_s > 0.0:
+                wanted += alpha_s / interval_s
         return wanted
 
     def _rekey(self, view: View) -> None:

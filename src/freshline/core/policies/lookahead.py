@@ -36,6 +36,7 @@ class Lookahead(Policy):
     name: ClassVar[str] = "lookahead"
     chooses: ClassVar[bool] = True
     reacts: ClassVar[bool] = True
+    heeds_arrivals: ClassVar[bool] = True
 
     chop: float | None = None
     guarded: bool = False
