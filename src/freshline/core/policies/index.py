@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
 
-from freshline.core.model import Running, Table
+from freshline.core.model import Table
 from freshline.core.policy import Policy, View
 from freshline.core.worth import Bundle, bundles
 
@@ -64,8 +64,9 @@ class Index(Policy):
     _alpha_s: array[float] = field(default_factory=_floats, init=False)
     _beta: array[float] = field(default_factory=_floats, init=False)
     _loaded_s: array[float] = field(default_factory=_floats, init=False)
-    _own_alpha_s: list[float] = field(default_factory=list, init=False)
-    _running: list[Running | None] = field(default_factory=list, init=False)
+    _own_alpha_s: array[float] = field(default_factory=_floats, init=False)
+    _started_s: array[float] = field(default_factory=_floats, init=False)
+    _expected_s: array[float] = field(default_factory=_floats, init=False)
     _facts: int = field(default=-1, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
     _finished: int = field(default=0, init=False)
@@ -80,7 +81,8 @@ class Index(Policy):
     _patience_s: float = field(default=inf, init=False)
 
     def prepare(self, view: View) -> None:
-        self._running = [None] * len(view.tables)
+        self._started_s = _floats([0.0] * len(view.tables))
+        self._expected_s = _floats([0.0] * len(view.tables))
         self._loaded_s = _floats([table.period_s for table in view.tables])
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
@@ -118,8 +120,9 @@ class Index(Policy):
 
     def started(self, table: Table, now_s: float) -> None:
         running, order = table.running, table.order
-        self._running[order] = running
         if running is not None:
+            self._started_s[order] = now_s
+            self._expected_s[order] = running.command.expected_s
             self._loaded_s[order] = running.amount_s
 
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
@@ -136,11 +139,10 @@ class Index(Policy):
             if 0 < table.cost.samples <= _GUESSES:
                 share = _EARLY
                 continue
-            running = self._running[table.order]
-            if running is not None:
-                took_s, expected_s = now_s - running.start_s, running.command.expected_s
-                self._all_took_s += took_s - _RECENT * self._all_took_s
-                self._all_expected_s += expected_s - _RECENT * self._all_expected_s
+            order = table.order
+            took_s, expected_s = now_s - self._started_s[order], self._expected_s[order]
+            self._all_took_s += took_s - _RECENT * self._all_took_s
+            self._all_expected_s += expected_s - _RECENT * self._all_expected_s
         if self._finished >= share * len(view.tables):
             self._finished = 0
             if self._sum_up(view):
@@ -188,7 +190,7 @@ class Index(Policy):
         has_news = view.facts_changed != self._facts
         if has_news:
             self._facts = view.facts_changed
-            self._own_alpha_s = [0.0 if t.paused else t.cost.alpha_s for t in tables]
+            self._own_alpha_s = _floats([0.0 if t.paused else t.cost.alpha_s for t in tables])
         self._start_ups = self._wanted_start_ups(tables) / view.track_count
         if not has_news:
             return False
