@@ -20,6 +20,8 @@ _OWN_WORDS = {
     f' {_EPOCH[:-1]}+00\'), count(*) FROM sale WHERE "at" IS NOT NULL GROUP BY 1',
     "buckets_of_two_hours": f'SELECT time_bucket(INTERVAL 2 HOURS, "at", {_EPOCH}), count(*)'
     " FROM sale GROUP BY 1",
+    "columns_under_other_names": "SELECT date_trunc('hour', b), count(*) FROM part AS p"
+    " (a, b, c, d, e) GROUP BY 1",
     "unit_that_is_none": "SELECT NULL, count(*) FROM sale HAVING count(*) > 0",
     "buckets_of_days": "SELECT date_trunc('day', \"at\"), count(*) FROM sale GROUP BY 1",
 }

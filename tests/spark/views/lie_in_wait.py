@@ -272,14 +272,14 @@ except all | full
 SELECT pieces FROM sale EXCEPT ALL SELECT n FROM part
 
 full join of which one side is asked for | full
-SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM sale GROUP BY
-1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part GROUP BY 1) b ON
-a.h = b.h WHERE b.n > 0
+SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, percentile_approx(pieces, 0.5)
+AS n FROM sale GROUP BY 1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part
+GROUP BY 1) b ON a.h = b.h WHERE b.n > 0
 
 full join of which both sides are asked for | recompute
-SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM sale GROUP BY
-1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part GROUP BY 1) b ON
-a.h = b.h WHERE b.n > 0 AND a.n > 0
+SELECT a.h, a.n, b.n AS m FROM (SELECT date_trunc('hour', at) AS h, percentile_approx(pieces, 0.5)
+AS n FROM sale GROUP BY 1) a FULL JOIN (SELECT date_trunc('hour', at) AS h, count(*) AS n FROM part
+GROUP BY 1) b ON a.h = b.h WHERE b.n > 0 AND a.n > 0
 
 dates before timestamps | recompute
 SELECT CAST(t AS DATE) AS d, percentile_approx(n, 0.5) AS p FROM (SELECT day AS t, pieces AS n FROM
