@@ -66,9 +66,7 @@ _WAYS: Mapping[str, Way] = {
     "group-merge": merge,
     "group-recompute": recompute_groups,
 }
-_LISTENS, _LISTENED_EVERY = 4, 32
-"""Updates, of so many in full."""
-
+_LISTENS, _LISTENED_EVERY = 4, 32  # updates, of so many in full
 _ZONE = "spark.sql.session.timeZone"
 _SETTINGS = (_ZONE, "spark.sql.ansi.enabled")
 """With others of these the same query over the same rows can give another result."""
@@ -136,8 +134,8 @@ class DerivedUpdates:
     def listens(self) -> bool:
         """Whether it may use to know which of a parent's rows differ.
 
-        Finding them out makes a full update of the parent a quarter longer. It does not where its
-        own updates are in full all the same; now and then that is looked at again.
+        Telling them makes a full update of the parent a quarter longer. It has no use for it where
+        its own are in full all the same; now and then that is looked at again.
         """
         return self._in_vain % _LISTENED_EVERY < _LISTENS
 
@@ -263,7 +261,7 @@ class DerivedUpdates:
         sizes = Sizes(sum(parent.changes.size_bytes for parent in parents), whole_bytes)
         rewrote = any(parent.changes.rewrote for parent in parents)
         ways = incremental(plan, rewrote=rewrote, final=self._table.emit == "final")
-        expected = {"expected_s": _expected_s(costs, [way.name for way in ways], sizes)}
+        expected = {"expected_s": costs.told_s([*(way.name for way in ways), "full"], sizes)}
         strategy = chosen(
             self._table,
             plan,
@@ -495,12 +493,6 @@ def _known_costs(last: CommitRecord | None, request: UpdateRequest) -> Mapping[s
         return None
     known: Mapping[str, Any] | None = last.metadata.get("costs")
     return known
-
-
-def _expected_s(costs: Costs, ways: Sequence[str], sizes: Sizes) -> dict[str, float]:
-    """Seconds that an update should take by each of these strategies, and in full."""
-    expected = {name: costs.expected_s(name, sizes) for name in (*ways, "full")}
-    return {name: round(seconds, 3) for name, seconds in expected.items() if seconds is not None}
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

@@ -12,7 +12,7 @@ What was learned goes into every commit of the view, and from there into the nex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +140,11 @@ class Costs:
             return learned.expected_s(amount)
         alpha_s, beta = _GUESSES[strategy]
         return self._scale * (alpha_s + beta * amount)
+
+    def told_s(self, strategies: Iterable[str], sizes: Sizes) -> dict[str, float]:
+        """The same for each of these strategies of which it is known, as commits tell it."""
+        expected = {name: self.expected_s(name, sizes) for name in strategies}
+        return {name: round(each, 3) for name, each in expected.items() if each is not None}
 
     def dearer(self, strategy: str, than: str, sizes: Sizes) -> bool:
         """Whether an update by one strategy was measured to take longer than by another."""

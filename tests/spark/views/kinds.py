@@ -28,6 +28,8 @@ MERGED = {
     "column called like a function", "except", "intersect", "dates as event times",
     "share of the day", "hour and the one before", "hourly full join", "hourly full join using",
     "inner join of the same hour", "hour that compares with the day's",
+    "full join of which both sides are asked for", "dates before timestamps in a union",
+    "table in a WITH that nothing reads",
 }  # fmt: skip
 
 
