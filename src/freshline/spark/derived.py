@@ -137,7 +137,7 @@ class DerivedUpdates:
         Telling them makes a full update of the parent a quarter longer. It has no use for it where
         its own are in full all the same; now and then that is looked at again.
         """
-        return self._in_vain % _LISTENED_EVERY < _LISTENS
+        return self._table.refresh != "full" and self._in_vain % _LISTENED_EVERY < _LISTENS
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Bring the table to the request's versions of its parents.
