@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from freshline.spark import jvm
-from freshline.spark.columns import kind_of, same_columns
+from freshline.spark.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.emission import Emission, emission
 from freshline.spark.incremental import (
     Increment,
@@ -48,6 +48,7 @@ def recompute(increment: Increment) -> Prepared:
     buckets = increment.plan.buckets
     assert isinstance(buckets, Buckets)
     kind = kind_of(increment.schema, buckets.column)
+    keep_wall_clocks(increment.session, [kind])
     zone = increment.zone
     touched = _touched(increment, buckets)
     shown, again, more = None, TimeSet(), {}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
 from freshline.sql.reads import quoted
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_UNWRAPS = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
 
 def same_columns(left: StructType, right: StructType) -> bool:
@@ -39,6 +44,18 @@ def kind_of(schema: StructType, column: str) -> str:
     """The simple string of a column's type, by its name in any case."""
     wanted = column.lower()
     return next(each.dataType.simpleString() for each in schema if each.name.lower() == wanted)
+
+
+def keep_wall_clocks(session: SparkSession, kinds: Iterable[str]) -> None:
+    """Have conditions on columns of these types mean in a query what they mean on its output.
+
+    Of ``CAST(instant AS TIMESTAMP_NTZ) >= literal`` Spark makes a condition on the instant, by
+    casting the literal back. Of the hour that comes twice where clocks are put back it takes the
+    first, so that condition lets other rows through (seen in Berlin's October).
+    """
+    if "timestamp_ntz" in kinds:
+        rules = [rule for rule in str(session.conf.get(_EXCLUDED, "")).split(",") if rule]
+        session.conf.set(_EXCLUDED, ",".join([*rules, _UNWRAPS]))
 
 
 def _signature(schema: StructType) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from freshline.spark.append_updates import append
 from freshline.spark.bucket_updates import recompute
 from freshline.spark.changelog import ChangesGoneError, logged_changes
 from freshline.spark.changes import Changes
-from freshline.spark.columns import kind_of, same_columns
+from freshline.spark.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.commit import Transaction, table_properties
 from freshline.spark.deltalog import CommitRecord, commit_at, last_commit, row_count
 from freshline.spark.emission import emission, needs_buckets
@@ -473,6 +473,7 @@ class DerivedUpdates:
             raise error
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
+        keep_wall_clocks(update.session, [kind])
         zone = _settings(update.session)[_ZONE]
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from freshline.spark import jvm
-from freshline.spark.columns import same_columns
+from freshline.spark.columns import keep_wall_clocks, same_columns
 from freshline.spark.groups import Scope, scope
 from freshline.spark.incremental import Increment, NotIncrementalError, Parent, Prepared
 from freshline.spark.merge_updates import (
@@ -48,6 +48,7 @@ def recompute_groups(increment: Increment) -> Prepared:
 def _recomputed(
     increment: Increment, plan: Decomposition, partial: Partial, changed: DataFrame
 ) -> Prepared:
+    keep_wall_clocks(increment.session, (each.dataType.simpleString() for each in increment.schema))
     may_join = increment.transaction.feeds_changes
     touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
     if touched is None:

@@ -43,9 +43,9 @@ DEEDS = {
     """),
     # Of days all is written, and most of it as it was.
     "OVERWRITE": statements("""
-        INSERT INTO {orders} REPLACE WHERE id % 7 = 3
-            SELECT ts, shipped + INTERVAL 1 MINUTE, id, 1, amount FROM {orders}
-            WHERE id % 7 = 3 AND amount > 1;
+        INSERT INTO {orders} REPLACE WHERE usr = 2
+            SELECT ts, shipped + INTERVAL 1 MINUTE, id, 2, amount FROM {orders}
+            WHERE usr = 2 AND amount > 1;
         INSERT INTO {clicks} REPLACE WHERE usr = 1 SELECT * FROM {clicks} WHERE usr = 1 LIMIT 3;
         INSERT OVERWRITE {days} SELECT * FROM {days} WHERE id % 9 <> 4;
     """),
