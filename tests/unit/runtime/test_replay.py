@@ -76,10 +76,14 @@ def test_a_run_without_failures_played_as_it_was_is_what_happened(tmp_path, jour
         for table in ("a", "b", "c"):
             shop.file(table, minute, [minute])
         assert shop.run_until_idle() == 0
-    found = compared(recorded_run(journal_of(shop)), Wishes())
+    journal = journal_of(shop)
+    found = compared(recorded_run(journal), Wishes())
     (again,) = found.played
     assert again.tables == found.happened.tables
-    assert (again.recorded, again.modelled) == (len(TABLES), 0)
+    # A slow machine may see the files one by one, and update a view for each.
+    started = journal.row("SELECT count(*) AS n FROM updates WHERE run=2")["n"]
+    assert started >= len(TABLES)
+    assert (again.recorded, again.modelled) == (started, 0)
 
 
 def test_the_last_run_is_kept_whole_however_long_it_was(tmp_path, journal_of, monkeypatch):
