@@ -60,6 +60,8 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     assert shop.rows("totals") == shop.rows("totals", version=0)
     facts = dict([each.metadata for each in commits(shop.path("totals"))][1])
     assert facts.pop("costs")["learned"] == {}
+    orders = str(deltalake.DeltaTable(shop.path("orders")).metadata().id)
+    assert facts.pop("ids") == {"orders": orders}
     assert facts.pop("expected_s").keys() == {"bucket-recompute", "bucket-merge", "full"}
     assert facts == {
         "freshline": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -76,6 +77,40 @@ def test_because_the_property_says_so(hourly, view):
 def test_because_a_parent_is_read_at_an_older_version(hourly):
     assert why(hourly.shop.derive("hourly", events=0)) == ("full", "parent-went-back")
     hourly.check("hourly")
+
+
+def test_because_a_parent_was_removed_and_made_anew_up_to_the_same_version(hourly, view):
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
+    hourly.update("daily")
+    pin = hourly.version("hourly")
+    assert hourly.facts("daily")["parents"] == {"hourly": pin}
+    shutil.rmtree(hourly.shop.path("hourly"))
+    hourly.come("events", hourly.rows(2, 10))
+    while hourly.update("hourly").version < pin:
+        hourly.come("events", hourly.rows(3, 10))
+    assert why(hourly.update("daily")) == ("full", "table-replaced")
+    hourly.come("events", hourly.rows(4, 10))
+    hourly.update("hourly")
+    assert why(hourly.update("daily")) == ("bucket-recompute", "buckets")
+
+
+def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, shop):
+    path = shop.root / "static/rates"
+
+    def rates(rate: int) -> None:
+        rows = pa.table({"person": ["ann", "bob"], "rate": [rate, rate]})
+        deltalake.write_deltalake(str(path), rows)
+
+    rates(2)
+    query = "SELECT e.id, r.rate FROM events e JOIN delta.`static/rates` r ON e.person = r.person"
+    shop.table("rated", query, refresh="incremental")
+    arrivals.come("events", arrivals.rows(0, 10))
+    assert why(arrivals.update("rated")) == ("full", "first-build")
+    shutil.rmtree(path)
+    rates(3)
+    assert why(arrivals.update("rated")) == ("full", "table-replaced")
+    arrivals.come("events", arrivals.rows(1, 10))
+    assert arrivals.update("rated").strategy == "append"
 
 
 def test_because_the_sessions_time_zone_changed(hourly, spark: SparkSession):
@@ -230,7 +265,7 @@ def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkey
     def nothing(*_: object) -> None:
         """As of a log that is not on this machine."""
 
-    monkeypatch.setattr("freshline.spark.derived.logged_changes", nothing)
+    monkeypatch.setattr("freshline.spark.hindrances.logged_changes", nothing)
     path = hourly.shop.path("hourly")
     deltalake.DeltaTable(path).delete()
     assert hourly.shop.rows("hourly") == []

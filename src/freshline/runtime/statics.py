@@ -8,16 +8,27 @@ a query names by a catalog are not looked up here, since that takes Spark.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, RefreshRequested
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
-from freshline.spark.deltalog import last_commit, version
+from freshline.spark.deltalog import last_commit, table_id, version
 
 LOOK_EVERY_S = 15.0
 """Between two looks: a listing of the log's folder for each static table."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    version: int
+    id: str | None
+
+    def is_another_than(self, known: str | None) -> bool:
+        return None not in (self.id, known) and self.id != known
 
 
 class StaticTables:
@@ -43,7 +54,7 @@ class StaticTables:
             if table.kind == "derived"
         }
         self._due_s = float("-inf")
-        self._asked: dict[str, dict[str, int]] = {}
+        self._asked: dict[str, dict[str, _Newest]] = {}
         self._silent: set[str] = set()
 
     def changed(self, now_s: float) -> list[Event]:
@@ -51,7 +62,7 @@ class StaticTables:
         if now_s < self._due_s or self._scheduler.first() is not None:
             return []
         self._due_s = now_s + LOOK_EVERY_S
-        newest: dict[str, int | None] = {}
+        newest: dict[str, _Newest | None] = {}
         events: list[Event] = []
         for table in self._scheduler.tables:
             reads = self._reads.get(table.name)
@@ -64,24 +75,32 @@ class StaticTables:
                 events.append(RefreshRequested(table.name, full=True))
         return events
 
-    def _newest(self, path: str) -> int | None:
+    def _newest(self, path: str) -> _Newest | None:
         try:
-            return version(path)
+            found = version(path)
+            return None if found is None else _Newest(found, table_id(path, found))
         except FreshlineError as error:
             if path not in self._silent:
                 self._silent.add(path)
                 self._hears.notice(f"static table {path}: changes go unnoticed: {one_line(error)}")
             return None
 
-    def _is_outdated(self, view: str, reads: dict[str, str], newest: dict[str, int | None]) -> bool:
-        """Whether the view was made from an older version, and was not yet asked for since."""
+    def _is_outdated(
+        self, view: str, reads: dict[str, str], newest: dict[str, _Newest | None]
+    ) -> bool:
+        """Whether the view was made from another version, and was not yet asked for since."""
         found = {name: at for name, path in reads.items() if (at := newest[path]) is not None}
         if found == self._asked.get(view):
             return False
         commit = last_commit(self._project.table_path(view))
-        pins = {} if commit is None else commit.metadata.get("parents", {})
         self._asked[view] = found
-        return any(name in pins and pins[name] != at for name, at in found.items())
+        if commit is None:
+            return False
+        pins, ids = commit.metadata.get("parents", {}), commit.metadata.get("ids", {})
+        return any(
+            name in pins and (pins[name] != at.version or at.is_another_than(ids.get(name)))
+            for name, at in found.items()
+        )
 
 
 def _is_at_rest(table: Table, now_s: float) -> bool:

@@ -31,6 +31,7 @@ from freshline.spark.deltalog import last_commit, same_rows
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError, update_failed
 from freshline.spark.feeds import FeedReader, view_of
+from freshline.spark.hindrances import changed_by_others
 from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.pins import location, pin_statics, register_parents
 from freshline.spark.records import UpdateRequest, UpdateResult
@@ -39,7 +40,7 @@ from freshline.spark.replacement import replace
 from freshline.sql.reads import quoted
 
 STRATEGY = "backfill"
-_CARRIED_ON = ("settings", "state", "costs")
+_CARRIED_ON = ("settings", "state", "costs", "ids")
 """Keys of a view's commit that its next incremental update counts on."""
 
 
@@ -131,14 +132,14 @@ class Backfills:
                     next_step=f"`freshline refresh {self._table.name} --full` loads all again.",
                 )
             return {}
-        last = last_commit(self._project.table_path(self._table.name))
+        path = self._project.table_path(self._table.name)
+        last = last_commit(path)
         unchanged = (
             last is not None
             and self._has_read(last.metadata.get("parents", {}), parents)
             and last.metadata.get("definition", "") == request.definition
             and self._table.emit != "final"
-            and self._derived is not None
-            and not self._derived.changed_by_others(transaction, last)
+            and not changed_by_others(path, transaction, last)
         )
         if last is None or not (same and has_time and unchanged):
             return None

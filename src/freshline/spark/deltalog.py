@@ -146,6 +146,15 @@ def size_bytes(path: str, version: int) -> int | None:
     return None if size is None else int(size)
 
 
+def table_id(path: str, version: int) -> str | None:
+    """What tells the table from another one made later in its place; None: not known.
+
+    From the version's checksum file, which other writers and a crash can leave out.
+    """
+    told = (_checksum(path, version).get("metadata") or {}).get("id")
+    return None if told is None else str(told)
+
+
 def row_count(path: str, version: int) -> int | None:
     """Rows of one version, from its files' statistics; None where the log does not tell.
 

@@ -19,7 +19,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark import jvm
 from freshline.spark.append_updates import append
 from freshline.spark.bucket_updates import recompute
-from freshline.spark.changelog import ChangesGoneError, logged_changes
+from freshline.spark.changelog import ChangesGoneError
 from freshline.spark.changes import Changes
 from freshline.spark.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.commit import Transaction, table_properties
@@ -27,6 +27,13 @@ from freshline.spark.deltalog import CommitRecord, commit_at, last_commit, row_c
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
 from freshline.spark.group_updates import recompute_groups
+from freshline.spark.hindrances import (
+    STATICS_CHANGED,
+    ZONE,
+    hindrance,
+    ids_of,
+    settings_of,
+)
 from freshline.spark.incremental import (
     Increment,
     NotIncrementalError,
@@ -67,9 +74,6 @@ _WAYS: Mapping[str, Way] = {
     "group-recompute": recompute_groups,
 }
 _LISTENS, _LISTENED_EVERY = 4, 32  # updates, of so many in full
-_ZONE = "spark.sql.session.timeZone"
-_SETTINGS = (_ZONE, "spark.sql.ansi.enabled")
-"""With others of these the same query over the same rows can give another result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class _Update:
     transaction: Transaction
     request: UpdateRequest
     pinned: Pinned
+    ids: Mapping[str, str]
     started_s: float
     is_second_try: bool = False
 
@@ -152,7 +157,8 @@ class DerivedUpdates:
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             pinned = pin_statics(session, self._table)
-            update = _Update(session, transaction, request, pinned, started_s)
+            ids = ids_of(self._project, request, pinned)
+            update = _Update(session, transaction, request, pinned, ids, started_s)
             return self._carried_out(update)
         except SparkError as error:
             raise update_failed(self._table, error) from error
@@ -162,8 +168,17 @@ class DerivedUpdates:
         last = self._last(update)
         if self._costs is None:
             self._costs = Costs(_known_costs(last, update.request))
-        code = self._hindrance(update, last)
-        if code == "static-changed":
+        code = hindrance(
+            update.session,
+            self._project,
+            self._table,
+            update.request,
+            update.pinned,
+            update.ids,
+            update.transaction,
+            last,
+        )
+        if code in STATICS_CHANGED:
             self._given = self._plan = None  # its columns may have other types now
         if code is not None:
             return self._in_full(update, full(code))
@@ -186,6 +201,7 @@ class DerivedUpdates:
             transaction,
             request,
             update.pinned,
+            update.ids,
             update.started_s,
             is_second_try=True,
         )
@@ -197,48 +213,6 @@ class DerivedUpdates:
         if update.transaction.schema is None:
             return None
         return last_commit(self._project.table_path(self._table.name))
-
-    def _hindrance(self, update: _Update, last: CommitRecord | None) -> str | None:
-        """Why nothing but a full update is right, whatever the parents' changes are."""
-        request, table = update.request, self._table
-        if last is None:
-            return "first-build"
-        facts = last.metadata
-        before: Mapping[str, int] = facts["parents"]
-        now: Mapping[str, int] = {**request.parents, **update.pinned.versions}
-        hindrances = {
-            # First: whoever looks at static tables asks for all anew when one has changed.
-            "static-changed": before.keys() == now.keys()
-            and any(before[name] != version for name, version in update.pinned.versions.items()),
-            "requested": request.full,
-            "definition-changed": facts.get("definition", "") != request.definition
-            or before.keys() != now.keys()
-            or update.transaction.partition_columns != table.partitioned_by
-            or ("emitted_us" in facts) != (table.emit == "final"),
-            "configured": table.refresh == "full",
-            "settings-changed": facts.get("settings") != _settings(update.session),
-            "static-unversioned": any(
-                read.name not in now and not read.time_travel for read in table.statics
-            ),
-            "parent-went-back": any(
-                version < before.get(name, 0) for name, version in request.parents.items()
-            ),
-        }
-        for code, there in hindrances.items():
-            if there:
-                return code
-        return "changed-by-others" if self.changed_by_others(update.transaction, last) else None
-
-    def changed_by_others(self, transaction: Transaction, last: CommitRecord) -> bool:
-        """Whether somebody else changed the table's rows since its last update."""
-        if transaction.version == last.version:
-            return False
-        path = self._project.table_path(self._table.name)
-        try:
-            changes = logged_changes(path, last.version, transaction.version)
-        except ChangesGoneError:
-            return True
-        return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing
 
     # ---- the ways ----
 
@@ -385,7 +359,8 @@ class DerivedUpdates:
             more={
                 "reason": strategy.code,
                 "read": read_rows,
-                "settings": _settings(update.session),
+                "settings": settings_of(update.session),
+                "ids": update.ids,
                 "costs": costs.facts,
                 **prepared.more,
             },
@@ -474,7 +449,7 @@ class DerivedUpdates:
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
         keep_wall_clocks(update.session, [kind])
-        zone = _settings(update.session)[_ZONE]
+        zone = settings_of(update.session)[ZONE]
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
@@ -494,7 +469,3 @@ def _known_costs(last: CommitRecord | None, request: UpdateRequest) -> Mapping[s
         return None
     known: Mapping[str, Any] | None = last.metadata.get("costs")
     return known
-
-
-def _settings(session: SparkSession) -> dict[str, str]:
-    return {name: str(session.conf.get(name)) for name in _SETTINGS}

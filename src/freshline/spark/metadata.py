@@ -53,6 +53,7 @@ def encode(
         rows: Rows that the commit writes.
         more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
             (change rows read), ``settings`` (of the session, where results depend on them),
+            ``ids`` (what Delta tells the tables read from others by),
             ``state`` (versions of the tables that merging needs), ``emitted_us`` and
             ``corrected`` (of final emission), ``changes`` (rows of the change feed), ``costs``
             (what updates took before this one) and ``expected_s`` (what this one should take,

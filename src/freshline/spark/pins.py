@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -25,11 +26,13 @@ class Pinned:
     Attributes:
         query: The user's text; only names of static tables and of the feed are replaced.
         versions: Version of every static Delta table, by the name the query uses.
+        ids: What Delta tells the same tables from others by.
         names: What was put in the place of which name.
     """
 
     query: str
     versions: Mapping[str, int] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -47,19 +50,21 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     """
     names = {table.feed: quoted(table.feed)} if table.feed is not None else {}
     versions: dict[str, int] = {}
+    ids: dict[str, str] = {}
     for read in table.statics:
         name = _absolute(read)
-        version = newest_version(session, read) if fixed and not read.time_travel else None
-        if version is not None:
-            versions[read.name] = version
+        newest = newest_snapshot(session, read) if fixed and not read.time_travel else None
+        if newest is not None:
+            versions[read.name] = version = int(newest.version())
+            ids[read.name] = str(newest.metadata().id())
             names[read.name] = f"{name} VERSION AS OF {version}"
         elif name != read.name:
             names[read.name] = name
-    return Pinned(rewritten(table.query, names) if names else table.query, versions, names)
+    return Pinned(rewritten(table.query, names) if names else table.query, versions, ids, names)
 
 
-def newest_version(session: SparkSession, read: StaticRead) -> int | None:
-    """The newest version of a static Delta table; None where it is no Delta table."""
+def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
+    """Delta's own object for a static table as it is now; None where it is no Delta table."""
     delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
     java_session = jvm.java_session(session)
     jvm.activate(session)
@@ -75,8 +80,8 @@ def newest_version(session: SparkSession, read: StaticRead) -> int | None:
             return None
         log = delta_log.forTable(java_session, table)
     nothing = jvm.none(session)
-    version = int(log.update(False, nothing, nothing).version())
-    return version if version >= 0 else None
+    snapshot = log.update(False, nothing, nothing)
+    return snapshot if int(snapshot.version()) >= 0 else None
 
 
 def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 from freshline.project.model import Project, TableDef
 from freshline.spark.failures import SparkError, one_line
 from freshline.spark.holds import Holds
-from freshline.spark.pins import location, newest_version, pin_statics
+from freshline.spark.pins import location, newest_snapshot, pin_statics
 from freshline.spark.verify import typer, verify
 from freshline.sql.decompose import decompose
 from freshline.sql.maintenance import Decomposition, Reason, Source, ViewPlan
@@ -60,7 +60,7 @@ def plan_of(
         query, sources = _sources(own, project, table, parents)
         plan = _confirmed(own, query, sources)
         open_reads = [read for read in table.statics if not read.time_travel]
-        if any(newest_version(own, read) is None for read in open_reads):
+        if any(newest_snapshot(own, read) is None for read in open_reads):
             plan = replace(plan, always_full="static-unversioned")
         if table.emit != "final":
             return plan

@@ -337,4 +337,4 @@ def _with_statics(run: _Run, versions: Mapping[str, int]) -> Pinned:
             name = open_names.get(read.name, read.name)
             names[read.name] = f"{name} VERSION AS OF {versions[read.name]}"
     query = rewritten(table.query, names) if names else table.query
-    return Pinned(query, {**run.pinned.versions, **versions}, names)
+    return Pinned(query, {**run.pinned.versions, **versions}, names=names)

@@ -102,6 +102,7 @@ _FULL: Mapping[str, str] = {
     "settings-changed": "a setting of the session that results depend on changed",
     "schema-changed": "its columns changed",
     "static-changed": "a static table that it reads has a new version",
+    "table-replaced": "a table that it reads was dropped and made anew",
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before",
     "parent-redefined": "a parent's columns or properties changed",

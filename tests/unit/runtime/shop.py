@@ -25,7 +25,7 @@ from freshline.runtime.journal import Journal
 from freshline.runtime.places import journal_path
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.deltalog import commit_of, last_commit
+from freshline.spark.deltalog import commit_of, last_commit, table_id
 from freshline.spark.metadata import encode, rfc3339
 from freshline.spark.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.spark.report_records import BatchRequest, BatchResult
@@ -156,7 +156,9 @@ class DeltaExecutor:
             parents=pins,
             strategy=strategy,
             rows=len(numbers),
-        )
+            more={"ids": {read.name: table_id(read.path or "", pins[read.name])
+                          for read in table.statics}},
+        )  # fmt: skip
         write_deltalake(
             path,
             pa.table({"n": pa.array(numbers, pa.int64())}),

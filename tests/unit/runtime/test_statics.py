@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -90,6 +91,23 @@ def test_a_running_warehouse_notices_too_and_asks_only_once(shop, monkeypatch):
         del shop.executor.failing["joined"]
         shop.recorder.wait_for("done total", times=3)
         assert pin(shop) == 2
+
+
+def test_another_table_at_the_same_version_is_noticed(shop):
+    log = Path(shop.root) / "static_joined" / "_delta_log"
+
+    def told(identity):
+        (log / f"{0:020d}.crc").write_text(json.dumps({"metadata": {"id": identity}}))
+
+    begin(shop)
+    told("the first")
+    shop.run_until_idle()
+    told("another")
+    shop.run_until_idle()
+    assert made(shop) == (2, 2)
+    (log / f"{0:020d}.crc").unlink()  # Delta did not come to write it: nothing is told
+    shop.run_until_idle()
+    assert made(shop) == (2, 2)
 
 
 def test_a_paused_view_is_left_alone_and_a_table_that_is_gone_is_no_news(shop, monkeypatch):

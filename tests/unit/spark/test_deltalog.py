@@ -7,7 +7,7 @@ import json
 import deltalake
 import pyarrow as pa
 
-from freshline.spark.deltalog import row_count, size_bytes
+from freshline.spark.deltalog import row_count, size_bytes, table_id
 
 
 def test_a_versions_rows_are_counted_from_its_log(tmp_path):
@@ -34,7 +34,9 @@ def test_what_delta_writes_beside_a_commit_is_asked_first(tmp_path):
     beside = tmp_path / "t" / "_delta_log" / f"{0:020d}.crc"
     files = [{"stats": '{"numRecords": 30}'}, {"stats": '{"numRecords": 12}'}]
     beside.write_text(json.dumps({"tableSizeBytes": 99, "numFiles": 2, "allFiles": files}))
-    assert (row_count(path, 0), size_bytes(path, 0)) == (42, 99)
+    assert (row_count(path, 0), size_bytes(path, 0), table_id(path, 0)) == (42, 99, None)
+    beside.write_text(json.dumps({"metadata": {"id": "of this table"}}))
+    assert table_id(path, 0) == "of this table"
     beside.write_text(json.dumps({"numFiles": 2, "allFiles": [*files[:1], {}]}))
     assert row_count(path, 0) is None
     # Of too many files Delta does not write them all down; half a file of a crash says nothing.
