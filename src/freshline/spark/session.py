@@ -73,6 +73,13 @@ _LOCAL_MASTER: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
 
+_UNSEEN: Mapping[str, str] = {
+    # Of a thousand queries plans and metrics are kept for a UI that is not there.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+}
+
 _LOCAL_STORAGE: Mapping[str, str] = {
     # Without Hadoop's native library the default one starts programs (chmod, readlink) for
     # every file; this one does not, and its checksum files are not written either.
@@ -95,6 +102,8 @@ def settings(project: Project) -> dict[str, str]:
         chosen |= _LOCAL_MASTER
     if is_local(project.storage):
         chosen |= _LOCAL_STORAGE
+    if configuration.get("spark.ui.enabled", "false").lower() == "false":
+        chosen |= _UNSEEN
     chosen |= configuration
     chosen["spark.master"] = master
     packages = project.spark_packages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
+from freshline.spark import jvm
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.base import BaseUpdates
@@ -30,6 +32,8 @@ from freshline.sql.maintenance import ViewPlan
 
 _COLD_UPDATES = 12
 """Of a process: what they take says nothing of what the same takes later."""
+
+_COLLECTED_EVERY = 8  # updates
 
 
 class Pools:
@@ -124,12 +128,15 @@ class SparkExecutor:
                 _group(request.table, request.number),
                 f"update {request.number} of {request.table}: {amount}",
             )
+            session = self._session.newSession()
+            number = next(self._begun)
             try:
                 failpoint("update.before")
-                self._warm |= next(self._begun) > _COLD_UPDATES
-                return self._carried_out(self._session.newSession(), request)
+                self._warm |= number > _COLD_UPDATES
+                return self._carried_out(session, request)
             finally:
                 self._forget_properties()
+                _let_go(session, collect=number % _COLLECTED_EVERY == 0)
 
     def _carried_out(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         if request.upkeep:
@@ -166,11 +173,13 @@ class SparkExecutor:
             context.setLocalProperty("spark.scheduler.pool", pool)
             what = "the final" if request.final else "a batch"
             context.setJobGroup(f"freshline/report/{name}", f"{what} of the report {name}")
+            session = self._session.newSession()
             try:
                 failpoint("report.before")
-                return self._reports.run(self._session.newSession(), request)
+                return self._reports.run(session, request)
             finally:
                 self._forget_properties()
+                _let_go(session, collect=True)
 
     def analyse(self) -> Analysis:
         """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""
@@ -201,6 +210,23 @@ class SparkExecutor:
                 context.setLocalProperty(name, None)  # type: ignore[arg-type]  # its way to remove one
             except (*SparkError, OSError, AttributeError):
                 return  # Spark is gone, and the properties with it
+
+
+def _let_go(session: SparkSession, *, collect: bool) -> None:
+    """Have the JVM forget what an update's session read; else its heap fills within minutes.
+
+    Delta keeps each table's newest version, which keeps the session that made it, whose views of
+    the parents keep older versions, and so on: hence the views go. And py4j's objects refer to
+    themselves, so Python frees them, and with them the JVM what they stand for, only when it looks
+    for such cycles. By itself it does that after tens of thousands of new objects, too rarely for
+    objects of which each holds megabytes elsewhere.
+    """
+    try:
+        jvm.java_session(session).sessionState().catalog().clearTempTables()
+    except (*SparkError, OSError, AttributeError):
+        return  # Spark is gone, and all of that with it
+    if collect:
+        gc.collect()
 
 
 def _group(table: str, number: int) -> str:
