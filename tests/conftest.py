@@ -26,9 +26,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # Before anything imports pyspark: the JVM reads both once, when it starts.
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-# Two JVMs share two cores: a collector of one thread leaves them to the tests. Hundreds of queries
-# are compiled in one session; where their code has no room, all of it is interpreted from then on.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=400m")
+# Two JVMs share two cores: a collector of one thread and Java's quick compiler alone leave them to
+# the tests. Hundreds of queries are compiled in one session; where their code has no room, all of
+# it is interpreted from then on.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
