@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from datetime import UTC, datetime
 
 import deltalake
+import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
@@ -110,3 +112,16 @@ def test_a_view_into_which_others_wrote_is_computed_whole(shop, orders):
     done = shop.executor.run(request)
     assert (done.strategy, done.code) == ("full", "requested")
     assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}
+
+
+def test_a_view_over_a_table_that_was_made_anew_is_computed_whole(shop, orders):
+    shop.delta("rate", pa.table({"factor": [2]}))
+    query = "SELECT o.id, o.at, o.price * r.factor AS price FROM orders o, delta.`rate` r"
+    shop.table("rated", query, time_column="at")
+    shop.derive("rated", orders=1)
+    shutil.rmtree(shop.root / "rate")
+    shop.delta("rate", pa.table({"factor": [3]}))  # its version is the same
+    request = dataclasses.replace(shop.request("rated", parents={"orders": 1}), range_s=RANGE)
+    done = shop.executor.run(request)
+    assert (done.strategy, done.code) == ("full", "table-replaced")
+    assert prices(shop, "rated") == {1: 30, 2: 60, 3: 90, 4: 120, 9: 27}

@@ -31,9 +31,9 @@ from freshline.spark.deltalog import last_commit, same_rows
 from freshline.spark.derived import DerivedUpdates
 from freshline.spark.failures import SparkError, update_failed
 from freshline.spark.feeds import FeedReader, view_of
-from freshline.spark.hindrances import changed_by_others
+from freshline.spark.hindrances import are_others, changed_by_others, ids_of
 from freshline.spark.metadata import encode, rfc3339
-from freshline.spark.pins import location, pin_statics, register_parents
+from freshline.spark.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result
 from freshline.spark.replacement import replace
@@ -80,8 +80,10 @@ class Backfills:
             transaction = Transaction(session, self._path, self._table.name, request.number)
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
-            output, parents = self._output(session, request)
-            facts = self._facts(transaction, request, output, parents)
+            output, pinned = self._output(session, request)
+            parents = {**request.parents, **pinned.versions}
+            ids = ids_of(self._project, request, pinned)
+            facts = self._facts(transaction, request, output, parents, ids)
             if facts is None:
                 assert self._derived is not None
                 return self._derived.run(session, dataclasses.replace(request, full=True))
@@ -89,10 +91,8 @@ class Backfills:
         except SparkError as error:
             raise update_failed(self._table, error) from error
 
-    def _output(
-        self, session: SparkSession, request: UpdateRequest
-    ) -> tuple[DataFrame, Mapping[str, int]]:
-        """The whole query over what the table is made of, and the versions that it reads."""
+    def _output(self, session: SparkSession, request: UpdateRequest) -> tuple[DataFrame, Pinned]:
+        """The whole query over what the table is made of, and its static tables."""
         if self._reader is not None:
             names = [file.name for file in request.files]
             schema = self._reader.schema(session, names)
@@ -106,7 +106,7 @@ class Backfills:
         else:
             register_parents(session, self._project, request.parents)
         pinned = pin_statics(session, self._table)
-        return session.sql(pinned.query), {**request.parents, **pinned.versions}
+        return session.sql(pinned.query), pinned
 
     def _facts(
         self,
@@ -114,6 +114,7 @@ class Backfills:
         request: UpdateRequest,
         output: DataFrame,
         parents: Mapping[str, int],
+        ids: Mapping[str, str],
     ) -> Mapping[str, Any] | None:
         """What the last commit says that stays true; None: all of a view must be computed."""
         schema, column = transaction.schema, self._table.time_column
@@ -137,6 +138,7 @@ class Backfills:
         unchanged = (
             last is not None
             and self._has_read(last.metadata.get("parents", {}), parents)
+            and not are_others(ids, last)
             and last.metadata.get("definition", "") == request.definition
             and self._table.emit != "final"
             and not changed_by_others(path, transaction, last)

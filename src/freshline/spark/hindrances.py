@@ -39,6 +39,12 @@ def ids_of(project: Project, request: UpdateRequest, pinned: Pinned) -> dict[str
     return {name: told for name, told in found.items() if told is not None} | dict(pinned.ids)
 
 
+def are_others(ids: Mapping[str, str], last: CommitRecord) -> bool:
+    """Whether one of the tables read was made anew, under its old name, since the last update."""
+    known: Mapping[str, str] = last.metadata.get("ids", {})
+    return any(known.get(name, found) != found for name, found in ids.items())
+
+
 def hindrance(
     session: SparkSession,
     project: Project,
@@ -66,12 +72,11 @@ def hindrance(
     facts = last.metadata
     before: Mapping[str, int] = facts["parents"]
     now: Mapping[str, int] = {**request.parents, **pinned.versions}
-    known: Mapping[str, str] = facts.get("ids", {})
     hindrances = {
         # First: whoever looks at static tables asks for all anew when one has changed.
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
-        "table-replaced": any(known.get(name, found) != found for name, found in ids.items()),
+        "table-replaced": are_others(ids, last),
         "requested": request.full,
         "definition-changed": facts.get("definition", "") != request.definition
         or before.keys() != now.keys()
