@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from freshline.spark import bucket_updates, groups
+from freshline.spark import bucket_updates, derived, groups
 from freshline.spark.changes import Changes
-from freshline.spark.derived import DerivedUpdates
 from freshline.spark.incremental import Parent
 from freshline.spark.timesets import TimeSet, changed_by
 from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, ViewPlan
@@ -269,7 +268,7 @@ def test_a_static_table_that_changes_unnoticed_is_found_out(warehouse, monkeypat
     come(warehouse, [], [click(NOON, 60, 2)])
     more = fixed(BY_NAME["users"], NOON).slice(0, 1)
     warehouse.shop.delta("static/users", more)
-    monkeypatch.setattr(DerivedUpdates, "_hindrance", lambda *_: None)
+    monkeypatch.setattr(derived, "hindrance", lambda *_: None)
     with found_out():
         warehouse.update("named")
     assert warehouse.told["named"][-1][0] == "append"
