@@ -199,7 +199,7 @@ class Costs:
             best_s: What the best should take.
         """
         gap = self._gaps.get(strategy, _FIRST_GAP)
-        extra_s = seconds - best_s
+        extra_s = max(0.0, seconds - best_s)
         if (
             self._updates - self._tried.get(strategy, 0) < gap
             or seconds > _COULD_WIN * best_s

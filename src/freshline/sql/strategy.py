@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from freshline.core.errors import InternalError
-from freshline.sql.costs import Costs, Sizes
+from freshline.sql.costs import BUILD, Costs, Sizes
 from freshline.sql.maintenance import Buckets, Decomposition, Reason, ViewPlan
 
 TRIED = "tried"
@@ -197,8 +197,9 @@ def chosen(
 def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) -> Strategy:
     """An incremental strategy, or all anew where that is quicker.
 
-    Where a state is held it is lost by a full update, and where merging wants one that is not
-    there it has to be built: neither is done for the sake of trying.
+    Where merging wants a state that is not there it has to be built, which is not done for the
+    sake of trying. Where one is held a full update loses it: what building it again takes beyond
+    a merge is part of what trying costs.
     """
     way_s, full_s = costs.expected_s(way.name, sizes), costs.expected_s("full", sizes)
     if way_s is None or full_s is None:
@@ -209,8 +210,11 @@ def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) ->
     if way.name in MERGING and not holds_state:
         return incrementally if costs.state_pays(way.name, sizes) else anew
     if holds_state:
-        return anew if full_s * _CLEARLY < way_s else incrementally
-    if full_s < way_s:
+        if full_s * _CLEARLY < way_s:
+            return anew
+        build_s = costs.expected_s(BUILD, sizes) or full_s
+        full_s += max(0.0, build_s - way_s)
+    elif full_s < way_s:
         costs.won("full")
         if not costs.try_now(way.name, way_s, full_s):
             return anew

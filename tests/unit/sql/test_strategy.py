@@ -165,6 +165,24 @@ def test_a_state_that_is_there_is_given_up_only_for_a_clear_gain():
     assert codes == ["cheaper", "merges", "cheaper", "merges", "cheaper"]
 
 
+def test_with_a_state_a_full_update_is_tried_when_losing_the_state_can_be_afforded():
+    plan = ViewPlan(KEEPS, UNBOUNDED, GROUPS)
+    # The full update of a cold JVM, from which merging was chosen; it would take 1 s by now.
+    costs = noted(full=2.4, build=3.0, group_merge=2.3)
+
+    codes = []
+    while "tried" not in codes and len(codes) < 9:
+        way = choose(plan, costs=costs, table=AUTO, holds_state=True)
+        codes.append(way.code)
+        costs.note(way.name, SIZES, 1.0 if way.name == "full" else 2.3)
+    assert codes == ["merges", "merges", "tried"]
+    assert choose(plan, costs=costs, table=AUTO, holds_state=False).code == "cheaper"
+    dear = noted(group_merge=2.3, full=2.4, build=60.0)
+    assert all(
+        choose(plan, costs=dear, table=AUTO, holds_state=True).code == "merges" for _ in range(99)
+    )
+
+
 def test_what_is_said_beforehand_names_the_choice():
     plan = ViewPlan(KEEPS, BUCKETS, MERGE)
     assert strategy(AUTO, plan).reason.endswith("are computed; all anew where that is quicker")
