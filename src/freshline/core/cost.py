@@ -1,9 +1,15 @@
 """How long an update will take: E(delta) = alpha + beta * delta, given or learned.
 
 Golab et al. 2011, 2.4: "We can estimate the values for alpha and beta from recently
-observed execution times." Learning is least squares over the updates seen, each older one
-counting less, kept in five sums; both parameters stay >= 0, because an update that loads
-more never takes less and a negative start-up time would make tiny updates look free.
+observed execution times." Both stay >= 0, because an update that loads more never takes less
+and a negative start-up time would make tiny updates look free.
+
+The mean follows the newest updates, since a machine's speed changes; what more data costs is
+a property of the table, so the slope about that mean is least squares over many more. It is held
+back towards the first guess's as far as noise could have made it (ridge regression): of two
+updates of about the same size the slower one would else say that all of the time is due to size,
+one of ten times as much would look ten times as dear, and a policy that divides by seconds would
+never start the update that could tell (docs/design/0007).
 """
 
 from __future__ import annotations
@@ -13,8 +19,15 @@ from dataclasses import dataclass
 _MEMORY = 0.9
 """What a sample's weight is multiplied by at each later one: half its weight after 7."""
 
+_SLOPE_MEMORY = 0.98
+"""The same for what it says of the slope: half after 34."""
+
 _PRIOR_WEIGHT = 0.5
 """The first guess counts as half a sample, so that two updates outweigh it."""
+
+_NOISE_SAMPLES = 4.0
+"""Before anything was measured like updates may differ by their mean (in a cold JVM, beside other
+updates); that guess counts as so many samples against the differences that are seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +53,14 @@ class LearnedCost:
     """alpha and beta of one table; constant until ``learn`` is called."""
 
     __slots__ = (
-        "_w",
+        "_guessed_beta",
+        "_slope_weight",
+        "_weight",
         "_x",
         "_xx",
         "_xy",
         "_y",
+        "_yy",
         "alpha_s",
         "beta",
         "bias_ratio",
@@ -58,7 +74,9 @@ class LearnedCost:
         self.samples = 0
         self.error_ratio = 0.0
         self.bias_ratio = 0.0
-        self._w = self._x = self._y = self._xx = self._xy = 0.0
+        self._guessed_beta = beta
+        self._weight = self._x = self._y = 0.0  # x, y: means of amounts and of seconds
+        self._slope_weight = self._xx = self._xy = self._yy = 0.0  # about the means
 
     def expected_s(self, amount_s: float) -> float:
         """Seconds that an update of ``amount_s`` seconds of feed time should take."""
@@ -78,14 +96,17 @@ class LearnedCost:
             self.error_ratio += share * (abs(miss) - self.error_ratio)
             self.bias_ratio += share * (miss - self.bias_ratio)
         if self.samples == 0:
-            self._add(_PRIOR_WEIGHT, amount_s, predicted_s)
+            self._guessed_beta = self.beta  # or what a former run learned
+            self._weight, self._x, self._y = _PRIOR_WEIGHT, amount_s, predicted_s
         self.samples += 1
-        self._w *= _MEMORY
-        self._x *= _MEMORY
-        self._y *= _MEMORY
-        self._xx *= _MEMORY
-        self._xy *= _MEMORY
-        self._add(1.0, amount_s, seconds)
+        self._weight = _MEMORY * self._weight + 1.0
+        before_x, before_y = amount_s - self._x, seconds - self._y
+        self._x += before_x / self._weight
+        self._y += before_y / self._weight
+        self._slope_weight = _SLOPE_MEMORY * self._slope_weight + 1.0
+        self._xx = _SLOPE_MEMORY * self._xx + before_x * (amount_s - self._x)
+        self._xy = _SLOPE_MEMORY * self._xy + before_x * (seconds - self._y)
+        self._yy = _SLOPE_MEMORY * self._yy + before_y * (seconds - self._y)
         self._fit()
 
     def statistics(self) -> CostStatistics:
@@ -94,24 +115,17 @@ class LearnedCost:
             self.alpha_s, self.beta, self.samples, self.error_ratio, self.bias_ratio
         )
 
-    def _add(self, weight: float, amount_s: float, seconds: float) -> None:
-        self._w += weight
-        self._x += weight * amount_s
-        self._y += weight * seconds
-        self._xx += weight * amount_s * amount_s
-        self._xy += weight * amount_s * seconds
-
     def _fit(self) -> None:
-        mean_x, mean_y = self._x / self._w, self._y / self._w
-        spread = self._xx / self._w - mean_x * mean_x
-        # Amounts that hardly differ say nothing about the slope: noise would be taken for it.
-        if spread <= 1e-3 * mean_x * mean_x or spread <= 0.0:
-            slope = self.beta if mean_y - self.beta * mean_x >= 0.0 else 0.0
-        else:
-            slope = (self._xy / self._w - mean_x * mean_y) / spread
+        x, y, xx, xy = self._x, self._y, self._xx, self._xy
+        left_yy = max(0.0, self._yy - xy * xy / xx) if xx > 0.0 else self._yy
+        noise_yy = (_NOISE_SAMPLES * y * y + left_yy) / (_NOISE_SAMPLES + self._slope_weight)
+        # Held as by one look at what noise is to a slope that explains all of the mean.
+        held = noise_yy * x * x
+        told = y * y * xx + held
+        slope = (y * y * xy + held * self._guessed_beta) / told if told > 0.0 else 0.0
         slope = max(0.0, slope)
-        start = mean_y - slope * mean_x
-        if start < 0.0:  # the best line through the origin
+        start = y - slope * x
+        if start < 0.0:  # a line through the origin
             start = 0.0
-            slope = self._xy / self._xx if self._xx > 0.0 else 0.0
+            slope = y / x if x > 0.0 else 0.0
         self.alpha_s, self.beta = start, slope
