@@ -85,6 +85,10 @@ _LOCAL_STORAGE: Mapping[str, str] = {
     # every file; this one does not, and its checksum files are not written either.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Delta writes its checksum files by it; the default one starts five programs for each.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 
 
