@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.spark import replacement
+from freshline.spark import commit, replacement
 from freshline.spark.commit import Staged, Transaction
 from freshline.spark.failures import SparkError, message
 from freshline.spark.pins import location
@@ -121,7 +121,15 @@ def filled(spark, tmp_path_factory) -> Table:
 
 
 @pytest.fixture
-def table(filled, tmp_path) -> Table:
+def asked(monkeypatch) -> None:
+    """Delta is asked which files hold such rows, however small the table."""
+    monkeypatch.setattr(commit, "_TAKEN_WHOLE_BYTES", -1)
+
+
+@pytest.fixture(params=["small", "asked"])
+def table(filled, tmp_path, request) -> Table:
+    if request.param == "asked":
+        request.getfixturevalue("asked")
     return copied(filled, tmp_path / "ours")
 
 
@@ -187,15 +195,21 @@ def test_delta_rs_reads_the_same_change_feed(table):
     assert sorted(rows) == [(START, "a", 1.0, "delete"), (START, "a", 7.0, "insert")]
 
 
-def test_files_that_hold_no_row_of_the_part_stay(table):
+def test_files_that_hold_no_row_of_the_part_stay(table, asked):
     table.replace([(4, "a", 6.0)], of_hours(4))
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 1}
     table.replace([(9, "a", 6.0)], of_hours(9))
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1}
 
 
+def test_a_small_table_is_written_anew(filled, tmp_path):
+    table = copied(filled, tmp_path / "ours")
+    table.replace([(4, "a", 6.0)], of_hours(4))
+    assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 2}
+
+
 def test_a_large_file_is_cut_so_that_its_older_rows_are_not_written_again(
-    table, tmp_path, monkeypatch
+    table, tmp_path, monkeypatch, asked
 ):
     table.fill(tuple((at, "old", 1.0) for at in range(4)))
     twin = copied(table, tmp_path / "twin")

@@ -22,8 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.spark import jvm
+from freshline.spark.deltalog import newest_transaction
+from freshline.spark.listed import listed_files
 
 Mode = Literal["append", "overwrite"]
+ALL = "true"
+"""The predicate that every row satisfies."""
+
+_TAKEN_WHOLE_BYTES = 64 * 1024
+"""A table that is no larger is written anew sooner than Delta tells which of its files to write."""
 
 _DELTA = "org.apache.spark.sql.delta"
 _SAVE_MODES: Mapping[Mode, str] = {
@@ -70,6 +77,7 @@ class Transaction:
 
     def __init__(self, session: SparkSession, path: str, table: str, number: int) -> None:
         self._session = session
+        self._path = path
         self._application = application(table)
         self._number = number
         jvm.activate(session)
@@ -85,8 +93,19 @@ class Transaction:
 
     @property
     def committed(self) -> bool:
-        """Whether this update, or a later one, is in the table already."""
-        return int(self._transaction.txnVersion(self._application)) >= self._number
+        """Whether this update, or a later one, is in the table already.
+
+        Raises:
+            PlatformError: The log cannot be read.
+        """
+        newest = newest_transaction(self._path, self._application)
+        if newest is None:
+            newest = int(self._transaction.txnVersion(self._application))
+        else:
+            # Delta takes a job to tell. What its answer does beside: this transaction fails if
+            # another one commits under the same name meanwhile.
+            self._transaction.readTxn().addOne(self._application)
+        return newest >= self._number
 
     @property
     def exists(self) -> bool:
@@ -156,6 +175,25 @@ class Transaction:
         )
         return Staged(self, data.actions(), data.tags())
 
+    def overwrite(self, frame: DataFrame) -> Staged:
+        """Write ``frame`` into data files that no reader sees yet, in place of all rows.
+
+        As :meth:`stage` does, but for a table that exists, and whose columns these are.
+        """
+        self._mode = jvm.named(self._session, _SAVE_MODES["overwrite"])
+        self._partitioned_by = self.partition_columns
+        return self.write(frame, self._everything())
+
+    def _everything(self) -> Touched:
+        """All of the table's files; they count as read."""
+        snapshot = self._transaction.snapshot()
+        files = listed_files(snapshot)
+        if files is None:
+            files = self._transaction.filterFiles()
+        else:
+            self._transaction.readWholeTable()
+        return Touched(self._log, snapshot, files, partitions_alone=False)
+
     @property
     def feeds_changes(self) -> bool:
         """Whether the table has a change feed."""
@@ -167,13 +205,22 @@ class Transaction:
 
         They count as read, and the predicate too: the commit fails if another writer removes
         one of them or adds rows that satisfy it. Where the predicate is on partition columns
-        alone they are not looked for: Delta's own replaceWhere is as quick.
+        alone they are not looked for: Delta's own replaceWhere is as quick. Of a small table
+        all files are taken.
 
         Args:
             predicate: SQL over the table's columns.
             by_condition: Whether all rows that satisfy it are to be replaced, not some of them.
         """
         session, transaction = self._session, self._transaction
+        self._mode, self._predicate = jvm.named(session, _SAVE_MODES["overwrite"]), predicate
+        self._partitioned_by = self.partition_columns
+        if predicate == ALL:
+            return self._everything()
+        if not self._partitioned_by:
+            small = listed_files(transaction.snapshot(), _TAKEN_WHOLE_BYTES)
+            if small is not None:
+                return self._everything()
         jvm.activate(session)
         no_files = jvm.scala_seq(session, ())
         rows = self._log.createDataFrame(
@@ -194,8 +241,6 @@ class Transaction:
             files = no_files
         else:
             files = transaction.filterFiles()
-        self._mode, self._predicate = jvm.named(session, _SAVE_MODES["overwrite"]), predicate
-        self._partitioned_by = self.partition_columns
         return Touched(self._log, transaction.snapshot(), files, partitions_alone=alone)
 
     def write(self, frame: DataFrame, instead_of: Touched) -> Staged:

@@ -31,6 +31,9 @@ COMPACT = "compact"
 
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
 
+_OTHERS = 20
+"""Newest commits that are searched for a transaction; Delta itself knows what came before."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
@@ -105,6 +108,26 @@ def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
         record = _record(folder, version)
         if record is not None:
             yield record
+
+
+def newest_transaction(path: str, application: str) -> int | None:
+    """The number of the newest transaction under an application's name; -1 where there is none.
+
+    None: the newest commits do not tell, or the log is not on this machine.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    versions = sorted(_versions(folder), reverse=True)
+    for version in versions[:_OTHERS]:
+        number = _transaction(folder, version, application)
+        if number is not None:
+            return number
+    is_whole = len(versions) <= _OTHERS and versions == list(reversed(range(len(versions))))
+    return -1 if is_whole else None
 
 
 def same_rows(path: str, older: int, newer: int) -> bool:
@@ -247,6 +270,21 @@ def _record(folder: Path, number: int) -> CommitRecord | None:
     except FileNotFoundError:
         return None  # cleaned up since the folder was listed
     except (OSError, ValueError) as error:
+        raise unreadable(file, error) from error
+    return None
+
+
+def _transaction(folder: Path, version: int, application: str) -> int | None:
+    """The transaction under that name in the commit of a version; None: it has none."""
+    file = folder / f"{version:020d}.json"
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                if '"txn"' in line:
+                    found = json.loads(line).get("txn") or {}
+                    if found.get("appId") == application:
+                        return int(found["version"])
+    except (OSError, ValueError, KeyError) as error:
         raise unreadable(file, error) from error
     return None
 

@@ -22,7 +22,7 @@ from freshline.spark.bucket_updates import recompute
 from freshline.spark.changelog import ChangesGoneError
 from freshline.spark.changes import Changes
 from freshline.spark.columns import keep_wall_clocks, kind_of, same_columns
-from freshline.spark.commit import Transaction, table_properties
+from freshline.spark.commit import ALL, Transaction, table_properties
 from freshline.spark.deltalog import CommitRecord, commit_at, last_commit, row_count
 from freshline.spark.emission import emission, needs_buckets
 from freshline.spark.failures import SparkError, is_gone, update_failed
@@ -293,10 +293,12 @@ class DerivedUpdates:
                 raise error
         register_parents(session, self._project, update.request.parents)
         output = session.sql(update.pinned.query)
-        changed = transaction.schema is not None and not (
-            same_columns(transaction.schema, output.schema)
+        there = transaction.schema
+        keeps_columns = there is not None and (
+            same_columns(there, output.schema)
             and transaction.partition_columns == table.partitioned_by
         )
+        changed = there is not None and not keeps_columns
         more: dict[str, Any] = {}
         if table.emit == "final":
             output, more = self._complete(update, output)
@@ -315,11 +317,13 @@ class DerivedUpdates:
             replaced = replaced_rows(
                 transaction,
                 output,
-                "true",
+                ALL,
                 configuration=configuration,
                 input_bytes=input_bytes,
             )
             staged, more = replaced.staged, {**more, **replaced.facts}
+        elif keeps_columns:
+            staged = transaction.overwrite(sized(session, output, configuration, input_bytes))
         else:
             staged = transaction.stage(
                 sized(session, output, configuration, input_bytes),

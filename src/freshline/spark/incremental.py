@@ -15,6 +15,7 @@ from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of
 from freshline.spark.commit import Staged, Transaction
 from freshline.spark.deltalog import CommitRecord
+from freshline.spark.listed import at
 from freshline.spark.pins import location
 from freshline.spark.records import UpdateRequest
 from freshline.sql.costs import Costs, Sizes
@@ -175,5 +176,4 @@ class OtherWayError(Exception):
 
 def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
     """A Delta table's rows at a version."""
-    reader = session.read.format("delta").option("versionAsOf", version)
-    return reader.load(location(path))
+    return at(session, location(path), version)

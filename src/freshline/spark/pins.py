@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark import jvm
+from freshline.spark.listed import at
 from freshline.spark.session import is_local
 from freshline.sql.reads import quoted, rewritten
 
@@ -87,11 +88,7 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
 def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
     """Make each parent, at its version, a view of the session under the parent's name."""
     for name, version in versions.items():
-        frame = (
-            session.read.format("delta")
-            .option("versionAsOf", version)
-            .load(location(project.table_path(name)))
-        )
+        frame = at(session, location(project.table_path(name)), version)
         frame.createOrReplaceTempView(quoted(name))
 
 

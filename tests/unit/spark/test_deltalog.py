@@ -6,8 +6,10 @@ import json
 
 import deltalake
 import pyarrow as pa
+import pytest
 
-from freshline.spark.deltalog import row_count, size_bytes, table_id
+from freshline.core.errors import PlatformError
+from freshline.spark.deltalog import newest_transaction, row_count, size_bytes, table_id
 
 
 def test_a_versions_rows_are_counted_from_its_log(tmp_path):
@@ -47,3 +49,47 @@ def test_what_delta_writes_beside_a_commit_is_asked_first(tmp_path):
     ):
         beside.write_text(text)
         assert row_count(path, 0) == 2
+
+
+def written(path: str, *transactions: tuple[str, int]) -> None:
+    properties = deltalake.CommitProperties(
+        app_transactions=[deltalake.Transaction(name, number) for name, number in transactions]
+    )
+    rows = pa.table({"a": ['{"txn": {"appId": "freshline.t", "version": 99}}']})
+    deltalake.write_deltalake(path, rows, mode="append", commit_properties=properties)
+
+
+def test_the_newest_transaction_of_a_name_is_found_beneath_others(tmp_path):
+    path = str(tmp_path / "t")
+    assert newest_transaction(path, "freshline.t") == -1
+    written(path)
+    assert newest_transaction(path, "freshline.t") == -1
+    written(path, ("freshline.t", 7))
+    written(path, ("freshline.other", 9), ("freshline.t", 8))
+    written(path, ("freshline.other", 10))
+    assert (
+        newest_transaction(path, "freshline.t")
+        == newest_transaction(f"file:{path}", "freshline.t")
+        == 8
+    )
+    assert newest_transaction(path, "freshline.other") == 10
+    assert newest_transaction(path, "freshline.third") == -1
+    for _ in range(18):
+        written(path)
+    assert newest_transaction(path, "freshline.t") == 8  # in the last of twenty commits
+    written(path)
+    assert newest_transaction(path, "freshline.t") is None
+    assert newest_transaction("s3://bucket/t", "freshline.t") is None
+
+
+def test_where_the_oldest_commits_are_gone_delta_is_asked_for_transactions(tmp_path):
+    path = str(tmp_path / "t")
+    for _ in range(3):
+        written(path)
+    log = tmp_path / "t" / "_delta_log"
+    (log / f"{0:020d}.json").unlink()
+    assert newest_transaction(path, "freshline.t") is None
+    newest = log / f"{2:020d}.json"
+    newest.write_text('{"txn": {"appId"')
+    with pytest.raises(PlatformError, match="cannot be read"):
+        newest_transaction(path, "freshline.t")

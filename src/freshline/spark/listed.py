@@ -1,0 +1,64 @@
+"""The files of a table's version from its checksum file, without a Spark job.
+
+Delta finds them by replaying the log in a job of its own, one for every version that is read or
+replaced: of a small update's processor time a quarter (docs/design/0017). Beside each commit it
+writes what that came to, the files themselves while there are at most fifty, and has it in
+memory from the commit on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.spark import jvm
+
+SMALL_BYTES = 64 * 1024 * 1024
+"""Up to here to leave files out by their statistics gains less than the job that finds them; within
+a file Parquet's own statistics leave out what a query does not need."""
+
+_DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog.forTable"
+
+
+def listed_files(snapshot: Any, limit_bytes: int | None = None) -> Any | None:
+    """A Scala sequence of AddFile: all files of Delta's ``snapshot``; None: it has to be asked.
+
+    Not known after a crash between commit and checksum, of many files, or where another writer
+    leaves the checksum out. Deletion vectors are left to Delta's own way.
+
+    Args:
+        snapshot: Delta's object.
+        limit_bytes: Of all files together; None as well where they are larger.
+    """
+    known = snapshot.checksumOpt()
+    if not known.isDefined():
+        return None
+    checksum = known.get()
+    if limit_bytes is not None and int(checksum.tableSizeBytes()) > limit_bytes:
+        return None
+    files, vectors = checksum.allFiles(), checksum.numDeletionVectorsOpt()
+    if not files.isDefined() or (vectors.isDefined() and int(vectors.get()) > 0):
+        return None
+    listed = files.get()
+    return listed if int(listed.size()) == int(checksum.numFiles()) else None
+
+
+def at(session: SparkSession, path: str, version: int) -> DataFrame:
+    """A Delta table's rows at a version.
+
+    Of a small table all files are read, instead of asking first which of them a query needs.
+
+    Args:
+        session: The update's own.
+        path: Of the table, as Spark takes it.
+        version: Which one.
+    """
+    jvm.activate(session)
+    nothing = jvm.none(session)
+    log = jvm.named(session, _DELTA_LOG)(jvm.java_session(session), path)
+    snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+    files = listed_files(snapshot, SMALL_BYTES)
+    if files is None:
+        return session.read.format("delta").option("versionAsOf", version).load(path)
+    return DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
