@@ -57,7 +57,10 @@ def at(session: SparkSession, path: str, version: int) -> DataFrame:
     jvm.activate(session)
     nothing = jvm.none(session)
     log = jvm.named(session, _DELTA_LOG)(jvm.java_session(session), path)
-    snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+    # Also of a version it has in mind already: the table can be another one by now.
+    snapshot = log.update(False, nothing, nothing)
+    if int(snapshot.version()) != version:
+        snapshot = log.getSnapshotAt(version, nothing, nothing, False)
     files = listed_files(snapshot, SMALL_BYTES)
     if files is None:
         return session.read.format("delta").option("versionAsOf", version).load(path)
