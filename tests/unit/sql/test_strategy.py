@@ -170,7 +170,7 @@ def test_with_a_state_a_full_update_is_tried_when_losing_the_state_can_be_afford
     # The full update of a cold JVM, from which merging was chosen; it would take 1 s by now.
     costs = noted(full=2.4, build=3.0, group_merge=2.3)
 
-    codes = []
+    codes: list[str] = []
     while "tried" not in codes and len(codes) < 9:
         way = choose(plan, costs=costs, table=AUTO, holds_state=True)
         codes.append(way.code)
