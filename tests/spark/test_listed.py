@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.spark import jvm
-from freshline.spark.listed import SMALL_BYTES, at, listed_files
+from freshline.spark.listed import SMALL_BYTES, listed_files
+from freshline.spark.pins import at_version
 
 pytestmark = pytest.mark.spark
 
@@ -108,7 +109,7 @@ def test_every_version_has_the_rows_that_delta_finds(
     session = spark.newSession()
     for version in range(newest + 1):
         expected = session.read.format("delta").option("versionAsOf", version).load(path)
-        found = at(session, path, version)
+        found = at_version(session, path, version)
         assert found.schema == expected.schema
         assert contents(found) == contents(expected)
     files = listed_files(snapshot_at(session, path, newest))
@@ -118,12 +119,12 @@ def test_every_version_has_the_rows_that_delta_finds(
 def test_a_table_made_anew_by_another_process_is_not_taken_for_the_one_before(spark, tmp_path):
     path, other = str(tmp_path / "table"), str(tmp_path / "other")
     plain(spark, path)
-    assert at(spark.newSession(), path, PARTS - 1).count() == 15
+    assert at_version(spark.newSession(), path, PARTS - 1).count() == 15
     for number in range(PARTS):
         deltalake.write_deltalake(other, pa.table({"id": [number]}), mode="append")
     shutil.rmtree(path)
     shutil.move(other, path)
-    found = at(spark.newSession(), path, PARTS - 1)
+    found = at_version(spark.newSession(), path, PARTS - 1)
     assert sorted(row.id for row in found.collect()) == [0, 1, 2]
 
 

@@ -182,17 +182,15 @@ class Transaction:
         """
         self._mode = jvm.named(self._session, _SAVE_MODES["overwrite"])
         self._partitioned_by = self.partition_columns
-        return self.write(frame, self._everything())
+        return self.write(frame, self._everything(listed_files(self._transaction.snapshot())))
 
-    def _everything(self) -> Touched:
-        """All of the table's files; they count as read."""
-        snapshot = self._transaction.snapshot()
-        files = listed_files(snapshot)
+    def _everything(self, files: Any | None) -> Touched:
+        """All of the table's files, as listed or else as Delta finds them; they count as read."""
         if files is None:
             files = self._transaction.filterFiles()
         else:
             self._transaction.readWholeTable()
-        return Touched(self._log, snapshot, files, partitions_alone=False)
+        return Touched(self._log, self._transaction.snapshot(), files, partitions_alone=False)
 
     @property
     def feeds_changes(self) -> bool:
@@ -216,11 +214,11 @@ class Transaction:
         self._mode, self._predicate = jvm.named(session, _SAVE_MODES["overwrite"]), predicate
         self._partitioned_by = self.partition_columns
         if predicate == ALL:
-            return self._everything()
+            return self._everything(listed_files(transaction.snapshot()))
         if not self._partitioned_by:
             small = listed_files(transaction.snapshot(), _TAKEN_WHOLE_BYTES)
             if small is not None:
-                return self._everything()
+                return self._everything(small)
         jvm.activate(session)
         no_files = jvm.scala_seq(session, ())
         rows = self._log.createDataFrame(

@@ -122,10 +122,13 @@ def newest_transaction(path: str, application: str) -> int | None:
     if folder is None:
         return None
     versions = sorted(_versions(folder), reverse=True)
-    for version in versions[:_OTHERS]:
-        number = _transaction(folder, version, application)
-        if number is not None:
-            return number
+    try:
+        for version in versions[:_OTHERS]:
+            for said in _actions(folder, version, "txn"):
+                if said.get("appId") == application:
+                    return int(said["version"])
+    except FileNotFoundError:
+        return None  # cleaned up since the folder was listed
     is_whole = len(versions) <= _OTHERS and versions == list(reversed(range(len(versions))))
     return -1 if is_whole else None
 
@@ -260,33 +263,31 @@ def _newest_first(path: str) -> Iterator[CommitRecord]:
 
 def _record(folder: Path, number: int) -> CommitRecord | None:
     """The commit of that version if it is ours."""
-    file = folder / f"{number:020d}.json"
     try:
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                # commitInfo comes first in Spark's commits; other writers put it last.
-                if '"commitInfo"' in line:
-                    return _ours(number, json.loads(line).get("commitInfo") or {})
+        # It comes first in Spark's commits; other writers put it last.
+        info = next(_actions(folder, number, "commitInfo"), None)
     except FileNotFoundError:
         return None  # cleaned up since the folder was listed
-    except (OSError, ValueError) as error:
-        raise unreadable(file, error) from error
-    return None
+    return None if info is None else _ours(number, info)
 
 
-def _transaction(folder: Path, version: int, application: str) -> int | None:
-    """The transaction under that name in the commit of a version; None: it has none."""
+def _actions(folder: Path, version: int, kind: str) -> Iterator[Mapping[str, Any]]:
+    """What the commit of a version says of one kind, in order.
+
+    Raises:
+        FileNotFoundError: There is no such commit any more.
+        PlatformError: It cannot be read.
+    """
     file = folder / f"{version:020d}.json"
     try:
         with file.open(encoding="utf-8") as lines:
             for line in lines:
-                if '"txn"' in line:
-                    found = json.loads(line).get("txn") or {}
-                    if found.get("appId") == application:
-                        return int(found["version"])
-    except (OSError, ValueError, KeyError) as error:
+                if f'"{kind}"' in line and (said := json.loads(line).get(kind)):
+                    yield said
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
         raise unreadable(file, error) from error
-    return None
 
 
 def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:

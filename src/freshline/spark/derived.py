@@ -41,11 +41,10 @@ from freshline.spark.incremental import (
     Parent,
     Prepared,
     Way,
-    at_version,
 )
 from freshline.spark.merge_updates import merge
 from freshline.spark.metadata import encode
-from freshline.spark.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.pins import Pinned, at_version, location, pin_statics, register_parents
 from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest, UpdateResult
 from freshline.spark.repeated import repeated_result

@@ -15,8 +15,7 @@ from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of
 from freshline.spark.commit import Staged, Transaction
 from freshline.spark.deltalog import CommitRecord
-from freshline.spark.listed import at
-from freshline.spark.pins import location
+from freshline.spark.pins import at_version
 from freshline.spark.records import UpdateRequest
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.maintenance import ViewPlan
@@ -172,8 +171,3 @@ class OtherWayError(Exception):
     def __init__(self, strategy: Strategy) -> None:
         super().__init__(strategy.reason)
         self.strategy = strategy
-
-
-def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
-    """A Delta table's rows at a version."""
-    return at(session, location(path), version)

@@ -10,15 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
-from freshline.spark import jvm
-
 SMALL_BYTES = 64 * 1024 * 1024
 """Up to here to leave files out by their statistics gains less than the job that finds them; within
 a file Parquet's own statistics leave out what a query does not need."""
-
-_DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog.forTable"
 
 
 def listed_files(snapshot: Any, limit_bytes: int | None = None) -> Any | None:
@@ -42,26 +36,3 @@ def listed_files(snapshot: Any, limit_bytes: int | None = None) -> Any | None:
         return None
     listed = files.get()
     return listed if int(listed.size()) == int(checksum.numFiles()) else None
-
-
-def at(session: SparkSession, path: str, version: int) -> DataFrame:
-    """A Delta table's rows at a version.
-
-    Of a small table all files are read, instead of asking first which of them a query needs.
-
-    Args:
-        session: The update's own.
-        path: Of the table, as Spark takes it.
-        version: Which one.
-    """
-    jvm.activate(session)
-    nothing = jvm.none(session)
-    log = jvm.named(session, _DELTA_LOG)(jvm.java_session(session), path)
-    # Also of a version it has in mind already: the table can be another one by now.
-    snapshot = log.update(False, nothing, nothing)
-    if int(snapshot.version()) != version:
-        snapshot = log.getSnapshotAt(version, nothing, nothing, False)
-    files = listed_files(snapshot, SMALL_BYTES)
-    if files is None:
-        return session.read.format("delta").option("versionAsOf", version).load(path)
-    return DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark import jvm
-from freshline.spark.listed import at
+from freshline.spark.listed import SMALL_BYTES, listed_files
 from freshline.spark.session import is_local
 from freshline.sql.reads import quoted, rewritten
 
@@ -88,8 +88,27 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
 def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
     """Make each parent, at its version, a view of the session under the parent's name."""
     for name, version in versions.items():
-        frame = at(session, location(project.table_path(name)), version)
+        frame = at_version(session, project.table_path(name), version)
         frame.createOrReplaceTempView(quoted(name))
+
+
+def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
+    """A Delta table's rows at a version.
+
+    Of a small table all files are read, instead of asking first which of them a query needs.
+    """
+    where, nothing = location(path), jvm.none(session)
+    jvm.activate(session)
+    for_table = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")
+    log = for_table(jvm.java_session(session), where)
+    # Also of a version it has in mind already: the table can be another one by now.
+    snapshot = log.update(False, nothing, nothing)
+    if int(snapshot.version()) != version:
+        snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+    files = listed_files(snapshot, SMALL_BYTES)
+    if files is None:
+        return session.read.format("delta").option("versionAsOf", version).load(where)
+    return DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
 
 
 def location(path: str) -> str:

@@ -27,9 +27,8 @@ from freshline.spark.columns import cast_to, same_columns
 from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import commit_of
 from freshline.spark.failures import SparkError, update_failed
-from freshline.spark.incremental import at_version
 from freshline.spark.metadata import encode, rfc3339
-from freshline.spark.pins import Pinned, location, pin_statics
+from freshline.spark.pins import Pinned, at_version, location, pin_statics
 from freshline.spark.plans import plan_of, static_names
 from freshline.spark.records import UpdateRequest
 from freshline.spark.report_records import BatchRequest, BatchResult

@@ -24,9 +24,8 @@ from freshline.project.model import Project
 from freshline.spark import jvm
 from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import commits
-from freshline.spark.incremental import at_version
 from freshline.spark.metadata import encode
-from freshline.spark.pins import location
+from freshline.spark.pins import at_version, location
 from freshline.spark.records import UpdateRequest
 from freshline.spark.report_records import Window
 from freshline.spark.sizing import sized

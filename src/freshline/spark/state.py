@@ -25,9 +25,8 @@ from freshline.spark.columns import cast_to
 from freshline.spark.commit import Transaction
 from freshline.spark.deltalog import commit_at
 from freshline.spark.groups import Selection
-from freshline.spark.incremental import at_version
 from freshline.spark.metadata import encode
-from freshline.spark.pins import location
+from freshline.spark.pins import at_version, location
 from freshline.spark.records import UpdateRequest
 from freshline.spark.sizing import sized
 

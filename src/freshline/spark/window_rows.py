@@ -20,8 +20,8 @@ from freshline.spark.changelog import ChangesGoneError
 from freshline.spark.changes import Changes
 from freshline.spark.columns import kind_of
 from freshline.spark.deltalog import commits
-from freshline.spark.incremental import at_version
 from freshline.spark.metadata import seconds
+from freshline.spark.pins import at_version
 from freshline.spark.report_records import Window
 from freshline.sql.reads import quoted
 
