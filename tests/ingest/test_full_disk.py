@@ -14,7 +14,7 @@ import pytest
 
 from freshline.ingest.disk import DiskGate, is_full
 from freshline.ingest.landedfile import landed_names
-from freshline.ingest.receipts import Unavailable
+from freshline.ingest.receipts import Batch, Unavailable
 from freshline.ingest.rows import pack
 from freshline.ingest.segment import Segment
 from tests.ingest.pushing import batch, engine
@@ -143,7 +143,7 @@ def test_no_room_to_open_a_segment_is_a_full_disk(small_disk, free_pages):
     with (small_disk / "others").open("r+b") as others:
         others.truncate((small_disk / "others").stat().st_size - 4096 * free_pages)
     with pytest.raises(sqlite3.Error) as full:
-        segment.append([(1, 1, pack("clicks", 1, None, 1, os.urandom(2000)))])
+        segment.append([(1, 1, pack(Batch("clicks", 1, os.urandom(2000)), None, 1))])
     segment.close()
     assert is_full(full.value)
 

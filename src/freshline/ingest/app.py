@@ -168,7 +168,7 @@ class GatewayApp:
         def take() -> Future[Receipt]:
             whole = decoded(coding, body, self._limits.body_bytes)
             checked = checker.check(content_type, whole)
-            return self._engine.submit(Batch(feed, checked.records, checked.body), key)
+            return self._engine.submit(Batch(feed, checked.records, checked.body, whole), key)
 
         try:
             loop = asyncio.get_running_loop()

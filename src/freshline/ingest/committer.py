@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from freshline.ingest.disk import is_full
 from freshline.ingest.parts import Parts
 from freshline.ingest.receipts import KeyConflict, Reason, Receipt, Unavailable
-from freshline.ingest.rows import Packed, Row
+from freshline.ingest.rows import Packed, Row, is_repeated
 from freshline.ingest.segment import ROW_OVERHEAD_BYTES, KnownKey
 
 _RETRY_S = 0.2
@@ -251,7 +251,7 @@ class Committer:
             _settle(request, receipt)
         for request, known in repeated:
             packed = request.packed
-            if known.digest != packed.digest or known.records != packed.records:
+            if known.records != packed.records or not is_repeated(known.digest, packed):
                 self._counters.refuse(packed.feed, KeyConflict.code)
                 _settle(request, KeyConflict("this Idempotency-Key came with other records before"))
                 continue

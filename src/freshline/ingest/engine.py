@@ -181,7 +181,7 @@ class Engine:
         try:
             self._check_open()
             received_us = int(self._clock() * 1e6)
-            packed = pack(batch.feed, batch.records, key, received_us, batch.body)
+            packed = pack(batch, key, received_us)
             request = Request(packed, Future())
             self._admit(request)
         except RefusedError as error:

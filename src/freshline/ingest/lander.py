@@ -19,7 +19,12 @@ import pyarrow as pa
 from freshline.ingest.backlog import Waiting
 from freshline.ingest.committer import Committer
 from freshline.ingest.disk import is_full, make_folder
-from freshline.ingest.landedfile import LandedFile, file_name
+from freshline.ingest.landedfile import (
+    LandedFile,
+    OtherColumnsError,
+    UncastableError,
+    file_name,
+)
 from freshline.ingest.parts import Parts
 from freshline.ingest.rows import DamagedError, Row
 from freshline.ingest.salvage import read_segment, rebuild
@@ -210,7 +215,14 @@ class Lander:
         segment = self._log.segment_of(oldest[0].id)
         assert segment.next_id is not None
         items = self._backlog.waiting(feed, segment.next_id, self._settings.file_bytes)
-        landed, records = self._write(feed, items)
+        try:
+            landed, records, count = self._write(feed, items)
+        except UncastableError as error:
+            self._quarantine.tell(
+                f"feed {feed}: records that were accepted before its schema changed do not fit it"
+                f" ({error}); they are landed with the types that they were accepted with"
+            )
+            landed, records, count = self._write(feed, items, cast=False)
         try:
             self._use(segment).note_landed(landed)
         except sqlite3.Error as error:
@@ -219,25 +231,31 @@ class Lander:
             self._repair(segment)
             segment.note_landed(landed)
         self.unsettled.discard(landed.name)
-        self._backlog.landed(feed, len(items))
-        segment.remaining -= len(items)
+        self._backlog.landed(feed, count)
+        segment.remaining -= count
         with self._counters.lock:
             counts = self._counters.feeds[feed]
             counts.landed_files += bool(landed.name)
             counts.landed_records += records
-            self._counters.landed.add(sum(item.size_bytes for item in items))
+            self._counters.landed.add(sum(item.size_bytes for item in items[:count]))
         self._turn.remove(feed)
         self._turn.append(feed)
         return True
 
-    def _write(self, feed: str, items: list[Waiting]) -> tuple[Landed, int]:
-        """The file of these requests, less what is damaged."""
+    def _write(
+        self, feed: str, items: list[Waiting], *, cast: bool = True
+    ) -> tuple[Landed, int, int]:
+        """The file of these requests, less what is damaged.
+
+        Returns:
+            What was landed, the records in it, and how many of ``items`` that covers: those
+            behind a change of the schema go into a file of their own.
+        """
         spec = self._feeds[feed]
         make_folder(spec.landing)
-        first, last = items[0].first, items[-1].last
-        received_us = max(item.received_us for item in items)
-        file = LandedFile(spec.landing, spec.schema, spec.time_column)
+        file = LandedFile(spec.landing, spec.schema, spec.time_column, cast=cast)
         try:
+            count = 0
             for item in items:
                 try:
                     row = self._row(feed, item.id)
@@ -245,14 +263,19 @@ class Lander:
                 except DamagedError as error:
                     self._quarantine.add([item.id], str(error))
                     self._quarantine.keep(self._log.segment_of(item.id).files())
+                except OtherColumnsError:
+                    break
+                count += 1
+            first, last = items[0].first, items[count - 1].last
             if not file.records:
-                return Landed(feed, first, last, ""), 0
+                return Landed(feed, first, last, ""), 0, count
             file.write_waiting()
+            received_us = max(item.received_us for item in items[:count])
             time_us = min(received_us, file.newest_us or received_us)
             name = file_name(feed, max(0, time_us), first, last)
             self.unsettled.add(name)
             file.finish(name)
-            return Landed(feed, first, last, name), file.records
+            return Landed(feed, first, last, name), file.records, count
         finally:
             file.abandon()
 

@@ -17,11 +17,13 @@ class Batch:
         feed: The feed's name.
         records: How many, at least 1.
         body: An Arrow IPC stream of exactly so many rows, uncompressed.
+        sent: What the client sent, decompressed; None: the body.
     """
 
     feed: str
     records: int
     body: bytes
+    sent: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,20 @@ def test_a_key_with_other_records_is_refused(gateway):
     assert gateway.metrics().feeds["clicks"].refused == {"key-conflict": 1}
 
 
+def test_a_key_is_repeated_by_the_same_bytes_or_by_the_same_records(gateway):
+    def submit(sent, who):
+        one = batch("clicks", who, 0)
+        future = gateway.submit(Batch("clicks", 1, one.body, sent), "k")
+        gateway.commit_waiting()
+        return future.result(timeout=0).duplicate
+
+    assert not submit(b"{...}", "a")
+    assert submit(b"{...}", "b")  # the feed's schema makes other records of it
+    assert submit(b"[{...}]", "a")
+    with pytest.raises(KeyConflict):
+        submit(b"[{...}]", "b")
+
+
 def test_a_key_is_the_feeds_own(gateway):
     push(gateway, "clicks", "a", 0, key="k")
     assert not push(gateway, "visits", "b", 0, key="k").duplicate
@@ -325,6 +339,79 @@ def test_landed_files_are_parquet_with_the_feeds_schema(gateway, tmp_path):
     land(gateway)
     (path,) = (tmp_path / "landed" / "clicks").iterdir()
     assert pq.read_schema(path).equals(SCHEMA)
+
+
+def test_records_of_one_segment_with_other_columns_get_a_file_of_their_own(gateway, tmp_path):
+    for names in (["who"], ["who"], ["who", "request"], ["who"]):
+        schema = pa.schema([SCHEMA.field(name) for name in names])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_table(pa.table([["a"], [7]][: len(names)], schema=schema))
+        gateway.submit(Batch("clicks", 1, sink.getvalue().to_pybytes()), None)
+    land(gateway)
+    requests = {number: request for number, (_, request, _) in landed(tmp_path, "clicks").items()}
+    assert requests == {1: None, 2: None, 3: 7, 4: None}
+    assert gateway.metrics().feeds["clicks"].backlog_requests == 0
+    assert gateway.metrics().messages == ()
+
+
+def waited_while_it_became(folder, schema, *, time_column=None):
+    """What is landed of three records when the schema changes before they are, and what is told."""
+    before = engine(folder, landing_period_s=1e9)
+    before.start(threads=False)
+    push(before, "clicks", "a", 0, records=2)
+    push(before, "clicks", "b", 1)
+    before.close()
+    home = folder / "landed" / "clicks"
+    after = Engine(folder, {"clicks": FeedSpec("clicks", schema, home, None, time_column)}, small())
+    after.start(threads=False)
+    land(after)
+    (path,) = home.iterdir()
+    metrics = after.metrics()
+    assert (metrics.corrupt_rows, metrics.feeds["clicks"].backlog_requests) == (0, 0)
+    after.close()
+    return pq.read_table(path), metrics.messages
+
+
+def test_records_that_waited_are_landed_when_the_schema_gains_a_column(tmp_path):
+    grown = SCHEMA.append(pa.field("url", pa.string())).append(pa.field("at", pa.timestamp("us")))
+    found, told = waited_while_it_became(tmp_path, grown, time_column="at")
+    assert found.schema.equals(grown)
+    assert found.to_pydict() == {
+        "who": ["a", "a", "b"], "request": [0, 0, 1], "record": [0, 1, 0],
+        "url": [None] * 3, "at": [None] * 3,
+    }  # fmt: skip
+    assert told == ()
+
+
+def test_records_that_waited_keep_a_column_that_the_schema_lost(tmp_path):
+    found, told = waited_while_it_became(tmp_path, pa.schema([SCHEMA.field("record")]))
+    assert found.to_pydict() == {
+        "record": [0, 1, 0], "who": ["a", "a", "b"], "request": [0, 0, 1],
+    }  # fmt: skip
+    assert told == ()
+
+
+def test_records_that_waited_are_cast_where_that_loses_nothing(tmp_path):
+    changed = pa.schema([("WHO", pa.string()), ("request", pa.int8()), ("record", pa.string())])
+    found, told = waited_while_it_became(tmp_path, changed)
+    assert found.schema.equals(changed)
+    assert found.to_pydict() == {
+        "WHO": ["a", "a", "b"], "request": [0, 0, 1], "record": ["0", "1", "0"],
+    }  # fmt: skip
+    assert told == ()
+
+
+def test_records_that_waited_and_fit_no_more_are_landed_as_they_were_accepted(tmp_path):
+    changed = SCHEMA.set(0, pa.field("who", pa.int64()))
+    found, told = waited_while_it_became(tmp_path, changed)
+    assert found.schema.equals(SCHEMA)
+    assert found["who"].to_pylist() == ["a", "a", "b"]
+    assert " ".join(told) == (
+        "feed clicks: records that were accepted before its schema changed do not fit it (column"
+        " who: Failed to parse string: 'a' as a scalar of type int64); they are landed with the"
+        " types that they were accepted with"
+    )
 
 
 def test_a_small_disk_gets_small_segments():

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshline.ingest.receipts import Batch
 from freshline.ingest.rows import DamagedError, check, pack, row_crc32, unpack
 
-ROW = pack("clicks", 3, "key", 1_000_000, b"some records" * 20)
+ROW = pack(Batch("clicks", 3, b"some records" * 20), "key", 1_000_000)
 COLUMNS = (
     *(7, ROW.feed, 41, ROW.records, ROW.received_us, ROW.key),
     *(row_crc32(ROW, 7, 41), ROW.digest, ROW.body),

@@ -81,6 +81,18 @@ def test_keys_are_remembered_over_a_restart_and_numbers_go_on(project):
     assert landed(project)[0] == [1, 2, 3]
 
 
+def test_a_repeated_key_is_known_although_the_schema_has_gained_a_column(project):
+    for schema in ("id BIGINT, at TIMESTAMP", "id BIGINT, at TIMESTAMP, url STRING"):
+        settings = SETTINGS.replace("id BIGINT, at TIMESTAMP, price DECIMAL(15,2)", schema)
+        (project.root / "freshline.yml").write_text(settings)
+        gateway = Gateway(load_project(project.root, project.root), print)
+        gateway.start()
+        done = push(gateway.url, "clicks", [{"id": 1}, {"id": 2}], key="a")
+        assert (done.first, done.last, done.duplicates) == (1, 2, 0 if "url" not in schema else 2)
+        gateway.stop(grace_s=30.0)
+    assert landed(project)[0] == [1, 2]
+
+
 def test_the_state_is_written_for_status_and_says_when_it_is_over(project):
     gateway = Gateway(project, print)
     gateway.start()
