@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 from benchmarks.common.processor import process_s
 from benchmarks.common.projects import FORMATS, SCHEMA, FeedSpec, TableSpec, add_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
+from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project
-from freshline.spark import jvm
-from freshline.spark.commit import TABLE_PROPERTIES
-from freshline.spark.records import UpdateRequest
-from freshline.spark.session import start_session
+from freshline.spark.commits.transaction import TABLE_PROPERTIES
+from freshline.spark.engine import jvm
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _GOAL = 1.25

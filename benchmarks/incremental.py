@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 from benchmarks.common.metered import Meter, Metered, logging_to
 from benchmarks.common.projects import FeedSpec, TableSpec, file_name, listed, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
+from freshline.executor.records import FeedFile, UpdateRequest
 from freshline.project.model import Project
-from freshline.spark.records import FeedFile, UpdateRequest
-from freshline.spark.session import start_session
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _TIMES = 10

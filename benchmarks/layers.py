@@ -31,8 +31,8 @@ from benchmarks.overload.layers import LAYERS, LAYERS_IN_FULL
 from benchmarks.overload.prediction import happened_s, least_s, predicted_s
 from benchmarks.overload.workload import Workload, stage
 from freshline.core.recorded import RecordedRun
-from freshline.runtime.recorded_run import last_run
-from freshline.spark.sizing import COMPILED
+from freshline.runtime.status.recorded_run import last_run
+from freshline.spark.engine.sizing import COMPILED
 
 _SECONDS, _QUICK_SECONDS = 180.0, 15.0
 _GOAL = 0.5

@@ -23,8 +23,8 @@ from benchmarks.overload.follow import Outcome, follow
 from benchmarks.overload.staleness import worst_s
 from benchmarks.overload.workload import Arrivals, Workload, loading, stage
 from freshline.project.model import Project
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 
 _SECONDS, _QUICK_SECONDS = 120.0, 42.0
 _PERIOD_S = 6.0

@@ -15,7 +15,7 @@ from statistics import median
 
 from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.reports.costs import FinalCost, PiecewiseCost
-from freshline.reports.plan import Objective, Plan, Window, plan_window
+from freshline.reports.planning.planner import Objective, Plan, Window, plan_window
 
 _SMALL, _LARGE = 450, 4500
 _GOAL = 20.0

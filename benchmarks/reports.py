@@ -23,7 +23,7 @@ from benchmarks.intermittent import slices as tpch
 from benchmarks.intermittent import streaming, timed
 from benchmarks.intermittent.batches import Reports, Spent
 from benchmarks.intermittent.timed import Learned, Outcome, Wanted
-from freshline.spark.session import start_session
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _ROOM = 1.1

@@ -17,7 +17,7 @@ from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.result import simulate_updates
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
 
 EVENTS = {30: 300_000, 10_000: 1_500_000}
 """By number of tables: enough for making the tables, and their bound, to be a small part."""

@@ -19,8 +19,8 @@ from statistics import median
 from benchmarks.common.children import answer, child, environment, program
 from benchmarks.common.projects import FORMATS, FeedSpec, TableSpec, add_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
-from freshline.runtime.places import journal_path
-from freshline.spark.session import settings
+from freshline.runtime.journal.paths import journal_path
+from freshline.spark.engine.session import settings
 
 _GOAL_S = 2.0
 _ROWS = 1000

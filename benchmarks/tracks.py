@@ -17,11 +17,11 @@ from statistics import median
 
 from benchmarks.common.projects import FORMATS, FeedSpec, TableSpec, add_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
-from freshline.cli.lines import Counting
+from freshline.cli.render.lines import Counting
 from freshline.project.model import Project
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.session import start_session
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _GOAL = 1.25

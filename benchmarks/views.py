@@ -22,7 +22,7 @@ from demo.places import Places
 from demo.schedule import Release
 from freshline.project.load import load_project
 from freshline.project.model import Project
-from freshline.spark.session import start_session
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _EVERY_S = 60.0

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.spark.updates import SparkExecutor
 
 _PATIENCE_MS = 60_000

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from freshline.executor.records import FeedFile
 from freshline.project.load import load_project
 from freshline.project.model import Project
-from freshline.runtime.feeds import FeedListing
-from freshline.spark.records import FeedFile
+from freshline.runtime.feeds.listing import FeedListing
 
 FORMATS = ("csv", "json", "parquet")
 SCHEMA = "id BIGINT, due_s DOUBLE, key INT, amount DOUBLE, note STRING"

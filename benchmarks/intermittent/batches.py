@@ -14,9 +14,9 @@ from benchmarks.common.metered import Tasks, TaskTimes, drained
 from benchmarks.intermittent.queries import over, streams_of, text
 from benchmarks.intermittent.slices import START_S, Slices
 from freshline.core.errors import Place
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.project.asked import asked_table
 from freshline.project.model import TableDef
-from freshline.spark.report_records import BatchRequest, BatchResult, Window
 from freshline.spark.updates import SparkExecutor
 
 _LONG_BEFORE_S = 86_400.0

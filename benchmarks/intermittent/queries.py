@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from freshline.sql.reads import reads_of, rewritten
+from freshline.sql.text.reads import reads_of, rewritten
 
 _TEXTS = Path(__file__).parents[2] / "tests" / "data" / "tpch"
 STREAMS = ("orders", "lineitem")

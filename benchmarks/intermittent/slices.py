@@ -22,9 +22,9 @@ from benchmarks.common.projects import FeedSpec, TableSpec, file_name, write_pro
 from benchmarks.intermittent.queries import ARRIVED, STREAMS, of_stored, text
 from demo import data
 from demo.places import Places
+from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project
-from freshline.runtime.feeds import FeedListing
-from freshline.spark.records import UpdateRequest
+from freshline.runtime.feeds.listing import FeedListing
 from freshline.spark.updates import SparkExecutor
 
 START_S = 1_700_006_400.0

@@ -26,7 +26,7 @@ from benchmarks.intermittent.queries import ARRIVED, JOINED, STREAMS, over, stre
 from benchmarks.intermittent.revealed import Clock, Revealed
 from benchmarks.intermittent.slices import Slices
 from benchmarks.intermittent.timed import Outcome, Wanted
-from freshline.spark.sizing import COMPILED
+from freshline.spark.engine.sizing import COMPILED
 
 _SETTINGS = {
     **COMPILED,  # here the batches are of many sizes

@@ -27,7 +27,7 @@ from freshline.reports.events import (
 from freshline.reports.learned import FIRST_BATCH, FIRST_FINAL, learned_cost, learned_final
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
-from freshline.runtime.reports import POLICY
+from freshline.runtime.reports.driver import POLICY
 
 SLACK_FACTOR = 0.5
 """The paper's delta_RSF."""

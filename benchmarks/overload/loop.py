@@ -14,9 +14,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from freshline.executor.records import FeedFile, UpdateRequest
 from freshline.project.model import Project, TableDef
-from freshline.runtime.feeds import FeedListing
-from freshline.spark.records import FeedFile, UpdateRequest
+from freshline.runtime.feeds.listing import FeedListing
 
 _PAUSE_S = 0.02
 """Between two rounds in which nothing had news."""

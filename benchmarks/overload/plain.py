@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from freshline.delta.log import version
+from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
-from freshline.spark.commit import TABLE_PROPERTIES
-from freshline.spark.deltalog import version
-from freshline.spark.records import UpdateRequest
+from freshline.spark.commits.transaction import TABLE_PROPERTIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from freshline.core.assembly import PolicySettings
 from freshline.core.events import UpdateFinished
+from freshline.core.objective.targets import stated_lags
 from freshline.core.recorded import RecordedRun
-from freshline.core.targets import stated_lags
 from freshline.sim.accounts import Figures
-from freshline.sim.history import Durations, history_of
-from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.recorded import Otherwise, played
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
+from freshline.sim.theory.lower_bound import lower_bound_s2
+from freshline.sim.whatif.history import Durations, history_of
+from freshline.sim.whatif.recorded import Otherwise, played
 
 
 def happened_s(run: RecordedRun) -> float:

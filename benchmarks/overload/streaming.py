@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.overload.plain import recompute
 from freshline.project.model import Project, TableDef
-from freshline.spark.commit import TABLE_PROPERTIES
+from freshline.spark.commits.transaction import TABLE_PROPERTIES
 
 
 def create_tables(project: Project, session: SparkSession) -> None:

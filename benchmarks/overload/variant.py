@@ -19,11 +19,11 @@ from pyspark.sql import SparkSession
 from benchmarks.overload import streaming
 from benchmarks.overload.loop import Loop, Runner
 from benchmarks.overload.plain import PlainExecutor
-from freshline.cli.lines import LineObserver
+from freshline.cli.render.lines import LineObserver
 from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.session import start_session
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 
 _WARM_ROUNDS = 4

@@ -20,7 +20,7 @@ from benchmarks.common.children import environment, program
 from benchmarks.common.projects import SCHEMA, TableSpec
 from benchmarks.overload.workload import Workload
 from freshline.project.model import Project
-from freshline.spark.session import settings
+from freshline.spark.engine.session import settings
 
 _FEED = """
 @dp.temporary_view

@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.pushing.records import RECORDS, SCHEMA, Sent
-from freshline.ingest.arrow_types import arrow_schema
-from freshline.ingest.engine import Engine
-from freshline.ingest.receipts import Batch, Unavailable
-from freshline.ingest.settings import EngineSettings, FeedSpec
+from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.receipts import Batch, Unavailable
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec
+from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.project.ddl import columns
 
 Push = Callable[[int], bool]

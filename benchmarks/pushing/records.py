@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from freshline.ingest.arrow_types import arrow_schema
+from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.project.ddl import columns
 
 RECORDS = 500

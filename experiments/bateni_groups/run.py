@@ -17,9 +17,9 @@ from experiments.common.picture import GREY, axes_of
 from experiments.common.size import Size, each
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
-from freshline.sim.bounds import bounds_of, least_factor
 from freshline.sim.driver import play as played
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
+from freshline.sim.theory.bounds import bounds_of, least_factor
 
 PERIODS_S = (1.0, 100.0)
 """Least period of each of the two groups; within one they differ by at most 2."""

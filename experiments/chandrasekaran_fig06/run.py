@@ -12,7 +12,7 @@ from experiments.common.experiment import Experiment, Finding, Row
 from experiments.common.picture import axes_of
 from experiments.common.reports import FACTORS, WINDOW_S, Query, thirteen
 from experiments.common.size import Size
-from freshline.reports.plan import Infeasible, plan_window
+from freshline.reports.planning.planner import Infeasible, plan_window
 
 HERE = Path(__file__).parent
 PAPER, OURS = "sweep", "exact"

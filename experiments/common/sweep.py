@@ -18,8 +18,8 @@ from experiments.common.workload import Workload
 from freshline.core.assembly import PolicySettings
 from freshline.core.errors import UserError
 from freshline.sim.driver import play
-from freshline.sim.ideal import ideal_weighted_staleness_s2
-from freshline.sim.lower_bound import lower_bound_s2
+from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
+from freshline.sim.theory.lower_bound import lower_bound_s2
 
 BOUND = "lower bound"
 NO_FIT = "no fit"

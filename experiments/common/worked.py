@@ -12,8 +12,8 @@ from experiments.common.picture import axes_of
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.driver import Played, play
-from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
+from freshline.sim.theory.lower_bound import lower_bound_s2
 from freshline.sim.trace import Finished
 
 

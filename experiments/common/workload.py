@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 
 PERIOD_S = 100.0
 TRACKS = 4

@@ -18,7 +18,7 @@ from experiments.common.worked import (
     scenario,
 )
 from freshline.core.assembly import PolicySettings
-from freshline.core.cover import Item, best_cover
+from freshline.core.lookahead.cover import Item, best_cover
 
 TAU_S = 60.0
 HORIZON_S = 70.0

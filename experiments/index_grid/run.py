@@ -17,9 +17,9 @@ from freshline.core.assembly import PolicySettings
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.sim.driver import play
-from freshline.sim.ideal import ideal_weighted_staleness_s2
-from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
+from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
+from freshline.sim.theory.lower_bound import lower_bound_s2
 
 # ---- parameters ----
 

@@ -19,7 +19,7 @@ from experiments.common.size import Size, each
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.driver import Driver
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
 
 HERE = Path(__file__).parent
 COLUMNS = ("phases", "policy", "what", "least", "largest")

@@ -82,6 +82,6 @@ def test_the_command_line_starts_without_what_only_some_commands_need():
 
 
 def test_the_probe_sees_what_an_import_brings_along():
-    own, foreign = loaded_by(["freshline.project.yamlfile"])
+    own, foreign = loaded_by(["freshline.project.yaml.file"])
     assert "freshline.core.errors" in own
     assert "yaml" in foreign

@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 
 from freshline.failpoints import armed
-from freshline.ingest.engine import Engine
-from freshline.ingest.receipts import Batch, Receipt, Unavailable
+from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.receipts import Batch, Receipt, Unavailable
 from tests.ingest.pushing import batch, engine, landed
 
 FEEDS = ("clicks", "visits")

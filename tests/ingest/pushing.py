@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshline.ingest.engine import Engine
-from freshline.ingest.landedfile import landed_names
-from freshline.ingest.receipts import Batch
-from freshline.ingest.settings import EngineSettings, FeedSpec
+from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.landedfile import landed_names
+from freshline.ingest.engine.receipts import Batch
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec
 
 SCHEMA = pa.schema([("who", pa.string()), ("request", pa.int64()), ("record", pa.int64())])
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from freshline.failpoints import armed
-from freshline.ingest.landedfile import landed_names
-from freshline.ingest.receipts import Batch, KeyConflict, OverQuota, Receipt, Unavailable
+from freshline.ingest.engine.landedfile import landed_names
+from freshline.ingest.engine.receipts import Batch, KeyConflict, OverQuota, Receipt, Unavailable
 from tests.ingest.pushing import Record, batch, engine, landed
 
 FEEDS = ("clicks", "visits", "orders")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import chain, combinations
 
-from freshline.sim.feeds import files
+from freshline.sim.scenario.feeds import files
 
 
 def best_schedule_s2(scenario, *, most_instants):  # noqa: C901 - one search, told in one place

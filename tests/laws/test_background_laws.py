@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.background.share import BackgroundShare
 from freshline.core.events import BackfillRequested, Event, FileArrived, UpdateFinished
 from freshline.core.model import TableSpec
-from freshline.core.share import BackgroundShare
 
 CLOSE = 1e-6
 

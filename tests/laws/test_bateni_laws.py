@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies
-from freshline.sim.bounds import bounds_of
 from freshline.sim.driver import play
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
+from freshline.sim.theory.bounds import bounds_of
 
 pytestmark = pytest.mark.timeout(3600)
 """Ten thousand examples take minutes."""

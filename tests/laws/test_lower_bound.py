@@ -12,8 +12,8 @@ from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies
 from freshline.sim.driver import play
-from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
+from freshline.sim.theory.lower_bound import lower_bound_s2
 from tests.laws.best_schedule import best_schedule_s2
 
 ALONE = ("group-and-run",)

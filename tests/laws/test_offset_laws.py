@@ -7,7 +7,8 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.spark.kafka.offsets import (
+from freshline.delta.metadata import loaded_names
+from freshline.executor.offsets import (
     Coverage,
     OffsetRange,
     commit_fields,
@@ -16,7 +17,6 @@ from freshline.spark.kafka.offsets import (
     parsed,
     sliced,
 )
-from freshline.spark.metadata import loaded_names
 
 PARTITIONS = st.integers(0, 3)
 

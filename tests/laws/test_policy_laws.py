@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from freshline.core.assembly import make_scheduler
 from freshline.core.errors import UserError
 from freshline.core.registry import found_policies
-from freshline.sim.bounds import bounds_of
 from freshline.sim.driver import Driver, play
-from freshline.sim.ideal import ideal_weighted_staleness_s2
+from freshline.sim.theory.bounds import bounds_of
+from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
 from freshline.sim.trace import Finished
 from tests.laws.update_scenarios import POLICIES, scenarios
 from tests.unit.sim.naive_updates import Naive

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from freshline.core.chance import stream, uniform
 from freshline.core.errors import UserError
 from freshline.core.events import FileArrived, TablePrioritised
-from freshline.core.just_in_time import OBJECTIVES
+from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
-from freshline.sim.history import history_of
-from freshline.sim.recorded import conforming
-from freshline.sim.what_if import Wishes, compared
+from freshline.sim.whatif.history import history_of
+from freshline.sim.whatif.recorded import conforming
+from freshline.sim.whatif.what_if import Wishes, compared
 from tests.laws.update_scenarios import eighths, scenarios
 from tests.unit.sim.recording import START_S, recorded
 

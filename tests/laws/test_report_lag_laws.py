@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.runtime.report_journal import ReportStatus
+from freshline.runtime.reports.store import ReportStatus
 from tests.unit.runtime.report_play import HOUR_S, Play, report_project
 
 KNOWN = ((100, 12.0), (1000, 102.0))

@@ -16,9 +16,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.runtime.report_journal import OPEN, WantedReport, read_reports
-from freshline.runtime.report_life import LATENESS
-from freshline.runtime.report_requests import argument_of, submit
+from freshline.runtime.reports.live import LATENESS
+from freshline.runtime.reports.requests import argument_of, submit
+from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
 from tests.unit.runtime.report_play import HOUR_S, START_S, Play, report_project
 
 DEADLINES = ("5 seconds", "30 seconds", "2 minutes", "10 minutes")

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, make_scheduler
 from freshline.core.instant import INSTANT_S
-from freshline.core.just_in_time import JustInTime
 from freshline.core.model import TableSpec
+from freshline.core.objective.just_in_time import JustInTime
+from freshline.core.objective.targets import needs
 from freshline.core.registry import found_policies
-from freshline.core.targets import needs
 from freshline.sim.driver import Driver, play
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
 from tests.laws.update_scenarios import eighths
 
 POLICIES = tuple(name for name in found_policies() if name not in ("aus", "group-and-run"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 
 POLICIES = ("fifo", "edf", "edf-p", "max-benefit", "lookahead", "myopic")
 HORIZON_S = 96.0

@@ -14,10 +14,10 @@ import deltalake
 import pyarrow as pa
 from deltalake import CommitProperties
 
-from freshline.spark.deltalog import last_commit
-from freshline.spark.metadata import rfc3339
-from freshline.spark.records import UpdateResult
-from freshline.sql.reads import rewritten
+from freshline.delta.log import last_commit
+from freshline.delta.metadata import rfc3339
+from freshline.executor.records import UpdateResult
+from freshline.sql.text.reads import rewritten
 from tests.spark.conftest import Shop
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)

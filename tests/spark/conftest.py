@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 
 from demo.kafka_jars import source_jars
 from freshline.core.errors import Place
+from freshline.executor.records import FeedFile, UpdateRequest, UpdateResult
 from freshline.project.model import Feed, Project, StaticRead, TableDef
-from freshline.runtime.recovery import definition_of
-from freshline.spark.records import FeedFile, UpdateRequest, UpdateResult
-from freshline.spark.session import start_session
+from freshline.runtime.journal.recovery import definition_of
+from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
-from freshline.sql.maintenance import ViewPlan
-from freshline.sql.reads import reads_of
+from freshline.sql.query.records import ViewPlan
+from freshline.sql.text.reads import reads_of
 
 MIDNIGHT_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.spark.deltalog import last_commit
+from freshline.delta.log import last_commit
 
 pytestmark = pytest.mark.spark
 

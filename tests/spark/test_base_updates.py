@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.spark.deltalog import (
+from freshline.delta.log import (
     CommitRecord,
     commit_of,
     commits,
@@ -23,7 +23,7 @@ from freshline.spark.deltalog import (
     oldest_version,
     version,
 )
-from freshline.spark.records import UnreadableFilesError
+from freshline.executor.records import UnreadableFilesError
 
 pytestmark = pytest.mark.spark
 
@@ -259,7 +259,7 @@ def test_rejected_rows_of_an_update_that_died_are_not_there_twice(shop, orders: 
             raise OSError(5, "died")
 
     with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.rejected.failpoint", die)
+        patched.setattr("freshline.spark.feeds.rejected.failpoint", die)
         with pytest.raises(PlatformError, match="died"):
             shop.load("orders", "a.csv", "b.csv")
     assert last_commit(shop.path("orders")) is None

@@ -17,11 +17,11 @@ import deltalake
 import pytest
 
 from freshline.project.load import load_project
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.recorded_run import recorded_run
-from freshline.sim.history import history_of
-from freshline.sim.recorded import conforming
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.recorded_run import recorded_run
+from freshline.sim.whatif.history import history_of
+from freshline.sim.whatif.recorded import conforming
 
 pytestmark = pytest.mark.spark
 

@@ -12,13 +12,14 @@ import deltalake
 import pytest
 
 from freshline.core.errors import PlatformError
+from freshline.delta import retention, small_files
+from freshline.delta.changelog import logged_changes
+from freshline.delta.log import last_commit, oldest_version, same_rows
+from freshline.delta.small_files import files_of
 from freshline.failpoints import armed
 from freshline.project.model import MaintenanceSettings
-from freshline.spark import jvm, retention, small_files
-from freshline.spark.changelog import logged_changes
-from freshline.spark.deltalog import last_commit, oldest_version, same_rows
-from freshline.spark.small_files import files_of
-from freshline.spark.vacuum import vacuum
+from freshline.spark.engine import jvm
+from freshline.spark.upkeep.vacuum import vacuum
 from tests.spark.conftest import MIDNIGHT_S
 
 pytestmark = pytest.mark.spark

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from freshline.spark.verify import same_plan, typer, verify
-from freshline.sql.decompose import decompose
-from freshline.sql.maintenance import Decomposition, Source
+from freshline.spark.views.verify import same_plan, typer, verify
+from freshline.sql.query.records import Decomposition, Source
+from freshline.sql.states.decompose import decompose
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.same_rows import assert_same_rows
 from tests.spark.share import share

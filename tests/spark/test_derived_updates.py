@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import UserError
-from freshline.runtime.recovery import definition_of
-from freshline.spark.deltalog import CommitRecord, commits, last_commit, version
+from freshline.delta.log import CommitRecord, commits, last_commit, version
+from freshline.runtime.journal.recovery import definition_of
 
 pytestmark = pytest.mark.spark
 
@@ -103,7 +103,7 @@ def test_a_death_before_the_commit_leaves_the_table_as_it_was(shop, totals, monk
 
     request = shop.request("totals", parents={"orders": 1})
     with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.derived.failpoint", die)
+        patched.setattr("freshline.spark.views.derived.failpoint", die)
         with pytest.raises(OSError, match="No space"):
             shop.executor.run(request)
     assert (version(shop.path("totals")), shop.rows("totals")) == (0, before)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from freshline.cli.explain import record, sources_of, text
+from freshline.cli.commands.explain import record, sources_of, text
 from freshline.sql.strategy import strategy
 from tests.spark.arrivals import SCHEMA, counted
 from tests.spark.test_view_plans import EXPECTED, VIEWS, arrivals

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.sql.maintenance import ViewPlan
+from freshline.sql.query.records import ViewPlan
 from tests.spark.arrivals import START, Arrivals
 from tests.spark.share import WHOLE
 from tests.spark.test_incremental_updates import BY_HOUR, HOURLY, NO, arrivals, view

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import UserError
-from freshline.spark.derived import DerivedUpdates
 from freshline.spark.updates import SparkExecutor
+from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
-from freshline.sql.maintenance import ViewPlan
+from freshline.sql.query.records import ViewPlan
 from tests.spark.arrivals import SCHEMA, START, Arrivals
 from tests.spark.proof.support import UtcSessions
 from tests.spark.test_incremental_updates import (
@@ -265,7 +265,7 @@ def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkey
     def nothing(*_: object) -> None:
         """As of a log that is not on this machine."""
 
-    monkeypatch.setattr("freshline.spark.hindrances.logged_changes", nothing)
+    monkeypatch.setattr("freshline.spark.views.hindrances.logged_changes", nothing)
     path = hourly.shop.path("hourly")
     deltalake.DeltaTable(path).delete()
     assert hourly.shop.rows("hourly") == []
@@ -326,7 +326,7 @@ def test_a_death_between_state_and_view_is_harmless(arrivals, view, monkeypatch)
 
         arrivals.come("events", arrivals.rows(4, 10))
         with monkeypatch.context() as patched:
-            patched.setattr("freshline.spark.state.failpoint", die)
+            patched.setattr("freshline.spark.views.state.failpoint", die)
             with pytest.raises(OSError, match="No space"):
                 arrivals.update("people")
     assert arrivals.facts("people")["state"]["versions"] == named

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.spark import bucket_updates, groups
-from freshline.spark.deltalog import last_commit
+from freshline.delta.log import last_commit
+from freshline.spark.views import bucket as bucket_updates
+from freshline.spark.views import groups
 from freshline.sql.costs import Costs, Sizes
-from freshline.sql.maintenance import (
+from freshline.sql.query.records import (
     Buckets,
     Decomposition,
     Partial,

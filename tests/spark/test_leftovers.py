@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.spark import jvm
+from freshline.spark.engine import jvm
 from freshline.spark.updates import _COLLECTED_EVERY, SparkExecutor
-from freshline.sql.maintenance import ViewPlan
+from freshline.sql.query.records import ViewPlan
 from tests.spark.test_incremental_updates import BY_DAY, BY_HOUR, DAILY, HOURLY, NO, arrivals, view
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from freshline.spark import jvm
-from freshline.spark.listed import SMALL_BYTES, listed_files
-from freshline.spark.pins import at_version
+from freshline.spark.engine import jvm
+from freshline.spark.engine.listed import SMALL_BYTES, listed_files
+from freshline.spark.engine.pins import at_version
 
 pytestmark = pytest.mark.spark
 

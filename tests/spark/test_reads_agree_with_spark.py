@@ -4,7 +4,7 @@ rewriting misses, and every one it changes wrongly, is a query that Spark does n
 
 import pytest
 
-from freshline.sql.reads import rewritten
+from freshline.sql.text.reads import rewritten
 
 QUERIES = r"""
 SELECT * FROM a

@@ -17,11 +17,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.spark import commit, replacement
-from freshline.spark.commit import Staged, Transaction
-from freshline.spark.failures import SparkError, message
-from freshline.spark.pins import location
-from freshline.spark.replacement import Replaced, replace
+from freshline.spark.commits import replacement
+from freshline.spark.commits import transaction as commit
+from freshline.spark.commits.replacement import Replaced, replace
+from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.engine.errors import SparkError, message
+from freshline.spark.engine.pins import location
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from freshline.sql.maintenance import Buckets, Decomposition, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import strategy
 from tests.spark.arrivals import Arrivals
 

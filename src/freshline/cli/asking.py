@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from freshline.cli.output import print_json
+from freshline.cli.render.output import print_json
 from freshline.core.errors import FreshlineError, PlatformError, UserError
 from freshline.project.model import Project
-from freshline.runtime.journal import Journal
-from freshline.runtime.lock import holder
-from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.journal.lock import holder
+from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import Answer, carry_out_offline
 
 _PATIENCE_S = 5.0

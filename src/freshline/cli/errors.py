@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from freshline.cli.output import print_json
+from freshline.cli.render.output import print_json
 from freshline.core.errors import FreshlineError, InternalError, UserErrors
 
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"

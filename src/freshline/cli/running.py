@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from freshline.cli.lines import Counting, LineObserver
-from freshline.cli.output import counted, moment, print_json
+from freshline.cli.commands.status import table_record
 from freshline.cli.pushes import pushes
-from freshline.cli.status import table_record
+from freshline.cli.render.lines import Counting, LineObserver
+from freshline.cli.render.output import counted, moment, print_json
+from freshline.executor.records import Executor
 from freshline.project.model import Project
-from freshline.runtime.status import WarehouseStatus, read_status
+from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import RunOptions, Warehouse, run_error
-from freshline.spark.records import Executor
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -38,7 +38,7 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
 
     def make_executor() -> Executor:
         try:
-            from freshline.spark.session import start_session
+            from freshline.spark.engine.session import start_session
             from freshline.spark.updates import SparkExecutor
 
             session = start_session(project)
@@ -67,7 +67,7 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
 
 def _observer(project: Project) -> Counting:
     if sys.stderr.isatty():
-        from freshline.cli.live import LiveObserver
+        from freshline.cli.render.live import LiveObserver
 
         return LiveObserver(project)
     return LineObserver(project)

@@ -12,8 +12,8 @@ from typing import Any
 
 from freshline.core.errors import UserError
 from freshline.core.extent import ALL_PENDING, Batch, Chop, Extent
-from freshline.core.just_in_time import OBJECTIVES, JustInTime
 from freshline.core.model import TableSpec
+from freshline.core.objective.just_in_time import OBJECTIVES, JustInTime
 from freshline.core.policy import Policy
 from freshline.core.registry import (
     found_partitions,

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
+from freshline.core.aus.reservations import Reservations
 from freshline.core.extent import Extent
 from freshline.core.model import Table
-from freshline.core.reservations import Reservations
 
 Key = Any
 """Comparable; keys of one policy compare with each other. None: not startable yet."""

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from freshline.core.aus.reservations import Reservations
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import InternalError
 from freshline.core.events import (
@@ -46,7 +47,6 @@ from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
-from freshline.core.reservations import Reservations
 from freshline.core.staleness import settle
 from freshline.core.table_work import TableWork
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop
 
-from freshline.core.background import Backfill, Background, GapFill, Work, any_late, taken_from_gap
+from freshline.core.background.background import (
+    Backfill,
+    Background,
+    GapFill,
+    Work,
+    any_late,
+    taken_from_gap,
+)
+from freshline.core.background.upkeep import Offer, upkeep_finished, upkeep_started
 from freshline.core.commands import StartUpdate
 from freshline.core.events import (
     BackfillRequested,
@@ -24,7 +32,6 @@ from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.policy import Policy
 from freshline.core.staleness import settle
 from freshline.core.tables import Tables
-from freshline.core.upkeep import Offer, upkeep_finished, upkeep_started
 
 _INFINITY = float("inf")
 

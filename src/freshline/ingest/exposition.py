@@ -15,7 +15,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from freshline.ingest.metrics import FeedMetrics, Histogram, Metrics
+from freshline.ingest.engine.metrics import FeedMetrics, Histogram, Metrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _STATES = ("open", "memory", "disk", "commit-failed", "draining", "closed")

@@ -11,18 +11,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from freshline.ingest.app import GatewayApp
-from freshline.ingest.arrow_types import arrow_schema
-from freshline.ingest.auth import Guard
-from freshline.ingest.engine import Engine
+from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec
 from freshline.ingest.exposition import metrics_record
-from freshline.ingest.records import Limits, RecordChecker
-from freshline.ingest.server import GatewayServer, bound_socket, tls_context
-from freshline.ingest.settings import EngineSettings, FeedSpec
+from freshline.ingest.http.app import GatewayApp
+from freshline.ingest.http.auth import Guard
+from freshline.ingest.http.server import GatewayServer, bound_socket, tls_context
+from freshline.ingest.records.arrow_types import arrow_schema
+from freshline.ingest.records.records import Limits, RecordChecker
 from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
-from freshline.project.ingest import is_loopback
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
+from freshline.project.sections.ingest import is_loopback
 
 _STATE_EVERY_S = 1.0
 _CLOSE_S = 10.0

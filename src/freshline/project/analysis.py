@@ -8,9 +8,9 @@ from dataclasses import replace
 from freshline.core.errors import Place, UserError
 from freshline.project.model import TableDef
 from freshline.project.names import correction, listed
-from freshline.sql.outputs import output_columns
-from freshline.sql.rowwise import row_wise
-from freshline.sql.statements import Statement
+from freshline.sql.text.outputs import output_columns
+from freshline.sql.text.rowwise import row_wise
+from freshline.sql.text.statements import Statement
 
 
 def analyse(table: TableDef, statement: Statement, errors: list[UserError]) -> TableDef:

@@ -6,8 +6,8 @@ from freshline.core.errors import Place, UserError
 from freshline.project.model import Project, TableDef
 from freshline.project.names import correction, listed, name_fault
 from freshline.project.tables import statics_of
-from freshline.sql.reads import reads_of
-from freshline.sql.tokens import SqlTextError
+from freshline.sql.text.reads import reads_of
+from freshline.sql.text.tokens import SqlTextError
 
 
 def asked_table(project: Project, name: str, query: str, where: Place) -> TableDef:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from freshline.sql.tokens import SqlTextError, Token, tokens
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 Kind = Literal[
     "integer", "real", "decimal", "boolean", "string", "binary", "date", "timestamp",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from freshline.project.durations import duration_s
+from freshline.project.yaml.durations import duration_s
 
 RULE = (
     "a deadline is a time of day with its zone ('06:00 UTC'), a cron expression, with or without "

@@ -12,17 +12,17 @@ import re
 from pathlib import Path
 
 from freshline.core.errors import UserError, UserErrors
-from freshline.project import feeds as feeds_
 from freshline.project.graph import circles, parents_first
-from freshline.project.ingest import landed_feed, read_ingest
-from freshline.project.libraries import Library, read_libraries, shown_files
 from freshline.project.model import Project, TableDef
-from freshline.project.section import Section
-from freshline.project.settings import read_maintenance, read_scheduler, read_spark
+from freshline.project.sections import feeds as feeds_
+from freshline.project.sections.ingest import landed_feed, read_ingest
+from freshline.project.sections.libraries import Library, read_libraries, shown_files
+from freshline.project.sections.settings import read_maintenance, read_scheduler, read_spark
 from freshline.project.tables import read_tables
-from freshline.project.yamlfile import YamlFile
-from freshline.sql.functions import volatile_call
-from freshline.sql.tokens import tokens
+from freshline.project.yaml.file import YamlFile
+from freshline.project.yaml.section import Section
+from freshline.sql.text.functions import volatile_call
+from freshline.sql.text.tokens import tokens
 
 PROJECT_FILE = "freshline.yml"
 _KEYS = (

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from freshline.core.errors import Place, UserError
-from freshline.project import deadlines, durations
+from freshline.project import deadlines
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.project.names import correction
-from freshline.sql.statements import Property, Statement
+from freshline.project.yaml import durations
+from freshline.sql.text.statements import Property, Statement
 
 PREFIX = "freshline."
 

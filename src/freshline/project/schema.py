@@ -7,7 +7,7 @@ without a type, a type that does not exist, a bracket that is not closed, a name
 from __future__ import annotations
 
 from freshline.project.names import nearest
-from freshline.sql.tokens import SqlTextError, Token, tokens
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 RULE = "a schema is columns with Spark types, like 'id BIGINT, at TIMESTAMP'"
 _TYPES = (

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
-from freshline.project.feeds import resolved
-from freshline.project.libraries import Found, Library
 from freshline.project.model import StaticRead, TableDef
 from freshline.project.names import correction, listed, name_fault
 from freshline.project.properties import check_properties
-from freshline.sql.reads import Read, reads_of
-from freshline.sql.tokens import SqlTextError
+from freshline.project.sections.feeds import resolved
+from freshline.project.sections.libraries import Found, Library
+from freshline.sql.text.reads import Read, reads_of
+from freshline.sql.text.tokens import SqlTextError
 
 _PATH_FORMATS = frozenset({"avro", "csv", "delta", "json", "orc", "parquet", "text"})
 

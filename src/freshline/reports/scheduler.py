@@ -25,8 +25,8 @@ from freshline.reports.events import (
     TuplesArrived,
     Withdrawn,
 )
-from freshline.reports.joint import Entry, JointPlanner
-from freshline.reports.min_batch import min_batch_tuples
+from freshline.reports.joint.plan import Entry, JointPlanner
+from freshline.reports.planning.min_batch import min_batch_tuples
 from freshline.reports.policies import KEYS, Moment, ReportPolicy
 from freshline.reports.progress import Progress
 

@@ -6,7 +6,7 @@ from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project, SchedulerSettings
-from freshline.runtime.journal import Journal
+from freshline.runtime.journal.store import Journal
 
 FIRST_PERIOD_S = 60.0
 """Taken for a feed without a declared period until one is learned."""

@@ -14,7 +14,7 @@ from typing import Any
 from freshline.core.errors import UserError
 from freshline.core.events import BackfillRequested, Event
 from freshline.project.model import Project
-from freshline.runtime.journal import Journal
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.reloading import check_reload
 
 

@@ -16,11 +16,11 @@ from typing import Protocol
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, FileArrived, FilesWithdrawn, TableResumed, UpdateFailed
 from freshline.core.scheduler import Scheduler
-from freshline.runtime.backoff import Backoff
-from freshline.runtime.ledger import Ledger
-from freshline.runtime.pending import PendingFiles, file_of
+from freshline.executor.records import FeedFile, UnreadableFilesError
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.feeds.pending import PendingFiles, file_of
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.tracks import Outcome
-from freshline.spark.records import FeedFile, UnreadableFilesError
 
 _INFINITY = float("inf")
 

@@ -9,19 +9,19 @@ its table is ended before its commit, and offered again later.
 
 from __future__ import annotations
 
+from freshline.core.background.upkeep import COMPACT, VACUUM
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, UpdateFailed, UpkeepOffered
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
-from freshline.core.upkeep import COMPACT, VACUUM
+from freshline.delta.small_files import files_of, worth_merging
+from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
-from freshline.runtime.journal import Journal
-from freshline.runtime.ledger import Ledger
-from freshline.runtime.report_windows import read_since_s
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.reports.windows import read_since_s
 from freshline.runtime.tracks import Outcome
-from freshline.spark.records import Executor
-from freshline.spark.small_files import files_of, worth_merging
 
 LOOK_EVERY_UPDATES = 8
 """An update adds a file or a few; the rule wants sixteen of a size."""
@@ -131,7 +131,7 @@ class Maintenance:
     def _may_vacuum(self, table: Table, now_s: float) -> bool:
         """Whether it is time, and nobody reads what only this process knows to be read.
 
-        What finished updates of children need stands in their commits (``spark/retention.py``).
+        What finished updates of children need stands in their commits (``delta/retention.py``).
         """
         if now_s - self._vacuumed_s[table.name] < VACUUM_EVERY_S:
             return False

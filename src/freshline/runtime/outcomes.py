@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from freshline.core.background.upkeep import VACUUM
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
-from freshline.core.upkeep import VACUUM
+from freshline.delta.log import commit_of
+from freshline.delta.metadata import loaded_names, seconds
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.model import Project
 from freshline.runtime.failures import FailureHandling
-from freshline.runtime.pending import PendingFiles
-from freshline.runtime.recovery import definition_of
+from freshline.runtime.feeds.pending import PendingFiles
+from freshline.runtime.journal.recovery import definition_of
 from freshline.runtime.tracks import Outcome
-from freshline.spark.deltalog import commit_of
-from freshline.spark.metadata import loaded_names, seconds
-from freshline.spark.records import UpdateRequest, UpdateResult
 
 
 def request_for(

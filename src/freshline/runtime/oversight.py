@@ -27,8 +27,8 @@ from freshline.core.oversight.feeds import FeedHealth
 from freshline.core.policies.aus import Aus
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
-from freshline.runtime.journal import Journal
-from freshline.runtime.watch import listing_interval_s
+from freshline.runtime.feeds.watcher import listing_interval_s
+from freshline.runtime.journal.store import Journal
 
 _LOOP_S = 0.5
 """A wall clock's loop comes so much too late without anybody's fault."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from freshline.core.errors import UserError
 from freshline.project.model import Project
-from freshline.runtime.feeds import FeedListing
-from freshline.runtime.journal import Journal
+from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.journal.store import Journal
 
 
 def check_reload(project: Project, journal: Journal, name: str) -> None:

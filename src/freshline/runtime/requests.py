@@ -23,11 +23,11 @@ from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
 from freshline.runtime.backfills import check_backfill, note_backfill, range_of
 from freshline.runtime.failures import FailureHandling
-from freshline.runtime.journal import Journal
-from freshline.runtime.ledger import Ledger
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.reloading import check_reload
-from freshline.runtime.report_requests import SUBMIT, WITHDRAW, not_open, submit
-from freshline.runtime.reports import Reports
+from freshline.runtime.reports.driver import Reports
+from freshline.runtime.reports.requests import SUBMIT, WITHDRAW, not_open, submit
 
 Answer = dict[str, Any]
 

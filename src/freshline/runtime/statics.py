@@ -14,9 +14,9 @@ from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, RefreshRequested
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
+from freshline.delta.log import last_commit, table_id, version
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
-from freshline.spark.deltalog import last_commit, table_id, version
 
 LOOK_EVERY_S = 15.0
 """Between two looks: a listing of the log's folder for each static table."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from freshline.core.commands import StartUpdate
-from freshline.spark.records import Executor, UpdateRequest, UpdateResult
+from freshline.executor.records import Executor, UpdateRequest, UpdateResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,32 +31,32 @@ from freshline.core.events import (
     UpdateFailed,
 )
 from freshline.core.scheduler import Scheduler
+from freshline.executor.records import Executor
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.backfills import backfills_to_do, note_ended
-from freshline.runtime.backoff import Backoff
 from freshline.runtime.failures import FailureHandling
-from freshline.runtime.feeds import PeriodEstimate
-from freshline.runtime.journal import Journal
-from freshline.runtime.ledger import Ledger
-from freshline.runtime.listening import Heard, Listening
-from freshline.runtime.lock import WarehouseLock
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.feeds.listening import Heard, Listening
+from freshline.runtime.feeds.listing import PeriodEstimate
+from freshline.runtime.feeds.pending import PendingFiles
+from freshline.runtime.journal.lock import WarehouseLock
+from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.recovery import Recovered, recover
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.maintenance import Maintenance
 from freshline.runtime.observer import Observer
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
-from freshline.runtime.pending import PendingFiles
-from freshline.runtime.places import journal_path, own_folder
-from freshline.runtime.recovery import Recovered, recover
 from freshline.runtime.reloading import check_reload
-from freshline.runtime.reports import Reports
+from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests import Requests
 from freshline.runtime.statics import StaticTables
-from freshline.runtime.status import target_lags
+from freshline.runtime.status.status import target_lags
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
-from freshline.spark.records import Executor
 
 _LOOK_S = 0.2
 """The loop looks at requests at least this often."""

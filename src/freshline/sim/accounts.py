@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from freshline.core.kept import Kept
+from freshline.core.objective.kept import Kept
 from freshline.core.scheduler import Scheduler
 from freshline.core.staleness import staleness_of
 

@@ -13,8 +13,8 @@ from math import inf, nextafter
 from operator import itemgetter
 from typing import Protocol
 
-from freshline.sim.feeds import files
-from freshline.sim.scenario import FeedSpec
+from freshline.sim.scenario.feeds import files
+from freshline.sim.scenario.model import FeedSpec
 
 _LEAST_WINDOW = 4096
 """Files in a window, about; at least two a table, so that each visit of a table pays."""

@@ -18,16 +18,16 @@ from freshline.core.assembly import make_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.core.instant import INSTANT_S
-from freshline.core.kept import Kept
 from freshline.core.model import TableSpec
+from freshline.core.objective.kept import Kept
+from freshline.core.objective.targets import stated_lags
 from freshline.core.policy import Policy
 from freshline.core.scheduler import Scheduler
 from freshline.core.staleness import Staleness, staleness_of
-from freshline.core.targets import stated_lags
 from freshline.sim.arrivals import Arrivals, File
-from freshline.sim.durations import ends, noise_stream
-from freshline.sim.flows import Flows, flows_of
-from freshline.sim.scenario import Scenario
+from freshline.sim.scenario.durations import ends, noise_stream
+from freshline.sim.scenario.flows import Flows, flows_of
+from freshline.sim.scenario.model import Scenario
 from freshline.sim.trace import Finished, InOrder
 
 _NEVER = float("inf")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from freshline.core.errors import UserError
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.queues.settings import RefusedSettingError
 from freshline.queues.spilling import SpillingQueues
-from freshline.sim.queue_scenario import QueueScenario, read_queue_scenario
+from freshline.sim.scenario.queue_scenario import QueueScenario, read_queue_scenario
 
 
 def simulate_queues(document: YamlFile) -> dict[str, Any]:

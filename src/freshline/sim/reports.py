@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from freshline.core.errors import UserError, UserErrors
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.reports.arrivals import Arrivals, ConstantRate, ListedArrivals
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import TOLERANCE_S, CostModel, FinalCost, LinearCost, PiecewiseCost
 from freshline.reports.events import InputKind, Report
-from freshline.reports.plan import Infeasible, Objective, Window, plan_window, solvers
+from freshline.reports.planning.planner import Infeasible, Objective, Window, plan_window, solvers
 from freshline.reports.policies import KEYS, ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import BatchRun, Outcome, ReportInput, VirtualRun
-from freshline.sim.report_fields import Fields, is_number
+from freshline.sim.scenario.report_fields import Fields, is_number
 
 DIGITS = 9
 """Decimals of printed seconds: finer than any tolerance, coarser than floating-point noise."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.sim.driver import Played, play
-from freshline.sim.ideal import ideal_weighted_staleness_s2
-from freshline.sim.lower_bound import lower_bound_s2
-from freshline.sim.scenario import Scenario
+from freshline.sim.scenario.model import Scenario
+from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
+from freshline.sim.theory.lower_bound import lower_bound_s2
 from freshline.sim.trace import Finished
 
 

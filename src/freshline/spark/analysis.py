@@ -18,16 +18,16 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
-from freshline.spark.emission import needs_buckets
-from freshline.spark.failures import SparkError, condition, one_line
-from freshline.spark.feeds import FeedReader, view_of
-from freshline.spark.kafka.reader import TopicReader
-from freshline.spark.pins import pin_statics
-from freshline.spark.plans import plan_of
-from freshline.spark.strict import not_incremental
+from freshline.spark.engine.errors import SparkError, condition, one_line
+from freshline.spark.engine.pins import pin_statics
+from freshline.spark.feeds.kafka_reader import TopicReader
+from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.views.emission import needs_buckets
+from freshline.spark.views.plans import plan_of
+from freshline.spark.views.strict import not_incremental
 from freshline.sql.announced import Announced
-from freshline.sql.maintenance import ViewPlan
-from freshline.sql.reads import quoted
+from freshline.sql.query.records import ViewPlan
+from freshline.sql.text.reads import quoted
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),

@@ -3,7 +3,7 @@
 Both kinds of table are functions of what their last commit says: a base table of the files
 loaded so far, a view of its parents' versions. So the rows whose event time lies in the range
 are computed again from all of it, and replace the rows of the table in that range
-(:mod:`freshline.spark.replacement`). That holds wherever an event's row came from: a late file's
+(:mod:`freshline.spark.commits.replacement`). That holds wherever an event's row came from: a late file's
 rows too are in exactly once. Rows without an event time are outside every range and stay as they
 are.
 
@@ -22,22 +22,22 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import UserError
+from freshline.delta.log import last_commit, same_rows
+from freshline.delta.metadata import encode, rfc3339
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
-from freshline.spark import jvm
-from freshline.spark.columns import same_columns
-from freshline.spark.commit import Transaction
-from freshline.spark.deltalog import last_commit, same_rows
-from freshline.spark.derived import DerivedUpdates
-from freshline.spark.failures import SparkError, update_failed
-from freshline.spark.feeds import FeedReader, view_of
-from freshline.spark.hindrances import are_others, changed_by_others, ids_of
-from freshline.spark.metadata import encode, rfc3339
-from freshline.spark.pins import Pinned, location, pin_statics, register_parents
-from freshline.spark.records import UpdateRequest, UpdateResult
-from freshline.spark.repeated import repeated_result
-from freshline.spark.replacement import replace
-from freshline.sql.reads import quoted
+from freshline.spark.commits.repeated import repeated_result
+from freshline.spark.commits.replacement import replace
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import same_columns
+from freshline.spark.engine.errors import SparkError, update_failed
+from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.views.derived import DerivedUpdates
+from freshline.spark.views.hindrances import are_others, changed_by_others, ids_of
+from freshline.sql.text.reads import quoted
 
 STRATEGY = "backfill"
 _CARRIED_ON = ("settings", "state", "costs", "ids")

@@ -10,25 +10,25 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from freshline.delta.log import COMPACT
+from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.topic import Topic
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
-from freshline.spark import jvm
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
-from freshline.spark.base import BaseUpdates
-from freshline.spark.compaction import compact
-from freshline.spark.deltalog import COMPACT
-from freshline.spark.derived import DerivedUpdates
-from freshline.spark.failures import SparkError
-from freshline.spark.feeds import FeedReader
-from freshline.spark.kafka.client import JvmTopic
-from freshline.spark.kafka.reader import TopicReader
-from freshline.spark.kafka.topic import Topic
-from freshline.spark.records import UpdateRequest, UpdateResult
-from freshline.spark.report_batches import ReportBatches
-from freshline.spark.report_records import BatchRequest, BatchResult
-from freshline.spark.vacuum import vacuum
-from freshline.sql.maintenance import ViewPlan
+from freshline.spark.engine import jvm
+from freshline.spark.engine.errors import SparkError
+from freshline.spark.feeds.base import BaseUpdates
+from freshline.spark.feeds.kafka_client import JvmTopic
+from freshline.spark.feeds.kafka_reader import TopicReader
+from freshline.spark.feeds.reader import FeedReader
+from freshline.spark.reports.batches import ReportBatches
+from freshline.spark.upkeep.compaction import compact
+from freshline.spark.upkeep.vacuum import vacuum
+from freshline.spark.views.derived import DerivedUpdates
+from freshline.sql.query.records import ViewPlan
 
 _COLD_UPDATES = 12
 """Of a process: what they take says nothing of what the same takes later."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from freshline.sql.maintenance import ViewPlan
+from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Kept, Strategy, strategy
 
 

@@ -13,11 +13,11 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshline.sql.grouping import makes_groups
-from freshline.sql.maintenance import Reason, Source
-from freshline.sql.nondeterministic import require_deterministic
-from freshline.sql.normal import normalise, own_nodes, source_name
-from freshline.sql.refusal import Refused, refused
+from freshline.sql.query.grouping import makes_groups
+from freshline.sql.query.nondeterministic import require_deterministic
+from freshline.sql.query.normal import normalise, own_nodes, source_name
+from freshline.sql.query.records import Reason, Source
+from freshline.sql.query.refusal import Refused, refused
 
 _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
 
@@ -33,8 +33,8 @@ def appends(
         functions: User-defined functions that were declared deterministic, lower case.
 
     Returns:
-        True; or a reason with a code of :func:`~freshline.sql.normal.normalise` or
-        :func:`~freshline.sql.nondeterministic.nondeterminism`, or one of AGGREGATE, DISTINCT,
+        True; or a reason with a code of :func:`~freshline.sql.query.normal.normalise` or
+        :func:`~freshline.sql.query.nondeterministic.nondeterminism`, or one of AGGREGATE, DISTINCT,
         WINDOW, LIMIT, SET_OPERATION, STREAM_JOIN, STATIC_OUTER, STATIC_BRANCH, SUBQUERY,
         STATIC, SYNTAX.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, Source, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Reads, Reason, Source, ViewPlan
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"))
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from freshline.sql.appends import appends
-from freshline.sql.maintenance import Decomposition, Reason, Source, ViewPlan
-from freshline.sql.nondeterministic import cautions
-from freshline.sql.normal import normalise
-from freshline.sql.refusal import Refused
-from freshline.sql.timeline import buckets
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.nondeterministic import cautions
+from freshline.sql.query.normal import normalise
+from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.query.refusal import Refused
 
 Decompose = Callable[[str, Sequence[Source]], Decomposition | Reason]
-"""Cuts a query into states: :func:`freshline.sql.decompose.decompose` with its typer bound."""
+"""Cuts a query into states: :func:`freshline.sql.states.decompose.decompose` with its typer bound."""
 
 
 def view_plan(

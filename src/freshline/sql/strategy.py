@@ -1,7 +1,7 @@
 """How a table is brought up to date: the strategy, its code and the reason in words.
 
 The one place that decides it. What is right follows from the query's analysis
-(:class:`~freshline.sql.maintenance.ViewPlan`) and from what the parents' changes are; where
+(:class:`~freshline.sql.query.records.ViewPlan`) and from what the parents' changes are; where
 several strategies are right, the seconds decide that they should take (:mod:`freshline.sql.costs`).
 """
 
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from freshline.core.errors import InternalError
 from freshline.sql.costs import BUILD, Costs, Sizes
-from freshline.sql.maintenance import Buckets, Decomposition, Reason, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Reason, ViewPlan
 
 TRIED = "tried"
 BY_COST = ("cheaper", TRIED)

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from demo.broker import Broker
 from demo.kafka_jars import source_jars
+from freshline.delta.log import commits
 from freshline.project.load import load_project
 from freshline.project.model import Project
-from freshline.runtime.places import journal_path
-from freshline.runtime.status import WarehouseStatus, read_status
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.deltalog import commits
 from tests.spark.proof.support import QUICK, Kept, Seen
 
 BASE_S = 1_767_225_600.0

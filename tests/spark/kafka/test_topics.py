@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from freshline.core.errors import PlatformError
 from freshline.project.load import load_project
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
-from freshline.spark.kafka.client import JvmTopic
+from freshline.spark.feeds.kafka_client import JvmTopic
 from tests.spark.kafka.shop import ALL, BASE_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]

@@ -17,14 +17,14 @@ from pyspark.sql import SparkSession
 
 import freshline
 from freshline.core.commands import StartUpdate
+from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.topic import Topic
 from freshline.project.model import Project
-from freshline.runtime.backoff import Backoff
 from freshline.runtime.failures import one_line
+from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
-from freshline.spark.kafka.topic import Topic
-from freshline.spark.records import UpdateRequest, UpdateResult
-from freshline.spark.report_records import BatchRequest, BatchResult
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
 

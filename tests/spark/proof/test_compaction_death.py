@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.spark import small_files
-from freshline.spark.small_files import files_of
+from freshline.delta import small_files
+from freshline.delta.small_files import files_of
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, run_here

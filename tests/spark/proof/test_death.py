@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import freshline
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, run_here

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import PlatformError
-from freshline.runtime.journal import Journal
+from freshline.runtime.journal.store import Journal
 from tests.small_disk import fill, mounted
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import START, Shop, file_name

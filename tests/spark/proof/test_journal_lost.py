@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import run_here

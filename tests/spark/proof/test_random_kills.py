@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, run_here

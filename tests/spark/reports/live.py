@@ -15,18 +15,18 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app_for
+from freshline.delta.log import commits
+from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.project.load import load_project
 from freshline.project.model import Project
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.replay import replay
-from freshline.runtime.report_journal import ReportStatus, read_reports
-from freshline.runtime.report_recording import replay_reports
-from freshline.runtime.reports import POLICY
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.driver import POLICY
+from freshline.runtime.reports.recording import replay_reports
+from freshline.runtime.reports.store import ReportStatus, read_reports
+from freshline.runtime.status.replay import replay
 from freshline.runtime.warehouse import Warehouse
-from freshline.spark.deltalog import commits
-from freshline.spark.records import UpdateRequest, UpdateResult
-from freshline.spark.report_records import BatchRequest, BatchResult
 from tests.spark.proof.support import PATIENCE_S, QUICK, Kept, OnDisk, Seen, eventually
 
 BASE_S = 1_767_225_600.0

@@ -12,9 +12,9 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.runtime.report_journal import ReportStatus
-from freshline.spark.deltalog import commits
-from freshline.spark.metadata import rfc3339
+from freshline.delta.log import commits
+from freshline.delta.metadata import rfc3339
+from freshline.runtime.reports.store import ReportStatus
 from tests.spark.proof.equality import utc_session
 from tests.spark.proof.support import eventually, running_here
 from tests.spark.reports.live import (

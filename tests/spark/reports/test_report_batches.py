@@ -14,11 +14,11 @@ from typing import Any
 import deltalake
 import pytest
 
+from freshline.delta.log import commits, last_commit
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.failpoints import armed
-from freshline.spark import report_batches
-from freshline.spark.commit import Transaction
-from freshline.spark.deltalog import commits, last_commit
-from freshline.spark.report_records import BatchRequest, BatchResult, Window
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.reports import batches as report_batches
 from tests.spark.conftest import MIDNIGHT_S, Shop
 
 pytestmark = pytest.mark.spark

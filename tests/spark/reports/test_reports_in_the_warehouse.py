@@ -10,7 +10,7 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.spark.deltalog import commits
+from freshline.delta.log import commits
 from tests.spark.proof.support import Child, run_here
 from tests.spark.reports.live import ORDERS, ORDERS_FEED, Folder
 

@@ -16,9 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import Place
+from freshline.executor.report_records import BatchRequest, Window
 from freshline.project.model import Feed
-from freshline.spark.report_records import BatchRequest, Window
-from freshline.sql.reads import rewritten
+from freshline.sql.text.reads import rewritten
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.conftest import MIDNIGHT_S, Shop
 from tests.spark.same_rows import assert_same_rows

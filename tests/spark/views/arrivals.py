@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshline.sql.maintenance import Source
+from freshline.sql.query.records import Source
 
 _TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),

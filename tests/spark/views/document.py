@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from freshline.project.model import Project
-from freshline.spark.session import start_session
-from freshline.sql.maintenance import Buckets, Reason, ViewPlan
+from freshline.spark.engine.session import start_session
+from freshline.sql.query.records import Buckets, Reason, ViewPlan
 from freshline.sql.strategy import incremental
 
 PAGE = Path(__file__).parents[3] / "docs" / "views.md"

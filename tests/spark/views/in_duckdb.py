@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshline.sql.normal import normalise
+from freshline.sql.query.normal import normalise
 from tests.spark.views.lie_in_wait import SOURCES, Trap
 
 _EPOCH = "TIMESTAMPTZ '1970-01-01 00:00:00'"

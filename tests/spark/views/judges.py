@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from freshline.sql.reads import rewritten
+from freshline.sql.text.reads import rewritten
 
 Row = tuple[Any, ...]
 DIGITS = 9

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from freshline.sql.normal import normalise
+from freshline.sql.query.normal import normalise
 from tests.unit.sql.view_cases import CASES, HOURLY, SOURCES
 
 STATICS = tuple(source.name for source in SOURCES if source.static)

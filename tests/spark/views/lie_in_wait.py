@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from freshline.sql.maintenance import Source
+from freshline.sql.query.records import Source
 
 SALE = Source(
     "sale",

@@ -14,14 +14,14 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from freshline.spark import jvm
-from freshline.spark.deltalog import last_commit
-from freshline.spark.derived import DerivedUpdates
-from freshline.spark.records import UpdateResult
+from freshline.delta.log import last_commit
+from freshline.executor.records import UpdateResult
+from freshline.spark.engine import jvm
+from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.explain import ways
-from freshline.sql.maintenance import Decomposition, Source, ViewPlan
-from freshline.sql.reads import rewritten
+from freshline.sql.query.records import Decomposition, Source, ViewPlan
+from freshline.sql.text.reads import rewritten
 from tests.spark.conftest import Shop
 from tests.spark.share import WHOLE
 from tests.spark.views.judges import SparkJudge, assert_close, assert_same, duckdb_rows, stored

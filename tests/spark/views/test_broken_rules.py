@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from freshline.spark import bucket_updates, derived, groups
-from freshline.spark.changes import Changes
-from freshline.spark.incremental import Parent
-from freshline.spark.timesets import TimeSet, changed_by
-from freshline.sql.maintenance import Buckets, Decomposition, Reads, Reason, ViewPlan
+from freshline.spark.views import bucket as bucket_updates
+from freshline.spark.views import derived, groups
+from freshline.spark.views.changes import Changes
+from freshline.spark.views.incremental import Parent
+from freshline.spark.views.timesets import TimeSet, changed_by
+from freshline.sql.query.records import Buckets, Decomposition, Reads, Reason, ViewPlan
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import fixed, table
 from tests.spark.views.proving import Proving, found_out, over_statics, session_in

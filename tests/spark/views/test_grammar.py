@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from freshline.sql.normal import normalise
+from freshline.sql.query.normal import normalise
 from tests.spark.conftest import Shop
 from tests.spark.share import WHOLE
 from tests.spark.views.arrivals import START, fixed, some

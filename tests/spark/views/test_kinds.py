@@ -8,7 +8,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from freshline.sql.maintenance import Buckets
+from freshline.sql.query.records import Buckets
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.share import WHOLE, share

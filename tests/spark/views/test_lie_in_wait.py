@@ -13,7 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from freshline.sql.maintenance import Buckets
+from freshline.sql.query.records import Buckets
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.share import WHOLE, share

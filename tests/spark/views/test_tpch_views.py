@@ -11,7 +11,7 @@ import deltalake
 import duckdb
 import pytest
 
-from freshline.sql.maintenance import Decomposition
+from freshline.sql.query.records import Decomposition
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.share import WHOLE, share

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.common.projects import FeedSpec, TableSpec, add_file, write_project
 from benchmarks.overload.loop import Loop
-from freshline.spark.records import UpdateRequest, UpdateResult
+from freshline.executor.records import UpdateRequest, UpdateResult
 
 FEED = FeedSpec("a_feed", "csv")
 

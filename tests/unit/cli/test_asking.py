@@ -8,9 +8,9 @@ import os
 import pytest
 
 from freshline.cli import asking
-from freshline.runtime.journal import Journal
-from freshline.runtime.lock import WarehouseLock
-from freshline.runtime.places import journal_path, own_folder
+from freshline.runtime.journal.lock import WarehouseLock
+from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.store import Journal
 from tests.unit.runtime.shop import LiveRun, eventually
 
 

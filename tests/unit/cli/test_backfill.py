@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.cli.backfill import moment_s
+from freshline.cli.commands.backfill import moment_s
 from freshline.core.errors import UserError
 from freshline.project.load import load_project
 

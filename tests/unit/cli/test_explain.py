@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from freshline.cli.explain import costs_told, record, sources_of, text
+from freshline.cli.commands.explain import costs_told, record, sources_of, text
 from freshline.core.errors import Place
+from freshline.delta.log import CommitRecord
 from freshline.project.load import load_project
 from freshline.project.model import StaticRead
-from freshline.spark.deltalog import CommitRecord
-from freshline.sql.maintenance import Buckets, Reads, Reason, ViewPlan
+from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.strategy import strategy
 
 PLAN = ViewPlan(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 
 REPORT = """\
 CREATE MATERIALIZED VIEW times

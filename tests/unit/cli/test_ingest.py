@@ -11,8 +11,8 @@ from freshline.cli import running
 from freshline.cli.main import app_for
 from freshline.cli.pushes import pushes
 from freshline.client import push
-from freshline.ingest.auth import token_hash
 from freshline.ingest.gateway import Gateway
+from freshline.ingest.http.auth import token_hash
 from freshline.project.load import load_project
 from freshline.runtime.warehouse import RunOptions, Warehouse
 from tests.unit.runtime.shop import QUICK

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from freshline.cli.main import app_for
 from freshline.project.load import load_project
-from freshline.runtime.feeds import FeedListing
+from freshline.runtime.feeds.listing import FeedListing
 
 FILES = [
     "README.md",

@@ -85,8 +85,12 @@ def test_a_command_loads_no_other_command():
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "freshline.cli.status" in loaded
-    assert not loaded & {"freshline.cli.run", "freshline.cli.validate", "freshline.sim.driver"}
+    assert "freshline.cli.commands.status" in loaded
+    assert not loaded & {
+        "freshline.cli.commands.run",
+        "freshline.cli.commands.validate",
+        "freshline.sim.driver",
+    }
     assert not loaded & {"rich.console", "sqlglot", "pyarrow", "deltalake", "pyspark"}
 
 

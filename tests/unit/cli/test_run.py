@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from freshline.cli import running
-from freshline.cli.live import LiveObserver
+from freshline.cli.render.live import LiveObserver
 from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.shop import QUICK, LiveRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 from freshline.sim.driver import play
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
 from freshline.sim.trace import Finished
 
 

@@ -16,7 +16,7 @@ from freshline.core.aus.shares import Share
 from freshline.core.events import TrackReserved
 from freshline.core.model import TableSpec
 from freshline.core.policies.aus import Aus
-from freshline.runtime.recording import decoded_event, encoded
+from freshline.runtime.journal.codec import decoded_event, encoded
 
 HOURLY = ReportDemand(cost_s=54.0, batches=3, window_s=3600.0, delay_s=600.0)
 

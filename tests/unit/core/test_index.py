@@ -9,7 +9,7 @@ from freshline.core.events import FileArrived, TablePrioritised, TableRestored, 
 from freshline.core.model import TableSpec
 from freshline.core.worth import bundles
 from freshline.sim.driver import play
-from freshline.sim.scenario import FeedSpec, Scenario, Slowdown
+from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 
 INDEX = PolicySettings(name="index")
 

@@ -15,10 +15,10 @@ from freshline.core.events import (
     UpdateFailed,
     UpdateFinished,
 )
-from freshline.core.just_in_time import JustInTime
 from freshline.core.model import TableSpec
+from freshline.core.objective.just_in_time import JustInTime
+from freshline.core.objective.targets import AT_ONCE, NEVER, blocking_s, needs
 from freshline.core.registry import found_policies
-from freshline.core.targets import AT_ONCE, NEVER, blocking_s, needs
 
 # (100 - 10) / (1 + 0.5) = 60: an update that starts at lag 60 loads at most 60 seconds of data
 # in 10 + 30 seconds.

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.calendar import next_date_s
 from freshline.core.chance import stream, uniform
-from freshline.core.cover import Item, best_cover
 from freshline.core.errors import UserError
 from freshline.core.events import FileArrived, UpdateFinished
+from freshline.core.lookahead.calendar import next_date_s
+from freshline.core.lookahead.cover import Item, best_cover
 from freshline.core.model import Table, TableSpec
 from freshline.core.partitions.edf_partitioned import EdfPartitioned
 from freshline.core.partitions.proportional import Proportional, clustered
@@ -23,7 +23,7 @@ from freshline.core.policies.fifo import Fifo
 from freshline.core.registry import found_partitions, found_policies
 from freshline.core.scheduler import Scheduler
 from freshline.sim.driver import Driver
-from freshline.sim.scenario import FeedSpec, Scenario
+from freshline.sim.scenario.model import FeedSpec, Scenario
 
 # Golab et al. 3.2.4: four tables as (period, seconds), two tracks.
 EXAMPLE = ((4.0, 1.0), (4.0, 1.0), (8.0, 2.0), (10.0, 1.25))

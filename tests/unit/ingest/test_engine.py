@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.core.errors import InternalError, PlatformError, UserError
-from freshline.ingest.engine import Engine
-from freshline.ingest.receipts import (
+from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.receipts import (
     Batch,
     BatchTooLarge,
     KeyConflict,
@@ -21,7 +21,7 @@ from freshline.ingest.receipts import (
     Unavailable,
     UnknownFeed,
 )
-from freshline.ingest.settings import EngineSettings, FeedSpec, fitted
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
 from tests.ingest.pushing import SCHEMA, batch, engine, landed, small
 
 
@@ -420,5 +420,5 @@ def test_a_small_disk_gets_small_segments():
 
 
 def test_the_engine_needs_no_spark():
-    program = "import sys, freshline.ingest.engine; sys.exit('pyspark' in sys.modules)"
+    program = "import sys, freshline.ingest.engine.engine; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.project.durations import duration_s
-from freshline.project.sizes import size_bytes
+from freshline.project.yaml.durations import duration_s
+from freshline.project.yaml.sizes import size_bytes
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from freshline.project import (
     load_project,
 )
 from freshline.project.model import MaintenanceSettings
-from freshline.sql.reads import rewritten
+from freshline.sql.text.reads import rewritten
 
 YML = """\
 name: shop

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.sim.queues import simulate_queues
 
 

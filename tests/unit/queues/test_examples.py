@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.sim.queues import render_queues, simulate_queues
 from tests.unit.queues.playing import simulate, steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.sim.queues import simulate_queues
 
 RIGHT = {

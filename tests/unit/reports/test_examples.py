@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.sim.reports import plan_file, simulate_reports
 
 DATA = Path(__file__).parents[2] / "data"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import UserError, UserErrors
-from freshline.project.yamlfile import YamlFile
+from freshline.project.yaml.file import YamlFile
 from freshline.sim.reports import plan_file, render_plan, render_simulation, simulate_reports
 
 PLAN = """\

@@ -20,7 +20,7 @@ from freshline.reports.events import (
     Submitted,
     TuplesArrived,
 )
-from freshline.reports.min_batch import min_batch_tuples
+from freshline.reports.planning.min_batch import min_batch_tuples
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import ReportInput, VirtualRun

@@ -8,7 +8,7 @@ import pytest
 
 from freshline.reports.costs import FinalCost, LinearCost
 from freshline.reports.events import Report
-from freshline.reports.together import Stretch, plan_together, slack_s
+from freshline.reports.joint.together import Stretch, plan_together, slack_s
 
 
 def report(name: str, deadline_s: float, *, tuples: int = 10, end_s: float = 10.0) -> Report:

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from freshline.core.errors import Place, PlatformError
 from freshline.core.events import FileArrived, TrackReserved, UpdateFinished
+from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import Project, ReportSettings, SchedulerSettings, TableDef
 from freshline.runtime.assembly import scheduler_for, specs_for
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.report_journal import ReportStatus, read_reports
-from freshline.runtime.report_recording import replay_reports
-from freshline.runtime.report_track import JobEnded
-from freshline.runtime.reports import POLICY, Reports
-from freshline.spark.report_records import BatchRequest, BatchResult
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.driver import POLICY, Reports
+from freshline.runtime.reports.recording import replay_reports
+from freshline.runtime.reports.store import ReportStatus, read_reports
+from freshline.runtime.reports.track import JobEnded
 from tests.unit.runtime.shop import made_project
 
 HOUR_S = 3600.0

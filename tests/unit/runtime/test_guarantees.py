@@ -10,19 +10,19 @@ import os
 
 import pytest
 
-from freshline.cli.guarantees import costs_in_words
+from freshline.cli.commands.guarantees import costs_in_words
 from freshline.core.errors import Place, UserError
 from freshline.core.events import FileArrived, UpdateFinished
+from freshline.executor.records import UpdateResult
 from freshline.project.model import Project, SchedulerSettings
 from freshline.runtime.assembly import scheduler_for, specs_for
-from freshline.runtime.guarantees import project_guarantees
-from freshline.runtime.journal import Journal
-from freshline.runtime.ledger import Ledger
-from freshline.runtime.measured import measured, nearest_rank
-from freshline.runtime.places import journal_path
-from freshline.runtime.status import target_lags
-from freshline.runtime.targets import check_against_running, unkept_targets
-from freshline.spark.records import UpdateResult
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.status.guarantees import project_guarantees
+from freshline.runtime.status.measured import measured, nearest_rank
+from freshline.runtime.status.status import target_lags
+from freshline.runtime.status.targets import check_against_running, unkept_targets
 from tests.unit.runtime.shop import made_project
 
 

@@ -7,14 +7,14 @@ import time
 import pytest
 
 from freshline.project.model import SchedulerSettings
-from freshline.runtime.journal import Journal
-from freshline.runtime.lately import WINDOW_S, lately
-from freshline.runtime.places import journal_path
-from freshline.runtime.recorded_run import recorded_run
-from freshline.runtime.replay import replay
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.lately import WINDOW_S, lately
+from freshline.runtime.status.recorded_run import recorded_run
+from freshline.runtime.status.replay import replay
 from freshline.runtime.warehouse import Warehouse
-from freshline.sim.history import history_of
-from freshline.sim.recorded import conforming
+from freshline.sim.whatif.history import history_of
+from freshline.sim.whatif.recorded import conforming
 from tests.unit.runtime.shop import LiveRun, Shop, made_project
 
 NOW_S = 1_767_312_180.0

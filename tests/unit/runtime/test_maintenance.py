@@ -10,17 +10,17 @@ from contextlib import closing
 import pytest
 from deltalake import DeltaTable
 
+from freshline.delta import small_files
+from freshline.delta.log import commits, last_commit
+from freshline.delta.small_files import files_of
 from freshline.project.model import MaintenanceSettings
 from freshline.runtime import maintenance
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.replay import replay
-from freshline.runtime.report_journal import WantedReport, note_wanted
-from freshline.runtime.report_requests import withdraw_offline
-from freshline.runtime.status import read_status
-from freshline.spark import small_files
-from freshline.spark.deltalog import commits, last_commit
-from freshline.spark.small_files import files_of
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.requests import withdraw_offline
+from freshline.runtime.reports.store import WantedReport, note_wanted
+from freshline.runtime.status.replay import replay
+from freshline.runtime.status.status import read_status
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}

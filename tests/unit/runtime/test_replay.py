@@ -10,13 +10,13 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.core.registry import found_policies
 from freshline.project.model import SchedulerSettings
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.recorded_run import recorded_run
-from freshline.runtime.replay import replay
-from freshline.sim.history import history_of
-from freshline.sim.recorded import conforming
-from freshline.sim.what_if import Wishes, compared
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.recorded_run import recorded_run
+from freshline.runtime.status.replay import replay
+from freshline.sim.whatif.history import history_of
+from freshline.sim.whatif.recorded import conforming
+from freshline.sim.whatif.what_if import Wishes, compared
 from tests.unit.runtime.shop import LiveRun, made_shop
 
 TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
@@ -87,7 +87,7 @@ def test_a_run_without_failures_played_as_it_was_is_what_happened(tmp_path, jour
 
 
 def test_the_last_run_is_kept_whole_however_long_it_was(tmp_path, journal_of, monkeypatch):
-    monkeypatch.setattr("freshline.runtime.ledger._KEPT_INSTANTS", 5)
+    monkeypatch.setattr("freshline.runtime.journal.writer._KEPT_INSTANTS", 5)
     shop = made_shop(tmp_path, TABLES)
     for minute in (1, 2, 3):
         shop.file("a", minute, [minute])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from freshline.runtime.journal import Journal
-from freshline.runtime.report_forecast import Forecast, forecast, typical_start_s
-from freshline.runtime.report_journal import Arrival
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.forecast import Forecast, forecast, typical_start_s
+from freshline.runtime.reports.store import Arrival
 
 
 @pytest.fixture

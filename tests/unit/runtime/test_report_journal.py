@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from freshline.runtime import report_journal
-from freshline.runtime.journal import Journal
-from freshline.runtime.report_journal import (
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports import store as report_journal
+from freshline.runtime.reports.store import (
     KEPT_WINDOWS,
     WantedReport,
     forget_old,

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from freshline.cli.guarantees import report_grid, reports_in_words
-from freshline.cli.output import console
-from freshline.cli.validate import utilisation_lines
+from freshline.cli.commands.guarantees import report_grid, reports_in_words
+from freshline.cli.commands.validate import utilisation_lines
+from freshline.cli.render.output import console
 from freshline.core.aus.lent import Lent, ReportDemand
 from freshline.project.model import Project
-from freshline.runtime.guarantees import project_guarantees
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.report_journal import WantedReport
-from freshline.runtime.report_needs import ReportNeed, report_needs
-from freshline.runtime.report_requests import argument_of, submit, withdraw_offline
-from freshline.runtime.report_together import crowded_reports
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.needs import ReportNeed, report_needs
+from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
+from freshline.runtime.reports.store import WantedReport
+from freshline.runtime.reports.together import crowded_reports
+from freshline.runtime.status.guarantees import project_guarantees
 from tests.unit.runtime.report_play import HOUR_S, START_S, report_project
 
 MARGIN = 1.25

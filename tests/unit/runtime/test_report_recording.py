@@ -8,10 +8,10 @@ from freshline.core.errors import UserError
 from freshline.reports.costs import FinalCost, LinearCost
 from freshline.reports.events import Report, Submitted, Withdrawn
 from freshline.reports.scheduler import ReportScheduler
-from freshline.runtime import report_recording
-from freshline.runtime.journal import Journal
-from freshline.runtime.report_recording import Recording, replay_reports
-from freshline.runtime.reports import POLICY
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports import recording as report_recording
+from freshline.runtime.reports.driver import POLICY
+from freshline.runtime.reports.recording import Recording, replay_reports
 
 
 @pytest.fixture

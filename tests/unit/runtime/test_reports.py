@@ -13,8 +13,8 @@ import pytest
 
 from freshline.core.events import TrackReserved
 from freshline.project.model import SchedulerSettings
-from freshline.runtime.report_journal import WantedReport
-from freshline.runtime.report_requests import argument_of, submit, withdraw_offline
+from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
+from freshline.runtime.reports.store import WantedReport
 from tests.unit.runtime.report_play import HOUR_S, START_S, Play, report_project
 
 WINDOW = "sales@1970-02-11T16:00:00Z"

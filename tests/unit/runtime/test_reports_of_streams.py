@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from freshline.runtime.report_journal import WantedReport
-from freshline.runtime.report_requests import argument_of, submit
+from freshline.runtime.reports.requests import argument_of, submit
+from freshline.runtime.reports.store import WantedReport
 from tests.unit.runtime.report_play import HOUR_S, START_S, Play, report_project
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from freshline.runtime.assembly import FIRST_COST_S, specs_for
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from tests.unit.runtime.report_play import report_project
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from freshline.delta.log import last_commit
 from freshline.project.model import StaticRead
 from freshline.runtime import statics
-from freshline.spark.deltalog import last_commit
 from tests.unit.runtime.shop import LiveRun, Shop, eventually, made_project
 
 

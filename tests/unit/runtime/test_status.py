@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 import pytest
 
 from freshline.core.errors import PlatformError
-from freshline.runtime.backoff import Backoff
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
-from freshline.runtime.status import brief_s, read_status, target_lags
+from freshline.runtime.status.status import brief_s, read_status, target_lags
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
@@ -222,7 +222,7 @@ def test_a_damaged_journal_is_an_error_that_says_what_to_do(shop):
 
 
 def test_reading_it_loads_neither_spark_nor_delta():
-    probe = "import sys, freshline.runtime.status; print(*sys.modules)"
+    probe = "import sys, freshline.runtime.status.status; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
     assert not {"pyspark", "deltalake", "pyarrow", "pandas", "sqlglot"} & set(done.stdout.split())
 

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from freshline.project.model import SchedulerSettings
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.story import Meanwhile, PassedOver, story_of
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.story import Meanwhile, PassedOver, story_of
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from freshline.core.errors import Place, PlatformError
+from freshline.executor.offsets import OffsetRange
+from freshline.executor.topic import PartitionLook, TopicLook, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource
-from freshline.runtime import topics
-from freshline.runtime.topics import TopicListing
-from freshline.spark.kafka.offsets import OffsetRange
-from freshline.spark.kafka.topic import PartitionLook, TopicLook, TopicMissingError, gone
+from freshline.runtime.feeds import topics
+from freshline.runtime.feeds.topics import TopicListing
 
 NOW_S = 1000.0
 

@@ -13,10 +13,10 @@ import pytest
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
-from freshline.runtime.journal import Journal
-from freshline.runtime.places import journal_path
-from freshline.runtime.replay import replay
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.status.replay import replay
 from freshline.runtime.warehouse import RunOptions
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 

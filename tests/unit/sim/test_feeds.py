@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.sim.arrivals import Arrivals
-from freshline.sim.feeds import chained, files
-from freshline.sim.scenario import FeedSpec
+from freshline.sim.scenario.feeds import chained, files
+from freshline.sim.scenario.model import FeedSpec
 from tests.laws.update_scenarios import feeds
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from freshline.cli.guarantees import conclusions, guarantees, length_s
+from freshline.cli.commands.guarantees import conclusions, guarantees, length_s
 from freshline.core.errors import UserError
-from freshline.sim.guarantees import scenario_guarantees
-from freshline.sim.scenario_file import read_scenario
+from freshline.sim.scenario.file import read_scenario
+from freshline.sim.theory.guarantees import scenario_guarantees
 
 LATE = ["late", "by", "response", "stale", "by", "recovers", "in"]
 DATA = Path(__file__).parents[2] / "data" / "aus"

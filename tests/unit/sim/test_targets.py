@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from freshline.cli.main import app_for
 from freshline.core.errors import UserError
-from freshline.core.kept import Kept, beyond_s
-from freshline.core.targets import stated_lags
-from freshline.sim.bounds import bounds_of
+from freshline.core.objective.kept import Kept, beyond_s
+from freshline.core.objective.targets import stated_lags
 from freshline.sim.driver import play
-from freshline.sim.scenario_file import read_scenario
-from freshline.sim.sweep import sweep_scenario
+from freshline.sim.scenario.file import read_scenario
+from freshline.sim.theory.bounds import bounds_of
+from freshline.sim.whatif.sweep import sweep_scenario
 
 SCENARIO = """\
 horizon: 100

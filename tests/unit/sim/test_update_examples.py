@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshline.sim.result import simulate_updates
-from freshline.sim.scenario_file import read_scenario
+from freshline.sim.scenario.file import read_scenario
 from freshline.sim.trace import Finished
 
 DATA = Path(__file__).parents[2] / "data" / "updates"

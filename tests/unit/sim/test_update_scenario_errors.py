@@ -7,7 +7,7 @@ import pytest
 from freshline.core.assembly import PolicySettings
 from freshline.core.errors import UserError
 from freshline.sim.driver import play
-from freshline.sim.scenario_file import read_scenario
+from freshline.sim.scenario.file import read_scenario
 
 GOOD = """\
 horizon: 100

@@ -16,9 +16,9 @@ from freshline.core.events import (
     UpdateFinished,
 )
 from freshline.core.model import TableSpec
-from freshline.sim.history import Durations, history_of
-from freshline.sim.recorded import Difference, conforming
-from freshline.sim.what_if import Wishes, compared
+from freshline.sim.whatif.history import Durations, history_of
+from freshline.sim.whatif.recorded import Difference, conforming
+from freshline.sim.whatif.what_if import Wishes, compared
 from tests.unit.sim.recording import recorded
 
 ORDERS = TableSpec("orders", period_s=10.0, alpha_s=1.0)

@@ -8,7 +8,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from freshline.spark.changelog import (
+from freshline.delta.changelog import (
     AddedFile,
     ChangesGoneError,
     LoggedChanges,

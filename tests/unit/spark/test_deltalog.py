@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from freshline.core.errors import PlatformError
-from freshline.spark.deltalog import newest_transaction, row_count, size_bytes, table_id
+from freshline.delta.log import newest_transaction, row_count, size_bytes, table_id
 
 
 def test_a_versions_rows_are_counted_from_its_log(tmp_path):

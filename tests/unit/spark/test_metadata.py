@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.spark.metadata import decode, encode, rfc3339, seconds
-from freshline.spark.records import UpdateRequest
+from freshline.delta.metadata import decode, encode, rfc3339, seconds
+from freshline.executor.records import UpdateRequest
 
 
 @given(st.integers(min_value=0, max_value=4_000_000_000_000_000))

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import Place
+from freshline.executor.report_records import Window
 from freshline.project.model import Project, TableDef
-from freshline.spark.report_records import Window
-from freshline.spark.report_state import Batch, ReportState
+from freshline.spark.reports.state import Batch, ReportState
 
 HERE = Place("tables.sql", 1)
 NO_SESSION = cast("SparkSession", None)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import Place
-from freshline.project.deadlines import read_deadline
-from freshline.project.model import MaintenanceSettings, Project, ReportSettings, TableDef
-from freshline.spark.deltalog import same_rows
-from freshline.spark.retention import (
+from freshline.delta.log import same_rows
+from freshline.delta.retention import (
     DAY_S,
     files_needed_since_s,
     log_needed_since_s,
     state_needed_since_s,
 )
+from freshline.project.deadlines import read_deadline
+from freshline.project.model import MaintenanceSettings, Project, ReportSettings, TableDef
 
 NOW_S = 100 * DAY_S
 HOUR_S = 3600.0

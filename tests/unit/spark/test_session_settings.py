@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from freshline.project.model import Project
-from freshline.spark.session import _DELTA_JARS, DELTA_PACKAGE, settings
+from freshline.spark.engine.session import _DELTA_JARS, DELTA_PACKAGE, settings
 
 
 def project(tmp_path: Path, configuration=(), *, master="local[2]", storage=None, packages=()):

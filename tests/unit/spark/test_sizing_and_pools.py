@@ -1,8 +1,8 @@
 """Tasks by the size of the input, and pools by the number of slots."""
 
 from freshline.core.errors import Place
-from freshline.spark.records import UnreadableFilesError
-from freshline.spark.sizing import BYTES_PER_TASK, tasks_for
+from freshline.executor.records import UnreadableFilesError
+from freshline.spark.engine.sizing import BYTES_PER_TASK, tasks_for
 from freshline.spark.updates import Pools
 
 

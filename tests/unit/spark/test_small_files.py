@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.spark.small_files import (
+from freshline.delta.small_files import (
     BUDGET_BYTES,
     BUDGET_FILES,
     LARGE_BYTES,

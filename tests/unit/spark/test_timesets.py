@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.spark.timesets import (
+from freshline.spark.views.timesets import (
     BEGINNING_US,
     TimeSet,
     changed_by,
@@ -16,7 +16,7 @@ from freshline.spark.timesets import (
     time_set,
     within,
 )
-from freshline.sql.maintenance import Reads
+from freshline.sql.query.records import Reads
 
 intervals = st.lists(
     st.tuples(st.integers(-50, 50), st.integers(0, 20)).map(lambda each: (each[0], sum(each))),

@@ -17,9 +17,9 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from freshline.sql.decompose import decompose
-from freshline.sql.maintenance import Decomposition, Partial, Reason, Source
-from freshline.sql.normal import source_name
+from freshline.sql.query.normal import source_name
+from freshline.sql.query.records import Decomposition, Partial, Reason, Source
+from freshline.sql.states.decompose import decompose
 
 _TYPES = {"hugeint": "decimal(38,0)", "integer": "int", "varchar": "string", "utinyint": "int"}
 _SPARKS = {"every": "bool_and", "some": "bool_or", "std": "stddev"}

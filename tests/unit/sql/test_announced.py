@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from freshline.sql.announced import announced
-from freshline.sql.maintenance import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
 
 NO = Reason("UNBOUNDED", "no predicate bounds the time")
 BUCKETS = Buckets("hour", {"t": Reads("at", 0, 9)})

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from freshline.sql.appends import appends
-from freshline.sql.maintenance import Reason
-from freshline.sql.normal import normalise
+from freshline.sql.query.normal import normalise
+from freshline.sql.query.records import Reason
 from tests.unit.sql.view_cases import SOURCES
 
 APPENDS = [

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.sql import aggregates
-from freshline.sql.maintenance import Reason, Source
+from freshline.sql.query.records import Reason, Source
+from freshline.sql.states import aggregates
 from tests.unit.sql.merging import Merging
 
 _COLUMNS = {
@@ -142,7 +142,7 @@ def small():
 def _breaking(monkeypatch, name, rule):
     original = aggregates.rule_of
     monkeypatch.setattr(
-        "freshline.sql.merged_block.rule_of",
+        "freshline.sql.states.merged_block.rule_of",
         lambda call, kind: rule(call) if call.name == name else original(call, kind),
     )
 

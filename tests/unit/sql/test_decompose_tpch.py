@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.sql.maintenance import Decomposition, Reason
+from freshline.sql.query.records import Decomposition, Reason
 from tests.unit.sql.merging import Merging
 from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_names, tpch_query, tpch_sources
 

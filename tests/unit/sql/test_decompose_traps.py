@@ -9,8 +9,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from freshline.sql.decompose import decompose
-from freshline.sql.maintenance import Reason, Source
+from freshline.sql.query.records import Reason, Source
+from freshline.sql.states.decompose import decompose
 from tests.unit.sql.merging import Merging
 
 SALE = Source(

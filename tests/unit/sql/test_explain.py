@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 from freshline.sql.explain import duration, explanation, explanation_text, touched
-from freshline.sql.maintenance import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
 from freshline.sql.plan import view_plan
+from freshline.sql.query.records import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
 from tests.unit.sql.view_cases import SOURCES, D, H, M
 
 MERGE = Decomposition(

@@ -6,9 +6,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from freshline.sql.legible import legible
-from freshline.sql.maintenance import Source
-from freshline.sql.normal import normalise
+from freshline.sql.query.normal import normalise
+from freshline.sql.query.records import Source
+from freshline.sql.text.legible import legible
 
 
 @pytest.mark.parametrize(

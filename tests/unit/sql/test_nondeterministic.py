@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.sql.nondeterministic import cautions, nondeterminism
-from freshline.sql.normal import parsed
+from freshline.sql.query.nondeterministic import cautions, nondeterminism
+from freshline.sql.query.normal import parsed
 
 
 def finding(expression):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.sql.maintenance import Source
-from freshline.sql.normal import normalise
-from freshline.sql.refusal import Refused
+from freshline.sql.query.normal import normalise
+from freshline.sql.query.records import Source
+from freshline.sql.query.refusal import Refused
 
 SOURCES = (
     Source("t", {"ts": "timestamp", "x": "int", "id": "int", "arr": "array<int>"}),

@@ -1,8 +1,8 @@
 import pytest
 
-from freshline.sql.functions import volatile_call
-from freshline.sql.outputs import output_columns
-from freshline.sql.tokens import tokens
+from freshline.sql.text.functions import volatile_call
+from freshline.sql.text.outputs import output_columns
+from freshline.sql.text.tokens import tokens
 
 
 @pytest.mark.parametrize(

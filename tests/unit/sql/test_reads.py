@@ -1,7 +1,7 @@
 import pytest
 
-from freshline.sql.reads import reads_of, rewritten
-from freshline.sql.tokens import SqlTextError
+from freshline.sql.text.reads import reads_of, rewritten
+from freshline.sql.text.tokens import SqlTextError
 
 
 def _names(query):

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from freshline.sql.maintenance import Decomposition
-from freshline.sql.normal import source_name
+from freshline.sql.query.normal import source_name
+from freshline.sql.query.records import Decomposition
 from tests.unit.sql.merging import Merging, first_difference, in_duckdb
 from tests.unit.sql.test_decompose_laws import WITHOUT_KEYS, _group, _maybe, _rows, queries
 

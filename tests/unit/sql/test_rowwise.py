@@ -1,6 +1,6 @@
 import pytest
 
-from freshline.sql.rowwise import Verdict, row_wise
+from freshline.sql.text.rowwise import Verdict, row_wise
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.sql.statements import Property, read_statement, split
-from freshline.sql.tokens import tokens
+from freshline.sql.text.statements import Property, read_statement, split
+from freshline.sql.text.tokens import tokens
 
 COMMENTS = st.sampled_from(
     ["", " ", "\n", "\n\n", "-- a; b\n", "/* ; */", "/* x /* ; */\n y */", "-- it's\n", "\r\n"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from freshline.sql.costs import Costs, Sizes
-from freshline.sql.maintenance import (
+from freshline.sql.query.records import (
     Buckets,
     Decomposition,
     Partial,

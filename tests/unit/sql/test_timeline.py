@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.sql.maintenance import Buckets, Reads, Reason, Source
-from freshline.sql.timeline import buckets
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.records import Buckets, Reads, Reason, Source
 from tests.unit.sql.view_cases import CASES, CLICKS, HOURLY, SOURCES, D, H, M
 
 _COLUMNS = {"orders": "ts", "clicks": "ts", "days": "d"}

@@ -15,9 +15,9 @@ from collections import Counter
 import duckdb
 import pytest
 
-from freshline.sql.maintenance import Buckets, Reads
-from freshline.sql.normal import normalise
-from freshline.sql.timeline import buckets
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.normal import normalise
+from freshline.sql.query.records import Buckets, Reads
 from tests.unit.sql.view_cases import CASES, SOURCES, D, H, M
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - DuckDB's TIMESTAMP has no zone

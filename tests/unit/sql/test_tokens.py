@@ -1,6 +1,6 @@
 import pytest
 
-from freshline.sql.tokens import SqlTextError, tokens
+from freshline.sql.text.tokens import SqlTextError, tokens
 
 
 def _texts(sql):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from freshline.sql.maintenance import Buckets
-from freshline.sql.timeline import buckets
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.records import Buckets
 from tests.unit.sql.test_timeline_oracle import Oracle, violation
 from tests.unit.sql.view_cases import SOURCES, Case
 from tests.unit.sql.view_grammar import views

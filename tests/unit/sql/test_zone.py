@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from freshline.sql.calendar import Span, span_of_text, truncation_us
-from freshline.sql.zone import DAY_US, HOUR_US, zone
+from freshline.sql.query.calendar import Span, span_of_text, truncation_us
+from freshline.sql.query.zone import DAY_US, HOUR_US, zone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from freshline.sql.maintenance import Source
+from freshline.sql.query.records import Source
 
 QUERIES = Path(__file__).parents[2] / "data" / "tpch"
 WITHOUT_STREAM = ("q02", "q11", "q16")

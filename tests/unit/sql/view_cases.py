@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshline.sql.maintenance import Source
+from freshline.sql.query.records import Source
 
 S = 1_000_000
 M = 60 * S

@@ -1,7 +1,7 @@
 """What reports take away from the updates: part of one track's time, at most so much at once.
 
 Reports run one batch at a time on the last track, which no update takes from a batch's planned
-start on; before it only updates start there that end in time (``core/reservations.py``), so up
+start on; before it only updates start there that end in time (``core/aus/reservations.py``), so up
 to the longest update's time it may stand idle. All other tracks are the updates' own.
 
 Theorem 1 of Leontyev et al. 2009 knows no such track. Its proof compares the work that may come

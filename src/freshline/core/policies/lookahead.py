@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
-from freshline.core.calendar import next_date_s
-from freshline.core.cover import Item, best_cover
+from freshline.core.lookahead.calendar import next_date_s
+from freshline.core.lookahead.cover import Item, best_cover
 from freshline.core.model import Table
 from freshline.core.policies.max_benefit import benefit
 from freshline.core.policy import Policy, View

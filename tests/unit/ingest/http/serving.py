@@ -18,19 +18,19 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from freshline.core.errors import Place
-from freshline.ingest.app import GatewayApp
-from freshline.ingest.auth import Guard
-from freshline.ingest.metrics import (
+from freshline.ingest.engine.metrics import (
     GROUP_BOUNDS,
     LATENCY_BOUNDS_S,
     FeedMetrics,
     Histogram,
     Metrics,
 )
-from freshline.ingest.pace import Patience
-from freshline.ingest.receipts import Batch, KeyConflict, Receipt, RefusedError
-from freshline.ingest.records import NDJSON, Limits, RecordChecker
-from freshline.ingest.server import GatewayServer, bound_socket
+from freshline.ingest.engine.receipts import Batch, KeyConflict, Receipt, RefusedError
+from freshline.ingest.http.app import GatewayApp
+from freshline.ingest.http.auth import Guard
+from freshline.ingest.http.pace import Patience
+from freshline.ingest.http.server import GatewayServer, bound_socket
+from freshline.ingest.records.records import NDJSON, Limits, RecordChecker
 from freshline.project.ddl import columns
 
 DDL = "id BIGINT NOT NULL, at TIMESTAMP, price DECIMAL(15,2), note STRING"

@@ -18,7 +18,7 @@ from freshline.core.errors import UserError
 from freshline.ingest.gateway import Gateway, land_what_was_pushed
 from freshline.ingest.state import read_state
 from freshline.project.load import load_project
-from freshline.runtime.feeds import FeedListing
+from freshline.runtime.feeds.listing import FeedListing
 
 SETTINGS = """\
 name: shop

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from freshline.ingest.records import JSON
+from freshline.ingest.records.records import JSON
 from tests.unit.ingest.http.serving import served
 
 FEEDS = {

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.ingest.arrow_types import arrow_schema
-from freshline.ingest.landedfile import file_name
-from freshline.ingest.records import ARROW, JSON, NDJSON, Limits, RecordChecker
+from freshline.ingest.engine.landedfile import file_name
+from freshline.ingest.records.arrow_types import arrow_schema
+from freshline.ingest.records.records import ARROW, JSON, NDJSON, Limits, RecordChecker
 from freshline.ingest.refusals import Refusal
 from freshline.project.ddl import columns
-from freshline.project.ingest import LANDED_TIMESTAMP
+from freshline.project.sections.ingest import LANDED_TIMESTAMP
 
 LIMITS = Limits(10_000_000, 1_000_000, 100_000)
 

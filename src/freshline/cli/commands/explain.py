@@ -1,0 +1,169 @@
+"""``freshline explain``: how a view is kept up to date, and why not in a better way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.output import counted, print_json
+from freshline.core.errors import UserError, UserErrors
+from freshline.delta.log import CommitRecord, last_commit
+from freshline.project.model import Project, TableDef
+from freshline.runtime.subset import named_tables, subset
+from freshline.sql.announced import announced
+from freshline.sql.explain import explanation, explanation_text
+from freshline.sql.query.records import Source, ViewPlan
+from freshline.sql.strategy import APPEND_FILES, Strategy
+
+if TYPE_CHECKING:
+    from freshline.spark.analysis import Analysis
+
+_Columns = Mapping[str, tuple[tuple[str, str], ...]]
+
+
+def explain(
+    view: Annotated[str, typer.Argument(metavar="VIEW", help="A table of the project.")],
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a view reads, which of its rows a change can touch, and the SQL that merges."""
+    found = opened(project, analyse=True)
+    (name,) = named_tables(found, [view])
+    table = found.table(name)
+    if table.kind == "base":
+        plan, sources, chosen, learned = None, [], APPEND_FILES, None
+    else:
+        own = subset(found, [name])
+        analysis = _analysed(own)
+        plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
+        chosen = announced(own.tables, analysis.plans)[name]
+        learned = costs_told(last_commit(found.table_path(name)))
+    if as_json:
+        print_json(record(table, plan, sources, chosen, learned))
+    else:
+        print(text(table, plan, sources, chosen, learned), end="")
+
+
+def costs_told(commit: CommitRecord | None) -> dict[str, Any] | None:
+    """What the view's updates took by its last commit, and what was expected of that one.
+
+    None: nothing was measured yet. Seconds, and seconds a megabyte.
+    """
+    facts = {} if commit is None else commit.metadata
+    learned = facts.get("costs", {}).get("learned", {})
+    if not learned and "expected_s" not in facts:
+        return None
+    return {
+        "learned": {
+            name: {"start_s": start_s, "s_per_mb": per_mb_s, "updates": updates}
+            for name, (start_s, per_mb_s, updates) in learned.items()
+        },
+        "last_strategy": facts.get("strategy"),
+        "last_expected_s": facts.get("expected_s", {}),
+    }
+
+
+def record(
+    table: TableDef,
+    plan: ViewPlan | None,
+    sources: list[Source],
+    chosen: Strategy,
+    learned: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole as JSON: the plan, what is made of it, and what that takes."""
+    told: dict[str, Any] = {
+        "view": table.name,
+        "kind": table.kind,
+        "file": table.place.file,
+        "line": table.place.line,
+        "refresh": table.refresh,
+        "emit": table.emit,
+        "strategy": chosen.name,
+        "code": chosen.code,
+        "reason": chosen.reason,
+    }
+    return (
+        told if plan is None else told | explanation(table.name, plan, sources) | {"costs": learned}
+    )
+
+
+def text(
+    table: TableDef,
+    plan: ViewPlan | None,
+    sources: list[Source],
+    chosen: Strategy,
+    learned: dict[str, Any] | None = None,
+) -> str:
+    """The same for people: what is done comes first, then what else would be right."""
+    lines = [f"{table.place}: {chosen.name}, {chosen.code}: {chosen.reason}"]
+    if plan is None:
+        return f"{lines[0]}\nreads feed {table.feed}\n"
+    if (table.refresh, table.emit) != ("auto", "early"):
+        lines.append(f"freshline.refresh = {table.refresh}, freshline.emit = {table.emit}")
+    told = "\n".join(lines) + "\n" + explanation_text(table.name, plan, sources)
+    return told + "".join(f"{line}\n" for line in _cost_lines(learned))
+
+
+def _cost_lines(learned: dict[str, Any] | None) -> list[str]:
+    if learned is None:
+        return []
+    lines = [
+        f"takes: {name} {cost['start_s']:.2f} s and {cost['s_per_mb']:.3f} s a MB, by"
+        f" {counted(cost['updates'], 'update')}"
+        for name, cost in learned["learned"].items()
+    ]
+    if learned["last_expected_s"]:
+        expected: dict[str, float] = learned["last_expected_s"]
+        seconds = ", ".join(f"{name} {each:.2f} s" for name, each in expected.items())
+        lines.append(f"last update: {learned['last_strategy']}; expected were {seconds}")
+    return lines
+
+
+def sources_of(project: Project, table: TableDef, columns: _Columns) -> list[Source]:
+    """What the view reads, as its analysis saw it; static tables' columns are left out.
+
+    Args:
+        columns: Name and Spark type of every project table's columns.
+    """
+    own = [
+        Source(
+            name,
+            {column.lower(): kind for column, kind in columns[name]},
+            time_column=project.table(name).time_column,
+        )
+        for name in table.parents
+    ]
+    return [*own, *(Source(read.name, {}, static=True) for read in table.statics)]
+
+
+def _analysed(project: Project) -> Analysis:
+    """What Spark says of the view and of all that it is made of.
+
+    Raises:
+        UserErrors: It refuses one of the queries.
+    """
+    from freshline.spark.analysis import analyse
+    from freshline.spark.engine.session import start_session
+
+    if sys.stderr.isatty():
+        print("Spark is asked about the query ...", file=sys.stderr)
+    session = start_session(project)
+    try:
+        found = analyse(project, session)
+    finally:
+        session.stop()
+    if found.errors:
+        raise UserErrors(found.errors)
+    unchecked = [each.name for each in project.tables if each.name not in found.columns]
+    if unchecked:
+        raise UserError(
+            "not-analysed",
+            f"the query of table {unchecked[0]} cannot be analysed yet",
+            rule="; ".join(found.notes) or "Spark has to know the columns that it reads",
+            next_step="Declare the feed's schema, or wait for its first file.",
+        )
+    return found

@@ -1,0 +1,107 @@
+"""``freshline ingest``: the push gateway alone, without Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from freshline.cli.commands.run import grace_s
+from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.output import print_json
+from freshline.core.errors import PlatformError, UserError
+from freshline.project.model import Project
+from freshline.project.names import correction, listed
+
+_LOOK_S = 1.0
+
+
+def ingest(
+    new_token: Annotated[
+        str | None,
+        typer.Option(
+            "--new-token",
+            metavar="FEED",
+            help="Make a token for a feed, show it and its hash once, and end.",
+            show_default=False,
+        ),
+    ] = None,
+    grace: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How long landing may go on after a stop."),
+    ] = "30s",
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Take in pushed records and land them as files, until SIGINT or SIGTERM."""
+    found = opened(project)
+    pushed = [feed.name for feed in found.feeds.values() if feed.kind == "push"]
+    if not pushed:
+        raise UserError(
+            "no-push-feed",
+            f"project {found.name} has no feed of kind push",
+            rule="the gateway takes in records of such feeds",
+            next_step="Add one to feeds: in freshline.yml.",
+        )
+    if new_token is not None:
+        return _show_token(new_token, pushed, as_json=as_json)
+    return _serve(found, grace_s(grace), as_json=as_json)
+
+
+def _show_token(feed: str, pushed: list[str], *, as_json: bool) -> int:
+    from freshline.ingest.http.auth import new_token
+
+    if feed not in pushed:
+        raise UserError(
+            "unknown-feed",
+            f"there is no push feed '{feed}'",
+            rule=f"the feeds of kind push are {listed(pushed)}",
+            next_step=correction(feed, pushed, "Take one of these names."),
+        )
+    token, hashed = new_token()
+    if as_json:
+        print_json({"feed": feed, "token": token, "sha256": hashed})
+        return 0
+    print(f"token of {feed}, shown only now: {token}")
+    print("for freshline.yml, under ingest:")
+    print(f"  tokens: {{{feed}: {hashed}}}")
+    return 0
+
+
+def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
+    from freshline.ingest.gateway import Gateway
+
+    stopped = threading.Event()
+
+    def heard(number: int, _: FrameType | None) -> None:
+        if stopped.is_set():
+            os._exit(128 + number)  # what was acknowledged is on disk; the next start lands it
+        stopped.set()
+
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    gateway = Gateway(project, lambda text: print(text, file=sys.stderr, flush=True))
+    try:
+        gateway.start()
+        if as_json:
+            print_json({"url": gateway.url})
+        else:
+            print(f"pushed records come in at {gateway.url}", file=sys.stderr, flush=True)
+        failure = None
+        while failure is None and not stopped.wait(_LOOK_S):
+            failure = gateway.failed()
+        gateway.stop(land_s)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if failure is not None:
+        raise PlatformError(
+            "ingest",
+            f"nothing more can be taken in: {failure}",
+            next_step="Start `freshline ingest` again; nothing that was acknowledged is lost.",
+        )
+    return 0

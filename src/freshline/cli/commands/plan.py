@@ -1,0 +1,27 @@
+"""``freshline plan``: into which batches to cut one report with a deadline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freshline.cli.render.output import print_json
+from freshline.project.yaml.file import YamlFile
+from freshline.sim.reports import plan_file, render_plan
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The report, YAML or JSON.")],
+    # Not ``as_json``: the contract wants nothing on standard output when the file is wrong.
+    json_out: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output.")
+    ] = False,
+) -> None:
+    """Plan the batches of one report so that it meets its deadline at the least cost."""
+    record = plan_file(YamlFile(file, shown_as=str(file)))
+    if json_out:
+        print_json(record)
+    else:
+        print(render_plan(record))

@@ -1,0 +1,43 @@
+"""``freshline retry``: files in quarantine and failed updates are tried again now."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from freshline.cli.asking import ask, tell
+from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.output import print_json
+from freshline.project.model import Project
+from freshline.runtime.status.status import read_status
+from freshline.runtime.subset import named_tables
+
+
+def retry(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE...]", help="Without any: all that have failed."),
+    ] = None,
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Try files in quarantine, and updates that failed, again at once."""
+    found = opened(project)
+    names = named_tables(found, tables) if tables else _troubled(found)
+    if not names:
+        if as_json:
+            print_json({"tables": []})
+        else:
+            print("nothing to try again: no table has failed, no file is in quarantine")
+        return 0
+    return tell(ask(found, "retry", names), as_json=as_json)
+
+
+def _troubled(project: Project) -> tuple[str, ...]:
+    return tuple(
+        item.name
+        for item in read_status(project, time.time()).tables
+        if item.failures or any(each.state != "vanished" for each in item.troubles)
+    )

@@ -1,0 +1,196 @@
+"""``freshline validate``: everything that can be wrong with a project, before it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from freshline.cli.errors import error_record, show
+from freshline.cli.options import AsJson, ProjectDir
+from freshline.cli.render.output import counted, print_json
+from freshline.core.aus.assessment import Assessment
+from freshline.core.errors import UserError, UserErrors
+from freshline.project.load import collect
+from freshline.project.model import Project, TableDef
+from freshline.runtime.reports.needs import report_needs, share_of
+from freshline.runtime.reports.together import crowded_reports
+from freshline.runtime.status.guarantees import project_guarantees
+from freshline.runtime.status.status import brief_s
+from freshline.runtime.status.targets import Unkept, check_against_running, unkept_targets
+from freshline.runtime.status.utilisation import utilisation
+from freshline.sql.announced import announced
+from freshline.sql.query.records import ViewPlan
+from freshline.sql.strategy import Strategy
+
+if TYPE_CHECKING:
+    from freshline.spark.analysis import Analysis
+
+
+def validate(
+    spark: Annotated[
+        bool, typer.Option("--spark/--no-spark", help="Have Spark analyse every query too.")
+    ] = True,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A target_lag that its bound cannot keep is an error.")
+    ] = False,
+    against_running: Annotated[
+        bool,
+        typer.Option("--against-running", help="Refuse a change that would break the bound of a"
+                     " table that has a target in the run recorded last."),
+    ] = False,
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Check the project: its settings, its statements and, by Spark, its queries."""
+    found, errors = collect(Path.cwd(), project)
+    notes: list[str] = []
+    promised: Promised | None = None
+    plans: Mapping[str, ViewPlan] = {}
+    if found is not None:
+        notes += found.warnings
+        promised = promises_of(found)
+        if strict and promised is not None:
+            errors = [*errors, *(unkept.error() for unkept in promised.unkept)]
+        if against_running:
+            try:
+                notes += check_against_running(found)
+            except UserErrors as several:
+                errors = [*errors, *several.errors]
+            except UserError as error:
+                errors = [*errors, error]
+        if spark:
+            analysis = _analysed(found)
+            errors = [*errors, *analysis.errors]
+            notes += analysis.notes
+            plans = analysis.plans
+    if as_json:
+        told = {} if found is None else announced(found.tables, plans)
+        tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
+        print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
+    elif found is not None:
+        _print(found, notes, promised, plans, checked_by_spark=spark and not errors)
+    if errors:
+        return show(UserErrors(list(errors)), as_json=False)
+    return 0
+
+
+def _analysed(project: Project) -> Analysis:
+    """What Spark says to each query."""
+    from freshline.spark.analysis import analyse
+    from freshline.spark.engine.session import start_session
+
+    if sys.stderr.isatty():
+        print("Spark is asked about every query ...", file=sys.stderr)
+    session = start_session(project)
+    try:
+        return analyse(project, session)
+    finally:
+        session.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The shortened form of ``freshline guarantees``.
+
+    Attributes:
+        assessment: With mean costs.
+        unkept: Targets below their table's bound.
+    """
+
+    assessment: Assessment
+    unkept: list[Unkept]
+
+
+def promises_of(project: Project) -> Promised | None:
+    """What can be promised of ``project``; None while costs of some table are unknown."""
+    try:
+        assessment = project_guarantees(project).assessment
+    except UserError:
+        return None
+    return Promised(assessment, unkept_targets(project, assessment))
+
+
+def promise_lines(promised: Promised) -> list[str]:
+    """The bounds in short, and the targets that they do not keep."""
+    assessment = promised.assessment
+    if not assessment.is_schedulable:
+        needed = assessment.tracks_needed
+        enough = "no number of tracks is" if needed is None else f"{counted(needed, 'track')} are"
+        costly = ", ".join(f"{name} ({share:.2f})" for name, share in assessment.costliest(3))
+        return [f"bounds: none; {enough} enough; most costly: {costly} of a track"]
+    named = ", ".join(
+        f"{table.name} {brief_s(guarantee.staleness_s)}"
+        for table, guarantee in zip(assessment.tables, assessment.guarantees, strict=True)
+        if guarantee.staleness_s is not None
+    )
+    if_mean = "as long as no update takes longer than its mean, under policy aus"
+    return [f"bounds: stale by at most: {named}; {if_mean}"]
+
+
+def _print(
+    project: Project,
+    notes: list[str],
+    promised: Promised | None,
+    plans: Mapping[str, ViewPlan],
+    *,
+    checked_by_spark: bool,
+) -> None:
+    by = ", every query analysed by Spark" if checked_by_spark else ""
+    feeds = counted(len(project.feeds), "feed")
+    print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
+    width = max((len(table.name) for table in project.tables), default=0)
+    strategies = announced(project.tables, plans)
+    for number, table in enumerate(project.tables, 1):
+        chosen = strategies[table.name]
+        print(
+            f"{number:4} {table.name:{width}}  {table.kind:7}  priority {table.priority:g},"
+            f" reads {', '.join(_sources(table)) or 'nothing'}"
+        )
+        print(f"{'':5}{'':{width}}  {chosen.name}: {chosen.reason}")
+    print("\n".join(utilisation_lines(project)))
+    if promised is not None:
+        print("\n".join(promise_lines(promised)))
+        notes = [*notes, *(unkept.text() for unkept in promised.unkept)]
+    for note in notes:
+        print(f"note: {note}")
+
+
+def utilisation_lines(project: Project) -> list[str]:
+    """What tables need of all tracks, and reports of the last one, as far as runs measured it."""
+    needed = utilisation(project)
+    tracks = counted(project.scheduler.tracks, "track")
+    lines = [f"utilisation: {needed.tracks_needed:.3g} of {tracks}{_but(needed.not_measured)}"]
+    if not needed.by_table:
+        lines = [f"utilisation: not measured yet, of {tracks}; runs measure it"]
+    needs = report_needs(project)
+    if needs:
+        unknown = [need.name for need in needs if need.demand is None]
+        lines.append(f"reports: {share_of(needs):.3g} of the last track{_but(unknown)}")
+        lines += crowded_reports(project)
+    return lines
+
+
+def _but(unknown: Sequence[str]) -> str:
+    return f"; not measured yet: {', '.join(unknown)}" if unknown else ""
+
+
+def _sources(table: TableDef) -> list[str]:
+    return [*table.sources, *(static.name for static in table.statics)]
+
+
+def _record(table: TableDef, chosen: Strategy) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "kind": table.kind,
+        "file": table.place.file,
+        "line": table.place.line,
+        "priority": table.priority,
+        "sources": _sources(table),
+        "strategy": chosen.name,
+        "reason": chosen.reason,
+    }

@@ -1,0 +1,88 @@
+"""A run as lines on standard error, one per update; for logs and pipes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Self
+
+from freshline.cli.render.output import clock
+from freshline.core.commands import StartUpdate
+from freshline.project.model import Project
+from freshline.runtime.failures import one_line
+from freshline.runtime.status.status import brief_s
+from freshline.runtime.tracks import Outcome
+
+
+class Counting:
+    """What every observer of a run keeps; tells nobody.
+
+    Attributes:
+        done, failed, rows: Committed updates, failed attempts, rows that were written.
+        spark_ui: Address of Spark's own pages, where they are on.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.done = self.failed = self.rows = 0
+        self.spark_ui: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ready(self, seconds: float) -> None:
+        """Spark is there after ``seconds``."""
+        self.notice(f"Spark is there after {seconds:.1f} s")
+        if self.spark_ui:
+            self.notice(f"Spark's own pages: {self.spark_ui}")
+
+    def started(self, command: StartUpdate) -> None:
+        """An update starts."""
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """An update ended."""
+        if outcome.result is None:
+            self.failed += 1
+        else:
+            self.done += 1
+            self.rows += outcome.result.rows
+
+    def notice(self, text: str) -> None:
+        """Something people should hear."""
+
+
+class LineObserver(Counting):
+    """Writes a line per update and notice."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self._width = max((len(table.name) for table in project.tables), default=0)
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """Its line."""
+        super().ended(outcome, retry_in_s)
+        self._write(update_line(outcome, retry_in_s, time.time(), self._width))
+
+    def notice(self, text: str) -> None:
+        """A line of its own."""
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        print(f"{clock(time.time())} {text}", file=sys.stderr, flush=True)
+
+
+def update_line(outcome: Outcome, retry_in_s: float | None, now_s: float, width: int = 0) -> str:
+    """How an update ended, on one line."""
+    command, result = outcome.command, outcome.result
+    name = command.table.ljust(width)
+    if result is None:
+        again = "" if not retry_in_s else f"; again in {brief_s(retry_in_s)}"
+        return f"{name} failed after {outcome.seconds:.2f} s: {one_line(outcome.error)}{again}"
+    rejected = f", {result.rejected_rows:,} rejected" if result.rejected_rows else ""
+    return (
+        f"{name} +{result.rows:,} rows{rejected} in {outcome.seconds:.2f} s,"
+        f" fresh to {clock(command.to_s, now_s)}, track {command.track}, {result.strategy}"
+    )

@@ -1,0 +1,57 @@
+"""A run on a terminal: one table that keeps up with it, notices above."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from freshline.cli.commands.status import headline, status_table
+from freshline.cli.render.lines import Counting, update_line
+from freshline.cli.render.output import clock, console
+from freshline.core.errors import FreshlineError
+from freshline.project.model import Project
+from freshline.runtime.status.status import read_status
+from freshline.runtime.tracks import Outcome
+
+_TIMES_A_SECOND = 2.0
+
+
+class LiveObserver(Counting):
+    """Draws what ``freshline status`` would say, twice a second, while the warehouse runs."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self._live = Live(
+            console=console(stderr=True),
+            get_renderable=self._drawn,
+            refresh_per_second=_TIMES_A_SECOND,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """What was committed shows in the table; a failure is told above it."""
+        super().ended(outcome, retry_in_s)
+        if outcome.result is None:
+            self.notice(update_line(outcome, retry_in_s, time.time()))
+
+    def notice(self, text: str) -> None:
+        """A line above the table."""
+        self._live.console.print(Text(f"{clock(time.time())} {text}"))
+
+    def _drawn(self) -> Group:
+        try:
+            found = read_status(self.project, time.time())
+        except FreshlineError as error:  # the table is a courtesy: the run goes on
+            return Group(Text(error.render()))
+        counts = f"{self.done} updates, {self.rows:,} rows, {self.failed} failed attempts"
+        return Group(Text(headline(found)), status_table(found), Text(counts, "dim"))

@@ -1,0 +1,55 @@
+"""How values are printed: JSON for programs; times, amounts and tables for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from freshline.delta.metadata import rfc3339
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PIPE_COLUMNS = 160
+"""Width where there is no terminal to ask: nobody wants tables wrapped in a log."""
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """One JSON object on standard output: indented for eyes, on one line for programs."""
+    indent = 2 if sys.stdout.isatty() else None
+    print(json.dumps(record, ensure_ascii=False, indent=indent, allow_nan=False), flush=True)
+
+
+def moment(seconds: float | None) -> str | None:
+    """A time for JSON: RFC 3339 in UTC, or null."""
+    return None if seconds is None else rfc3339(seconds)
+
+
+def clock(seconds: float, now_s: float | None = None) -> str:
+    """A time for people, in UTC: the day is left out where it is that of ``now_s``."""
+    then = datetime.fromtimestamp(seconds, UTC)
+    if now_s is not None and then.date() == datetime.fromtimestamp(now_s, UTC).date():
+        return f"{then:%H:%M:%S}"
+    return f"{then:%Y-%m-%d %H:%M:%S}"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """``1 file``, ``1,200 files``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share for people; 100 % only where nothing is missing."""
+    shown = f"{100.0 * share:.1f} %"
+    return "99.9 %" if shown == "100.0 %" and share < 1.0 - 1e-9 else shown
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where tables are printed."""
+    from rich.console import Console  # a tenth of a second, only for eyes
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_COLUMNS
+    return Console(stderr=stderr, width=width, highlight=False)

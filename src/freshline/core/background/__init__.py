@@ -1,0 +1,1 @@
+"""Work that waits for its share: backfills and upkeep."""

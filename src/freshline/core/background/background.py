@@ -1,0 +1,172 @@
+"""Work that waits until nobody else needs the tracks, yet gets its share of them.
+
+Backfills (a range that is loaded or computed again) and the gaps of tables that catch up
+newest first. Which of it is next stands here; when it may start, in ``share.py``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from freshline.core.background.share import BackgroundShare
+from freshline.core.background.upkeep import Upkeep
+from freshline.core.model import PendingFile, Table
+
+MOST_GAP_FILES = 1000
+"""Of one update: one that runs cannot be stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """A range of a table to load or compute again: data of [from_s, to_s)."""
+
+    table: Table
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GapFill:
+    """The oldest files that a table lacks."""
+
+    table: Table
+
+
+Work = Backfill | GapFill
+
+
+class Background:
+    """All background work of a scheduler.
+
+    Args:
+        tables: All tables.
+        share: Part of the tracks' time that it gets, and never exceeds while others are late.
+        tracks: How many there are.
+        now_s: The clock.
+    """
+
+    def __init__(self, tables: Sequence[Table], share: float, tracks: int, now_s: float) -> None:
+        self._newest_first = [table for table in tables if table.spec.newest_first]
+        self.share = BackgroundShare(share, tracks, now_s)
+        self.upkeep = Upkeep()
+        self._backfills: deque[Backfill] = deque()
+        self._running: dict[str, Work] = {}
+        self._took_s: dict[str, float] = {}
+        self._gap_was_last = False
+
+    def add(self, work: Backfill) -> None:
+        """One more; the same range of a table that waits already is not done twice."""
+        if work not in self._backfills:
+            self._backfills.append(work)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether background work waits."""
+        return bool(self._backfills) or any(table.gap for table in self._newest_first)
+
+    @property
+    def active(self) -> bool:
+        """Whether it waits or runs."""
+        return bool(self._running) or self.wanted
+
+    @property
+    def pending(self) -> list[Table]:
+        """Tables with background work that waits or runs, in table order."""
+        found = {work.table.order: work.table for work in self._backfills}
+        found |= {work.table.order: work.table for work in self._running.values()}
+        found |= {table.order: table for table in self._newest_first if table.gap}
+        return [found[order] for order in sorted(found)]
+
+    def next(self, now_s: float) -> Work | None:
+        """What would start next, backfills and gaps in turn; None where nothing can."""
+        backfill = next(
+            (
+                work
+                for work in self._backfills
+                if _can_start(work.table, now_s)
+                # A view is computed again from the versions that it was made of.
+                and not (work.table.sources and not work.table.pins)
+            ),
+            None,
+        )
+        gap = next(
+            (
+                GapFill(table)
+                for table in self._newest_first
+                if table.gap and _can_start(table, now_s)
+            ),
+            None,
+        )
+        if backfill is None or gap is None:
+            return backfill or gap
+        return backfill if self._gap_was_last else gap
+
+    def expected_s(self, work: Work) -> float:
+        """What it should take: what the last of the table's took, else by its costs."""
+        table = work.table
+        if isinstance(work, Backfill):
+            if table.name in self._took_s:
+                return self._took_s[table.name]
+            return table.cost.expected_s(work.to_s - work.from_s)
+        oldest_s = table.complete_s
+        files = table.gap
+        newest_s = files[min(len(files), MOST_GAP_FILES) - 1].timestamp_s
+        return table.cost.expected_s(max(0.0, newest_s - oldest_s))
+
+    def started(self, work: Work) -> None:
+        """``work`` starts now."""
+        self.share.started(work.table.name, self.expected_s(work))
+        self._running[work.table.name] = work
+        self._gap_was_last = isinstance(work, GapFill)
+        if isinstance(work, Backfill):
+            self._backfills.remove(work)
+
+    def ended(self, table: Table, start_s: float, now_s: float, *, again: bool) -> None:
+        """The background update of ``table`` ended; ``again``: it failed and is tried again."""
+        work = self._running.pop(table.name)
+        self.share.ended(table.name, now_s)
+        if isinstance(work, Backfill):
+            if again:
+                self._backfills.appendleft(work)
+            else:
+                self._took_s[table.name] = now_s - start_s
+
+
+def taken_from_gap(table: Table) -> list[PendingFile]:
+    """Take out of a gap what one update loads; files of one timestamp stay together."""
+    taken: list[PendingFile] = []
+    gap = table.gap
+    while gap and (len(taken) < MOST_GAP_FILES or gap[0].timestamp_s == taken[-1].timestamp_s):
+        taken.append(gap.popleft())
+    return taken
+
+
+def is_late(table: Table, now_s: float) -> bool:
+    """Whether work of ``table`` that is no background waits or runs beyond its deadline.
+
+    The deadline of pending work is its release plus the table's period (Golab et al. 3.1);
+    what people asked for is late at once.
+    """
+    running = table.running
+    if running is not None:
+        return not running.background and running.command.release_s + table.period_s < now_s
+    if table.asked:
+        return True
+    return table.key is not None and table.release_s + table.period_s < now_s
+
+
+def any_late(tables: Iterable[Table], now_s: float) -> bool:
+    """Whether anything is."""
+    return any(is_late(table, now_s) for table in tables)
+
+
+def _can_start(table: Table, now_s: float) -> bool:
+    return (
+        table.running is None
+        and table.known
+        and not table.paused
+        and not table.asked
+        and table.deferred_until_s <= now_s
+    )

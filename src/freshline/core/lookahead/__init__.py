@@ -1,0 +1,1 @@
+"""What the policy lookahead expects and searches."""

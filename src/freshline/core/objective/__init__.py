@@ -1,0 +1,1 @@
+"""Target lags, and waiting as long as they allow."""

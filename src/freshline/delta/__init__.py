@@ -1,0 +1,1 @@
+"""A Delta log, read and written without Spark."""

@@ -1,0 +1,183 @@
+"""What the Delta log says changed between two versions of a table; read without Spark.
+
+Where a table only gained rows, the files that its commits added are those rows, and reading
+just them is the cheapest way to the changes. Where rows were deleted or rewritten, only the
+change feed tells which; the log still says how much.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from freshline.delta.log import local_log, unreadable
+from freshline.delta.metadata import decode
+
+_GLOB = re.compile(r"[*?\[\]{}\\]")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_CUT_OFF_US = 999
+
+
+class ChangesGoneError(Exception):
+    """What changed can no longer be told: log files, data files or the change feed are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A data file that a commit added.
+
+    Attributes:
+        path: Where it is, or was: VACUUM may have removed it.
+        partition: Value of each partition column as text; None for NULL.
+        stats: What the log says of its rows, as JSON; empty where it says nothing.
+    """
+
+    path: str
+    partition: Mapping[str, str | None]
+    stats: str = ""
+
+    def times_us(self, column: str) -> tuple[tuple[int, int] | None, bool] | None:
+        """First and last time that a TIMESTAMP column can have in it, and whether NULL is there.
+
+        Args:
+            column: A top-level column, by its name in any case.
+
+        Returns:
+            Microseconds since the epoch, not narrower than what is there; None: the log does
+            not tell.
+        """
+        stats = json.loads(self.stats) if self.stats else {}
+        nulls, rows = _of(stats.get("nullCount"), column), stats.get("numRecords")
+        if not isinstance(nulls, int) or rows is None:
+            return None
+        if nulls == rows:
+            return None, bool(rows)
+        first, last = _of(stats.get("minValues"), column), _of(stats.get("maxValues"), column)
+        try:
+            lo, hi = datetime.fromisoformat(first), datetime.fromisoformat(last)
+            first_us, last_us = ((each - _EPOCH) // _MICROSECOND for each in (lo, hi))
+        except (TypeError, ValueError):  # no text, no time, or none that names its zone
+            return None
+        # Delta cuts both off to milliseconds.
+        return (first_us, last_us + _CUT_OFF_US), nulls > 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedChanges:
+    """What commits did to a table's rows; compaction, which changes none, is passed over.
+
+    Attributes:
+        added: The files added.
+        rewrote: Rows were deleted or updated, so the added files are not all there is to say.
+        redefined: The columns, the partitioning or the properties changed.
+        rows: Change rows: what a commit with a change feed of ours says, else those in the
+            files added and removed, the most that there can be.
+        size_bytes: Of what has to be read for them: files added, or of the change feed.
+        readable: Whether :attr:`added` can be read as they are: no deletion vectors, no
+            characters in a path that Spark takes for patterns.
+    """
+
+    added: tuple[AddedFile, ...] = field(default=())
+    rewrote: bool = False
+    redefined: bool = False
+    rows: int = 0
+    size_bytes: int = 0
+    readable: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.added) or self.rewrote or self.redefined
+
+
+def logged_changes(path: str, since: int, until: int) -> LoggedChanges | None:
+    """What the commits ``since`` + 1 to ``until`` did; None where the log is not on this machine.
+
+    Raises:
+        ChangesGoneError: One of the commits' files was cleaned up.
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    tally = _Tally(folder.parent)
+    for number in range(since + 1, until + 1):
+        file = folder / f"{number:020d}.json"
+        try:
+            with file.open(encoding="utf-8") as lines:
+                tally.take([json.loads(line) for line in lines])
+        except FileNotFoundError as error:
+            raise ChangesGoneError(f"commit {number} of {path} was cleaned up") from error
+        except (OSError, ValueError) as error:
+            raise unreadable(file, error) from error
+    return tally.result()
+
+
+class _Tally:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._added: list[AddedFile] = []
+        self._rewrote = self._redefined = False
+        self._rows = self._bytes = 0
+        self._readable = True
+
+    def take(self, actions: Sequence[Mapping[str, Any]]) -> None:
+        """Take one commit into account."""
+        rows = size_bytes = feed_bytes = 0
+        told: int | None = None
+        fed = False
+        for action in actions:
+            added, removed = action.get("add"), action.get("remove")
+            if added is not None and added.get("dataChange", True):
+                self._add(added)
+                rows += _rows(added.get("stats"))
+                size_bytes += int(added.get("size") or 0)
+            elif removed is not None and removed.get("dataChange", True):
+                self._rewrote = True
+                rows += _rows(removed.get("stats"))
+            elif "cdc" in action:
+                self._rewrote = fed = True
+                feed_bytes += int(action["cdc"].get("size") or 0)
+            elif "metaData" in action:
+                self._redefined = True
+            elif "commitInfo" in action:
+                facts = decode(action["commitInfo"].get("userMetadata")) or {}
+                told = facts.get("changes")
+        # With a change feed the files also hold rows that only moved from one to another.
+        self._rows += told if fed and told is not None else rows
+        self._bytes += feed_bytes if fed else size_bytes
+
+    def _add(self, added: Mapping[str, Any]) -> None:
+        name = unquote(str(added["path"]))
+        self._readable &= ":/" not in name and not _GLOB.search(name)
+        # With a deletion vector the file has rows that are not the table's.
+        self._readable &= added.get("deletionVector") is None
+        partition, stats = added.get("partitionValues") or {}, added.get("stats") or ""
+        self._added.append(AddedFile(str(self._root / name), partition, stats))
+
+    def result(self) -> LoggedChanges:
+        return LoggedChanges(
+            tuple(self._added),
+            self._rewrote,
+            self._redefined,
+            self._rows,
+            self._bytes,
+            self._readable,
+        )
+
+
+def _of(values: Any, column: str) -> Any:
+    """What statistics say of a column; None where they say nothing."""
+    wanted = column.lower()
+    return next((each for name, each in (values or {}).items() if name.lower() == wanted), None)
+
+
+def _rows(stats: str | None) -> int:
+    return int(json.loads(stats).get("numRecords") or 0) if stats else 0

@@ -1,0 +1,340 @@
+"""What a table's Delta log says of our updates; read without Spark.
+
+A commit of ours carries the metadata of :mod:`freshline.delta.metadata`; others (the empty
+version 0, a VACUUM, somebody's ALTER TABLE) are passed over. On this machine's file system
+the log's JSON files are read directly, which takes under a millisecond; elsewhere delta-rs
+reads them.
+
+Delta removes log files older than the table's delta.logRetentionDuration when it makes a
+checkpoint. Tables are created with a retention of a hundred years: a base table's commits are
+the only other record of what files were loaded, and of a derived table's those that nobody
+needs are removed by :mod:`freshline.spark.upkeep.vacuum`. :func:`oldest_version` tells what remains
+of a table made by others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from freshline.core.errors import PlatformError
+from freshline.delta.metadata import decode
+
+COMPACT = "compact"
+"""Strategy of a commit that put files together and changed no row."""
+
+_COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
+
+_OTHERS = 20
+"""Newest commits that are searched for a transaction; Delta itself knows what came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One commit of ours.
+
+    Attributes:
+        version: Its Delta version.
+        timestamp_s: When it was made, seconds since the epoch, by the committer's clock.
+        metadata: The fields of its userMetadata.
+    """
+
+    version: int
+    timestamp_s: float
+    metadata: Mapping[str, Any]
+
+    @property
+    def update(self) -> int:
+        """The number of the update that made it."""
+        return int(self.metadata["update"])
+
+
+def last_commit(path: str) -> CommitRecord | None:
+    """The newest commit of ours; None where there is no table, or none of ours in it.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    return next(_newest_first(path), None)
+
+
+def commit_of(path: str, number: int) -> CommitRecord | None:
+    """The commit that update ``number`` made; None where it made none that is still known.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    for record in _newest_first(path):
+        if record.update == number:
+            return record
+        if record.update < number:
+            return None
+    return None
+
+
+def commit_at(path: str, number: int) -> CommitRecord | None:
+    """The commit that made version ``number``; None where it is not ours, or gone.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is not None:
+        return _record(folder, number)
+    return next((each for each in _by_delta_rs(path, None) if each.version == number), None)
+
+
+def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
+    """Commits of ours with a version above ``since``, oldest first.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        yield from sorted(
+            (record for record in _by_delta_rs(path, None) if record.version > since),
+            key=lambda record: record.version,
+        )
+        return
+    versions = [version for version in _versions(folder) if version > since]
+    for version in sorted(versions):
+        record = _record(folder, version)
+        if record is not None:
+            yield record
+
+
+def newest_transaction(path: str, application: str) -> int | None:
+    """The number of the newest transaction under an application's name; -1 where there is none.
+
+    None: the newest commits do not tell, or the log is not on this machine.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    versions = sorted(_versions(folder), reverse=True)
+    try:
+        for version in versions[:_OTHERS]:
+            for said in _actions(folder, version, "txn"):
+                if said.get("appId") == application:
+                    return int(said["version"])
+    except FileNotFoundError:
+        return None  # cleaned up since the folder was listed
+    is_whole = len(versions) <= _OTHERS and versions == list(reversed(range(len(versions))))
+    return -1 if is_whole else None
+
+
+def same_rows(path: str, older: int, newer: int) -> bool:
+    """Whether version ``newer`` has the rows of ``older``: only compactions lie between.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    reached = older
+    if reached < newer:
+        for record in commits(path, since=older):
+            if record.version != reached + 1 or record.metadata.get("strategy") != COMPACT:
+                return False
+            reached += 1
+            if reached == newer:
+                break
+    return reached == newer
+
+
+def version(path: str) -> int | None:
+    """The table's newest version; None where there is no table.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is not None:
+        return max(_versions(folder), default=None)
+    table = _delta_rs(path)
+    return None if table is None else int(table.version())
+
+
+def size_bytes(path: str, version: int) -> int | None:
+    """Size of the data files of one version, from its checksum file; None: not known.
+
+    For estimates only: after a crash a version may lack the file.
+    """
+    size = _checksum(path, version).get("tableSizeBytes")
+    return None if size is None else int(size)
+
+
+def table_id(path: str, version: int) -> str | None:
+    """What tells the table from another one made later in its place; None: not known.
+
+    From the version's checksum file, which other writers and a crash can leave out.
+    """
+    told = (_checksum(path, version).get("metadata") or {}).get("id")
+    return None if told is None else str(told)
+
+
+def row_count(path: str, version: int) -> int | None:
+    """Rows of one version, from its files' statistics; None where the log does not tell.
+
+    To be shown only: rows that deletion vectors leave out are counted too.
+    """
+    known = _checksum(path, version)
+    files = known.get("allFiles")  # while there are not too many
+    if files is not None and len(files) == known.get("numFiles"):
+        told = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
+        return None if None in told else sum(told)
+    import deltalake
+    import pyarrow as pa
+    from deltalake.exceptions import DeltaError
+
+    try:
+        actions = deltalake.DeltaTable(path, version=version).get_add_actions(flatten=False)
+        counts = pa.table(actions)["num_records"].to_pylist()
+    except (DeltaError, OSError, KeyError):
+        return None
+    return None if None in counts else sum(counts)
+
+
+def _checksum(path: str, version: int) -> dict[str, Any]:
+    """What Delta writes beside a commit of the version's sum of files; empty: it is not there."""
+    folder = local_log(path)
+    if folder is None:
+        return {}
+    try:
+        found = json.loads((folder / f"{version:020d}.crc").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def oldest_version(path: str) -> int | None:
+    """The oldest version whose commit can still be read; 0 where nothing was cleaned up.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is not None:
+        return min(_versions(folder), default=None)
+    table = _delta_rs(path)
+    return None if table is None else min(int(entry["version"]) for entry in table.history())
+
+
+def local_log(path: str) -> Path | None:
+    """The folder of the log when the table is on this machine's file system."""
+    parts = urlsplit(path)
+    if path.startswith("/") or not parts.scheme:
+        return Path(path) / "_delta_log"
+    if parts.scheme == "file":
+        return Path(unquote(parts.path)) / "_delta_log"
+    return None
+
+
+def _versions(folder: Path) -> list[int]:
+    """All versions that have a commit file, in no order."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - names alone, thousands of them
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    found = (_COMMIT_FILE.match(name) for name in names)
+    return [int(match[1]) for match in found if match]
+
+
+def _newest_first(path: str) -> Iterator[CommitRecord]:
+    folder = local_log(path)
+    if folder is None:
+        yield from _by_delta_rs(path, 20)
+        return
+    for number in sorted(_versions(folder), reverse=True):
+        record = _record(folder, number)
+        if record is not None:
+            yield record
+
+
+def _record(folder: Path, number: int) -> CommitRecord | None:
+    """The commit of that version if it is ours."""
+    try:
+        # It comes first in Spark's commits; other writers put it last.
+        info = next(_actions(folder, number, "commitInfo"), None)
+    except FileNotFoundError:
+        return None  # cleaned up since the folder was listed
+    return None if info is None else _ours(number, info)
+
+
+def _actions(folder: Path, version: int, kind: str) -> Iterator[Mapping[str, Any]]:
+    """What the commit of a version says of one kind, in order.
+
+    Raises:
+        FileNotFoundError: There is no such commit any more.
+        PlatformError: It cannot be read.
+    """
+    file = folder / f"{version:020d}.json"
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                if f'"{kind}"' in line and (said := json.loads(line).get(kind)):
+                    yield said
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise unreadable(file, error) from error
+
+
+def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:
+    fields = decode(info.get("userMetadata"))
+    if fields is None:
+        return None
+    return CommitRecord(number, float(info.get("timestamp", 0)) / 1000, fields)
+
+
+def _delta_rs(path: str) -> Any:
+    """The table as delta-rs sees it; None where there is none."""
+    import deltalake
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return deltalake.DeltaTable(path)
+    except TableNotFoundError:
+        return None
+    except Exception as error:
+        raise unreadable(path, error) from error
+
+
+def _by_delta_rs(path: str, at_first: int | None) -> Iterator[CommitRecord]:
+    """Commits of ours, newest first; ``at_first`` entries are tried before all are fetched."""
+    table = _delta_rs(path)
+    if table is None:
+        return
+    entries: Iterable[Mapping[str, Any]] = table.history(at_first)
+    lowest = None
+    for entry in entries:
+        lowest = int(entry["version"])
+        record = _ours(lowest, entry)
+        if record is not None:
+            yield record
+    if at_first is None or lowest is None:
+        return
+    for entry in table.history():
+        if int(entry["version"]) < lowest:
+            record = _ours(int(entry["version"]), entry)
+            if record is not None:
+                yield record
+
+
+def unreadable(where: Path | str, error: Exception) -> PlatformError:
+    """The error to raise when a log cannot be read."""
+    return PlatformError(
+        "log-unreadable",
+        f"the Delta log at {where} cannot be read: {error}",
+        next_step="Check that the storage can be reached and the file is whole.",
+    )

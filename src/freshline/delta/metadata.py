@@ -1,0 +1,100 @@
+"""The JSON object that every commit of ours carries as Delta's userMetadata.
+
+Contract: contracts/project.md, "What holds" 4. Written and read here only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from freshline.executor.offsets import names_in
+from freshline.executor.records import UpdateRequest
+
+FORMAT = 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def rfc3339(moment_s: float) -> str:
+    """Seconds since the epoch as RFC 3339 in UTC, with microseconds.
+
+    Rounded to the nearest microsecond, so that reading it gives the same float back.
+    """
+    moment = _EPOCH + timedelta(microseconds=round(moment_s * 1_000_000))
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds(moment: str) -> float:
+    """The inverse of :func:`rfc3339`."""
+    return (datetime.fromisoformat(moment) - _EPOCH) / timedelta(microseconds=1) / 1_000_000
+
+
+def encode(
+    request: UpdateRequest,
+    *,
+    table: str,
+    files: Sequence[str] | Mapping[str, Any] | None,
+    parents: Mapping[str, int],
+    strategy: str,
+    rows: int,
+    more: Mapping[str, Any] | None = None,
+) -> str:
+    """The metadata of one commit.
+
+    Args:
+        request: The update that the commit belongs to.
+        table: Whose commit it is: the request's table, or its table of rejected rows.
+        files: Names relative to the feed, or the fields that say which offsets of a topic;
+            None for derived tables, which have neither.
+        parents: Version of every Delta table that was read, by the name the query uses.
+        strategy: How the rows were computed.
+        rows: Rows that the commit writes.
+        more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
+            (change rows read), ``settings`` (of the session, where results depend on them),
+            ``ids`` (what Delta tells the tables read from others by),
+            ``state`` (versions of the tables that merging needs), ``emitted_us`` and
+            ``corrected`` (of final emission), ``changes`` (rows of the change feed), ``costs``
+            (what updates took before this one) and ``expected_s`` (what this one should take,
+            by strategy).
+    """
+    fields: dict[str, Any] = {
+        "freshline": FORMAT,
+        "table": table,
+        "update": request.number,
+        "from": rfc3339(request.from_s),
+        "to": rfc3339(request.to_s),
+    }
+    if isinstance(files, Mapping):
+        fields |= files
+    elif files is not None:
+        fields["files"] = list(files)
+    fields |= {"parents": dict(parents), "strategy": strategy, "rows": rows}
+    fields |= more or {}
+    if request.definition:
+        fields["definition"] = request.definition
+    if request.full and files is not None:
+        fields["full"] = True  # the files loaded before are no longer in the table
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def loaded_names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files or ranges of offsets that a commit loaded, by the names of :class:`FeedFile`."""
+    return tuple(fields["files"]) if "files" in fields else names_in(fields)
+
+
+def decode(text: str | None) -> dict[str, Any] | None:
+    """The fields of a commit of ours, or None where the text is not ours.
+
+    A foreign text may be anything; ours is a JSON object with ``"freshline": 1``.
+    """
+    if not text or not text.lstrip().startswith("{"):
+        return None
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(fields, dict) or fields.get("freshline") != FORMAT:
+        return None
+    return fields

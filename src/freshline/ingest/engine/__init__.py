@@ -1,0 +1,1 @@
+"""From an accepted request to a landed file."""

@@ -1,0 +1,220 @@
+"""Landed files: their names, and how one is written whole or not at all.
+
+``clicks-20261121T123519.250000Z-0000000000000001-0000000000000500.parquet`` holds the records 1
+to 500 of feed clicks; its time is that of the newest of them. The numbers alone decide what is
+in a file, so a file that is there is never landed again, under whatever name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from freshline.failpoints import failpoint
+from freshline.ingest.log.disk import sync_folder
+from freshline.ingest.log.rows import DamagedError, unpack
+
+TIMESTAMP_PATTERN = r"-(\d{8}T\d{6}\.\d{6})Z-\d{16}-\d{16}\.parquet$"
+"""With ``TIMESTAMP_FORMAT`` the ``timestamp`` of a feed of files that reads what was landed."""
+
+TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
+
+_NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
+_ROW_GROUP_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LandedName:
+    """What a name says: records ``[first, last]``."""
+
+    name: str
+    first: int
+    last: int
+
+
+def file_name(feed: str, time_us: int, first: int, last: int) -> str:
+    """The name of a landed file."""
+    moment = datetime.fromtimestamp(time_us // 1_000_000, UTC)
+    return (
+        f"{feed}-{moment:%Y%m%dT%H%M%S}.{time_us % 1_000_000:06d}Z-{first:016d}-{last:016d}.parquet"
+    )
+
+
+def parse_name(feed: str, name: str) -> LandedName | None:
+    """The other way round; None: this is no file landed for the feed."""
+    found = _NAME.fullmatch(name)
+    if found is None or found[1] != feed:
+        return None
+    return LandedName(name, int(found[2]), int(found[3]))
+
+
+def landed_names(feed: str, folder: Path) -> list[LandedName]:
+    """What was landed and is still there, by first record."""
+    try:
+        entries = os.listdir(folder)  # noqa: PTH208 - a hundred thousand names a day
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = (parse_name(feed, name) for name in entries)
+    return sorted((name for name in found if name is not None), key=lambda name: name.first)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a death left unfinished."""
+    if folder.is_dir():
+        for path in folder.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+class OtherColumnsError(Exception):
+    """A request was stored under another schema than the others in this file."""
+
+
+class UncastableError(Exception):
+    """A value that waited in the log does not fit the feed's schema of today."""
+
+
+class LandedFile:
+    """One file while it is being written, under a name that no reader takes for complete.
+
+    Records that waited in the log while the feed's schema changed keep every column and value:
+    a new column is null, one that the schema no longer has is kept behind the others, and a
+    type that changed is cast.
+
+    Args:
+        folder: The feed's; it must be there.
+        schema: The feed's of today.
+        time_column: As in ``FeedSpec``.
+        cast: False: columns keep the types under which they were accepted, where a cast of some
+            value would fail. The warehouse then says which file does not fit, and keeps it.
+
+    Attributes:
+        records: Written so far.
+        newest_us: The greatest of ``time_column``, None without any.
+    """
+
+    def __init__(
+        self, folder: Path, schema: pa.Schema, time_column: str | None, *, cast: bool = True
+    ) -> None:
+        self._folder = folder
+        self._wanted = schema
+        self._time_column = time_column
+        self._cast = cast
+        self._draft = folder / f".landing-{os.getpid()}.tmp"
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._stored: pa.Schema | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self.records = 0
+        self.newest_us: int | None = None
+        failpoint("ingest.land.open")
+        self._file = self._draft.open("wb")
+
+    def add(self, body: bytes, records: int) -> None:
+        """Write one request's records.
+
+        Raises:
+            DamagedError: The body does not hold them; nothing of it was written.
+            OtherColumnsError: They have other columns than the records before them.
+            UncastableError: A value does not fit the schema; the file is of no use.
+            OSError: From the disk.
+        """
+        stored, batches = _batches(body)
+        if sum(batch.num_rows for batch in batches) != records:
+            raise DamagedError(f"it does not hold {records} records")
+        if self._stored is None:
+            self._stored = stored
+        elif not stored.equals(self._stored):
+            raise OtherColumnsError
+        self._waiting += batches
+        self._waiting_bytes += sum(batch.nbytes for batch in batches)
+        self.records += records
+        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        table = self._fitted(pa.Table.from_batches(self._waiting, self._stored))
+        self._waiting, self._waiting_bytes = [], 0
+        if self._time_column is not None and pa.types.is_timestamp(table[self._time_column].type):
+            newest = pc.max(table[self._time_column]).cast(pa.timestamp("us"), safe=False)
+            if newest.is_valid:
+                self.newest_us = max(self.newest_us or 0, newest.value)
+        failpoint("ingest.land.write")
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._file, table.schema, compression="zstd", compression_level=1
+            )
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def _fitted(self, table: pa.Table) -> pa.Table:
+        """What was stored, under the feed's columns of today."""
+        if table.schema.equals(self._wanted):
+            return table
+        # As Spark finds columns: by their names in any case.
+        stored = {name.lower(): name for name in table.column_names}
+        columns: dict[str, pa.ChunkedArray] = {}
+        for field in self._wanted:
+            name = stored.pop(field.name.lower(), None)
+            if name is None:
+                columns[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+            else:
+                columns[field.name] = self._fitted_column(table[name], field)
+        columns |= {name: table[name] for name in stored.values()}
+        return pa.table(columns)
+
+    def _fitted_column(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        # A cast of a struct drops the fields that it does not know.
+        keeps_type = column.type == field.type or pa.types.is_nested(column.type)
+        if keeps_type or not self._cast:
+            return column
+        try:
+            return column.cast(field.type)
+        except pa.ArrowException as error:
+            raise UncastableError(f"column {field.name}: {error}") from error
+
+    def finish(self, name: str) -> None:
+        """Make what was written durable, then visible, then its name durable."""
+        assert self._writer is not None
+        self._writer.close()
+        self._file.flush()
+        failpoint("ingest.land.before-sync")
+        os.fsync(self._file.fileno())
+        self._file.close()
+        failpoint("ingest.land.before-rename")
+        self._draft.rename(self._folder / name)
+        failpoint("ingest.land.after-rename")
+        sync_folder(self._folder)
+        failpoint("ingest.land.after-sync")
+
+    def write_waiting(self) -> None:
+        """Write what waits, so that ``newest_us`` is known."""
+        self._write()
+
+    def abandon(self) -> None:
+        """Remove what was written; harmless after ``finish``."""
+        # The disk is the reason; and an open writer would write once more when it is collected.
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            if self._writer is not None:
+                self._writer.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._draft.unlink(missing_ok=True)
+
+
+def _batches(body: bytes) -> tuple[pa.Schema, list[pa.RecordBatch]]:
+    """The schema and the record batches of a row's body."""
+    try:
+        with pyarrow.ipc.open_stream(unpack(body)) as reader:
+            return reader.schema, list(reader)
+    except pa.ArrowException as error:
+        raise DamagedError(f"its records cannot be read: {error}") from error

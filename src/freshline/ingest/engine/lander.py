@@ -1,0 +1,316 @@
+"""The other thread: seals full segments, lands what they hold, removes what is landed.
+
+A file is written under a temporary name, flushed, renamed to a name that its records decide,
+its folder flushed, and noted in the ledger beside the records; only then may the segment go. A
+death anywhere leaves either no file or the file, and then it is not made again (``recovery``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
+from freshline.ingest.engine.backlog import Waiting
+from freshline.ingest.engine.committer import Committer
+from freshline.ingest.engine.landedfile import (
+    LandedFile,
+    OtherColumnsError,
+    UncastableError,
+    file_name,
+)
+from freshline.ingest.engine.parts import Parts
+from freshline.ingest.log.disk import is_full, make_folder
+from freshline.ingest.log.rows import DamagedError, Row
+from freshline.ingest.log.salvage import read_segment, rebuild
+from freshline.ingest.log.segment import Landed, Segment, is_damage
+
+_LOOK_S = 0.1
+_SHORTEST_BACKOFF_S = 0.5
+_LONGEST_BACKOFF_S = 30.0
+_PRUNE_S = 600.0
+_OPEN_SEGMENTS = 4
+_FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
+
+
+class Lander:
+    """One file at a time, the feeds in turn.
+
+    Attributes:
+        unsettled: Names of files that may be there and are not in the ledger yet.
+    """
+
+    def __init__(self, parts: Parts, committer: Committer) -> None:
+        self._log = parts.log
+        self._backlog = parts.backlog
+        self._committer = committer
+        self._feeds = parts.feeds
+        self._gate = parts.gate
+        self._ballast = parts.ballast
+        self._witness = parts.witness
+        self._quarantine = parts.quarantine
+        self._counters = parts.counters
+        self._settings = parts.settings
+        self._clock = parts.clock
+        self._turn = list(parts.feeds)
+        self._backoff_s: dict[str, float] = {}
+        self._not_before_s: dict[str, float] = {}
+        self._housekept_s = self._pruned_s = float("-inf")
+        self._in_use: deque[Segment] = deque()
+        self._wake = threading.Event()
+        self._stopping = False
+        self.draining = False
+        self.unsettled: set[str] = set()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End ``run`` after the file at hand."""
+        self._stopping = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Land until ``stop``."""
+        while not self._stopping:
+            try:
+                done = self.step()
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end landing
+                self._quarantine.tell(f"landing met a fault of its own: {error!r}")
+                done = False
+            if not done:
+                self._wake.wait(_LOOK_S)
+            self._wake.clear()
+
+    def step(self) -> bool:
+        """One round over the feeds; returns whether anything was done."""
+        self._roll_when_due()
+        done = False
+        for segment in self._log.unsealed():
+            done |= self._attempt("sealing", partial(self._seal, segment))
+        for feed in list(self._turn):
+            done |= self._attempt(feed, partial(self._land, feed))
+            if self._stopping:
+                return done
+        for segment in self._log.finished():
+            done |= self._attempt("removing", partial(self._remove, segment))
+        self.housekeep()
+        return done
+
+    def forgive(self) -> None:
+        """Try again now whatever failed, however lately."""
+        for what in self._not_before_s:
+            self._not_before_s[what] = 0.0
+
+    def housekeep(self) -> None:
+        """Look at the disk; once a second flush the witness; now and then forget old keys."""
+        now_s = time.monotonic()
+        self._gate.look(self._log.size_bytes)
+        if now_s - self._housekept_s >= 1.0:
+            self._housekept_s = now_s
+            self._attempt("witness", self._flush_witness)
+            if not self._gate.closed:
+                self._attempt("ballast", self._take_ballast)
+        if now_s - self._pruned_s >= _PRUNE_S:
+            self._pruned_s = now_s
+            before_s = self._clock() - self._settings.keys_kept_s
+            self._attempt("keys", lambda: self._prune(int(before_s * 1e6)))
+
+    def _roll_when_due(self) -> None:
+        active = self._log.active
+        if active.oldest_us is None:
+            return
+        old = self._clock() - active.oldest_us / 1e6 >= self._settings.landing_period_s
+        large = active.size_bytes >= self._settings.landing_bytes
+        if old or large or self.draining or self._gate.closed:
+            self._committer.want_roll()
+
+    def _attempt(self, what: str, action: Callable[[], bool]) -> bool:
+        """Do something; when the disk fails, try again later, and later still."""
+        if time.monotonic() < self._not_before_s.get(what, 0.0):
+            return False
+        try:
+            done = action()
+        except _FAULTS as error:
+            delay_s = self._backoff_s.get(what, _SHORTEST_BACKOFF_S)
+            self._backoff_s[what] = min(_LONGEST_BACKOFF_S, 2 * delay_s)
+            self._not_before_s[what] = time.monotonic() + delay_s
+            subject = f"feed {what} cannot be landed" if what in self._feeds else f"{what} failed"
+            self._quarantine.tell(f"{subject}: {error}")
+            if what in self._feeds:
+                self._backlog.set_idle(what, idle=True)
+            if is_full(error):
+                self._ballast.give()
+                # Room may come at any moment, and until then nothing is taken in.
+                self._backoff_s[what] = _SHORTEST_BACKOFF_S
+            return False
+        if what in self._backoff_s:
+            del self._backoff_s[what]
+            del self._not_before_s[what]
+            if what in self._feeds:
+                self._backlog.set_idle(what, idle=False)
+        return done
+
+    def _seal(self, segment: Segment) -> bool:
+        try:
+            self._log.seal(segment)
+        except (sqlite3.Error, DamagedError) as error:
+            if not is_damage(error):
+                raise
+            self._repair(segment)
+            self._log.seal(segment)
+        return True
+
+    def _repair(self, segment: Segment) -> None:
+        """The catalogue or the segment is damaged: make both whole, with what can be read."""
+        catalogue = self._log.catalogue
+        try:
+            problems = catalogue.problems()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            problems = [str(error)]
+        if problems:
+            self._quarantine.tell(f"{catalogue.path}: {'; '.join(problems)}")
+            self._quarantine.keep(catalogue.files())
+            catalogue.rebuild()
+            return
+        assert segment.next_id is not None
+        contents = read_segment(segment, segment.next_id, self._quarantine)
+        if contents.damage:
+            self._quarantine.tell(f"{segment.path}: {'; '.join(contents.damage)}")
+            rebuild(segment, contents, contents.lasts or {}, self._quarantine)
+
+    def _remove(self, segment: Segment) -> bool:
+        if segment in self._in_use:
+            self._in_use.remove(segment)
+        self._log.remove(segment)
+        return True
+
+    def _flush_witness(self) -> bool:
+        self._witness.flush()
+        return False
+
+    def _take_ballast(self) -> bool:
+        self._ballast.take()
+        return False
+
+    def _prune(self, before_us: int) -> bool:
+        oldest = self._log.segments()[0].number
+        self._log.catalogue.prune(before_us, oldest)
+        return False
+
+    def _land(self, feed: str) -> bool:
+        """One file of a feed, from one segment."""
+        # The segment that is still written to is left alone.
+        oldest = self._backlog.waiting(feed, self._log.active.first_id, 0)
+        if not oldest:
+            return False
+        segment = self._log.segment_of(oldest[0].id)
+        assert segment.next_id is not None
+        items = self._backlog.waiting(feed, segment.next_id, self._settings.file_bytes)
+        try:
+            landed, records, count = self._write(feed, items)
+        except UncastableError as error:
+            self._quarantine.tell(
+                f"feed {feed}: records that were accepted before its schema changed do not fit it"
+                f" ({error}); they are landed with the types that they were accepted with"
+            )
+            landed, records, count = self._write(feed, items, cast=False)
+        try:
+            self._use(segment).note_landed(landed)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._repair(segment)
+            segment.note_landed(landed)
+        self.unsettled.discard(landed.name)
+        self._backlog.landed(feed, count)
+        segment.remaining -= count
+        with self._counters.lock:
+            counts = self._counters.feeds[feed]
+            counts.landed_files += bool(landed.name)
+            counts.landed_records += records
+            self._counters.landed.add(sum(item.size_bytes for item in items[:count]))
+        self._turn.remove(feed)
+        self._turn.append(feed)
+        return True
+
+    def _write(
+        self, feed: str, items: list[Waiting], *, cast: bool = True
+    ) -> tuple[Landed, int, int]:
+        """The file of these requests, less what is damaged.
+
+        Returns:
+            What was landed, the records in it, and how many of ``items`` that covers: those
+            behind a change of the schema go into a file of their own.
+        """
+        spec = self._feeds[feed]
+        make_folder(spec.landing)
+        file = LandedFile(spec.landing, spec.schema, spec.time_column, cast=cast)
+        try:
+            count = 0
+            for item in items:
+                try:
+                    row = self._row(feed, item.id)
+                    file.add(row.body, row.records)
+                except DamagedError as error:
+                    self._quarantine.add([item.id], str(error))
+                    self._quarantine.keep(self._log.segment_of(item.id).files())
+                except OtherColumnsError:
+                    break
+                count += 1
+            first, last = items[0].first, items[count - 1].last
+            if not file.records:
+                return Landed(feed, first, last, ""), 0, count
+            file.write_waiting()
+            received_us = max(item.received_us for item in items[:count])
+            time_us = min(received_us, file.newest_us or received_us)
+            name = file_name(feed, max(0, time_us), first, last)
+            self.unsettled.add(name)
+            file.finish(name)
+            return Landed(feed, first, last, name), file.records, count
+        finally:
+            file.abandon()
+
+    def _row(self, feed: str, row_id: int) -> Row:
+        """A request's row, from memory if it is there.
+
+        Raises:
+            DamagedError: It cannot be read any more.
+        """
+        if not self._backlog.is_taken(feed, row_id):
+            for wanted in self._backlog.bring(feed):
+                try:
+                    brought: Row | None = self._read(wanted)
+                except DamagedError:
+                    brought = None
+                self._backlog.arrive(feed, wanted, brought)
+            taken = self._backlog.take(feed)
+            if taken is not None:
+                return taken
+        return self._read(row_id)
+
+    def _use(self, segment: Segment) -> Segment:
+        """Keep few databases open: each has a page cache of its own."""
+        if segment in self._in_use:
+            self._in_use.remove(segment)
+        self._in_use.append(segment)
+        if len(self._in_use) > _OPEN_SEGMENTS:
+            unused = self._in_use.popleft()
+            if unused is not self._log.active:
+                unused.close()
+        return segment
+
+    def _read(self, row_id: int) -> Row:
+        segment = self._log.segment_of(row_id)
+        row = self._use(segment).read(row_id)
+        if row is None:
+            raise DamagedError("it is not in its segment any more")
+        return row

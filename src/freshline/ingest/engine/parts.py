@@ -1,0 +1,32 @@
+"""The parts of one engine, which recovery fills and the two threads share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from freshline.ingest.engine.backlog import Backlog
+from freshline.ingest.engine.counters import Counters
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec
+from freshline.ingest.log.disk import Ballast, DiskGate
+from freshline.ingest.log.log import Log
+from freshline.ingest.log.quarantine import Quarantine
+from freshline.ingest.log.witness import Witness
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """``settings`` are those that fit the disk; ``clock`` says seconds since the epoch."""
+
+    folder: Path
+    feeds: Mapping[str, FeedSpec]
+    settings: EngineSettings
+    clock: Callable[[], float]
+    log: Log
+    backlog: Backlog
+    witness: Witness
+    quarantine: Quarantine
+    gate: DiskGate
+    ballast: Ballast
+    counters: Counters

@@ -1,0 +1,1 @@
+"""HTTP of the push gateway."""

@@ -1,0 +1,1 @@
+"""The durable log of pushed records."""

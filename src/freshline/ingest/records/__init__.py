@@ -1,0 +1,1 @@
+"""Pushed records: checked against the schema of their feed, or refused."""

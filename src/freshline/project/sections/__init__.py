@@ -1,0 +1,1 @@
+"""The sections of freshline.yml, one file each."""

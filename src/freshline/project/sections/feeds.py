@@ -1,0 +1,319 @@
+"""The feeds of freshline.yml: one reader per kind, every key checked."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freshline.project import ddl
+from freshline.project.model import Feed, FeedKind, KafkaSource, PushSource, TimestampPattern
+from freshline.project.names import name_fault
+from freshline.project.schema import RULE as SCHEMA_RULE
+from freshline.project.schema import schema_columns
+from freshline.project.yaml.section import Section
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_TIMES = ("timestamp", "timestamp_ntz", "date")
+_KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push")
+_SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a format
+
+
+def resolved(path: str, root: Path) -> str:
+    """An absolute path (relative ones start at ``root``), or a URI as it is."""
+    return path if _URI.match(path) else str((root / path).absolute())
+
+
+def read_feeds(section: Section | None, root: Path) -> tuple[dict[str, Feed], tuple[str, ...]]:
+    """All feeds that are right, and the names of all, right or not."""
+    feeds: dict[str, Feed] = {}
+    if section is None:
+        return feeds, ()
+    lower: dict[str, str] = {}
+    for name in section.data:
+        rule = name_fault(name)
+        if rule is not None:
+            section.fault(
+                "bad-name",
+                f"'{name}' cannot name a feed",
+                key=name,
+                rule=rule,
+                next_step="Rename the feed.",
+            )
+        if name.lower() in lower:
+            section.fault(
+                "duplicate-name",
+                f"feeds {lower[name.lower()]} and {name} have one name",
+                key=name,
+                rule="names are compared without case",
+                next_step="Rename one of them.",
+            )
+        lower.setdefault(name.lower(), name)
+        sub = section.sub(name, f"feed {name}")
+        if sub is None:
+            section.fault(
+                "missing-key",
+                f"feed {name} is empty",
+                key=name,
+                rule="the key kind is required",
+                next_step="Add kind: files and a path: to it.",
+            )
+            continue
+        feed = _read_feed(sub, name, root)
+        if feed is not None:
+            feeds[name] = feed
+    return feeds, tuple(section.data)
+
+
+def _read_feed(section: Section, name: str, root: Path) -> Feed | None:
+    before = len(section.errors)
+    section.require("kind")
+    if len(section.errors) > before:
+        return None
+    kind = section.choice("kind", _KINDS, "")
+    read = {"files": _files, "kafka": _kafka, "push": _push}.get(kind)
+    if read is None:
+        return None
+    feed = read(section, name, root)
+    return feed if len(section.errors) == before else None
+
+
+def _files(section: Section, name: str, root: Path) -> Feed:
+    section.only("kind", "path", "format", "options", "schema", "timestamp", "period")
+    section.require("path", "format")
+    format_ = section.choice("format", ("parquet", "csv", "json"), "")
+    if format_ in {"csv", "json"}:
+        _require_schema(section, f"{format_} files do not carry their types")
+    schema, _ = _schema(section)
+    return Feed(
+        name,
+        "files",
+        resolved(section.text("path") or "", root),
+        format_,
+        section.texts("options"),
+        schema,
+        _timestamp(section, name),
+        section.duration_s("period"),
+        section.place(),
+    )
+
+
+def _kafka(section: Section, name: str, _root: Path) -> Feed:
+    section.only(
+        "kind", "servers", "topic", "format", "schema", "starting", "options", "time", "period"
+    )
+    section.require("servers", "topic")
+    _require_schema(section, "records of a topic do not carry their types")
+    schema, columns = _schema(section)
+    return Feed(
+        name,
+        "kafka",
+        "",
+        section.choice("format", ("json", "csv"), "json"),
+        _topic_options(section),
+        schema,
+        None,
+        section.duration_s("period"),
+        section.place(),
+        KafkaSource(
+            section.text("servers") or "",
+            section.text("topic") or "",
+            _starting(section),
+            _time(section, columns),
+        ),
+    )
+
+
+_OFFSETS = {
+    "startingoffsets", "endingoffsets", "startingtimestamp", "endingtimestamp", "assign",
+    "startingoffsetsbytimestamp", "endingoffsetsbytimestamp", "subscribe", "subscribepattern",
+    "failondataloss", "includeheaders", "maxoffsetspertrigger", "minoffsetspertrigger", "mode",
+    "columnnameofcorruptrecord", "kafka.bootstrap.servers",
+}  # fmt: skip
+"""Which offsets are read, and what becomes of what does not fit, is not the reader's to say."""
+
+
+def _topic_options(section: Section) -> dict[str, str]:
+    options = section.texts("options")
+    for name in options:
+        if name.lower() in _OFFSETS:
+            section.fault(
+                "bad-option",
+                f"the options of {section.what} have {name}",
+                key="options",
+                rule="freshline chooses the offsets of each update and loses no record",
+                next_step="Take it out; `servers:`, `topic:` and `starting:` say where to read.",
+            )
+    return options
+
+
+def _starting(section: Section) -> str:
+    """A word, or a moment as YAML or a text has it; without a zone it is UTC."""
+    value = section.data.get("starting", "earliest")
+    if value in ("earliest", "latest"):
+        return str(value)
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError:
+        section.fault(
+            "bad-value",
+            f"starting of {section.what} is '{value}'",
+            key="starting",
+            rule="it is earliest, latest or a moment like 2026-01-31T12:00:00Z",
+            next_step="Take one of them.",
+        )
+        return "earliest"
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat()
+
+
+def _push(section: Section, name: str, _root: Path) -> Feed:
+    section.only("kind", "schema", "time", "quota", "period")
+    _require_schema(section, "each pushed record is checked against it")
+    schema, columns = _schema(section)
+    time = _time(section, columns)
+    if schema is not None:
+        _check_pushable(section, schema, time)
+    return Feed(
+        name,
+        "push",
+        "",
+        "json",
+        {},
+        schema,
+        None,
+        section.duration_s("period"),
+        section.place(),
+        PushSource(time, section.size_bytes("quota")),
+    )
+
+
+def _check_pushable(section: Section, schema: str, time: str | None) -> None:
+    """Each record is checked by us, so we have to know what its types mean."""
+    try:
+        columns = ddl.columns(schema)
+    except ValueError as error:
+        section.fault(
+            "bad-schema",
+            f"schema of {section.what}: {error}",
+            key="schema",
+            rule=ddl.RULE,
+            next_step="Correct the schema.",
+        )
+        return
+    for column in columns:
+        if column.name == time and column.type.kind not in _TIMES:
+            section.fault(
+                "bad-time",
+                f"time of {section.what} names the column {time}, which is {column.type.name}",
+                key="time",
+                rule="it gives landed files their time, so it is a TIMESTAMP or a DATE",
+                next_step="Name such a column, or leave time out: then it is the time of arrival.",
+            )
+
+
+def _require_schema(section: Section, why: str) -> None:
+    if section.data.get("schema") is None:
+        section.fault(
+            "missing-schema",
+            f"{section.what} has no schema",
+            rule=why,
+            next_step="Add schema: with the columns and their types, like 'id BIGINT'.",
+        )
+
+
+def _schema(section: Section) -> tuple[str | None, tuple[str, ...]]:
+    """The schema as written, and its columns."""
+    schema = section.text("schema")
+    if schema is None:
+        return None, ()
+    try:
+        return schema, schema_columns(schema)
+    except ValueError as error:
+        section.fault(
+            "bad-schema",
+            f"schema of {section.what}: {error}",
+            key="schema",
+            rule=SCHEMA_RULE,
+            next_step="Correct the schema.",
+        )
+        return None, ()
+
+
+def _time(section: Section, columns: tuple[str, ...]) -> str | None:
+    time = section.text("time")
+    if time is None or not columns:
+        return None
+    by_lower = {column.lower(): column for column in columns}
+    if time.lower() not in by_lower:
+        section.fault(
+            "unknown-column",
+            f"time of {section.what} names the column {time}",
+            key="time",
+            rule=f"the schema has {', '.join(columns)}",
+            next_step="Name a column of the schema.",
+        )
+        return None
+    return by_lower[time.lower()]
+
+
+def _timestamp(section: Section, name: str) -> TimestampPattern | None:
+    sub = section.sub("timestamp", f"timestamp of feed {name}")
+    if sub is None:
+        return None
+    sub.only("pattern", "format")
+    sub.require("pattern", "format")
+    pattern = _pattern(sub, sub.text("pattern"))
+    format_ = _format(sub, sub.text("format"))
+    return TimestampPattern(pattern, format_) if pattern and format_ else None
+
+
+def _pattern(section: Section, text: str | None) -> re.Pattern[str] | None:
+    if text is None:
+        return None
+    try:
+        pattern = re.compile(text)
+        if pattern.groups == 1:
+            return pattern
+        fault = f"it has {pattern.groups} groups"
+    except re.error as error:
+        fault = str(error)
+    section.fault(
+        "bad-pattern",
+        f"pattern '{text}' of {section.what}: {fault}",
+        key="pattern",
+        rule="it is a regular expression with one group, which holds the timestamp",
+        next_step="Put parentheses around the timestamp and nothing else.",
+    )
+    return None
+
+
+def _format(section: Section, text: str | None) -> str | None:
+    """A format that reads back what it writes, to the day at least."""
+    if text is None:
+        return None
+    try:
+        sample = datetime.strptime(_SAMPLE.strftime(text), text)  # noqa: DTZ007 - a trial
+        fault = None if sample.date() == _SAMPLE.date() else "it does not tell the day"
+    except (ValueError, re.error):
+        fault = "it cannot read what it writes"
+    if fault is None:
+        return text
+    section.fault(
+        "bad-timestamp-format",
+        f"format '{text}' of {section.what}: {fault}",
+        key="format",
+        rule="it is of strptime's directives, like %Y%m%dT%H%M%S",
+        next_step="Correct the format.",
+    )
+    return None
+
+
+def unread_feeds(feeds: dict[str, Feed], read: set[str]) -> list[str]:
+    """A warning for each feed that no table reads."""
+    return [
+        f"{feed.place}: no table reads feed {feed.name}"
+        for feed in feeds.values()
+        if feed.name not in read
+    ]

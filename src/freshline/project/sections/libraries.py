@@ -1,0 +1,184 @@
+"""The SQL files of a project, and the statements in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from freshline.core.errors import Place, UserError
+from freshline.project.yaml.section import Section
+from freshline.sql.text.statements import Statement, StatementError, read_statement, split
+from freshline.sql.text.tokens import SqlTextError, tokens
+
+_RULE = "libraries is a list of {glob: {include: pattern}}"
+_DECLARED = re.compile(
+    r"\b(?:STREAMING\s+TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?`?(\w+)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A statement and the file it stands in (relative to the project)."""
+
+    statement: Statement
+    file: str
+
+    @property
+    def place(self) -> Place:
+        """Where the statement starts."""
+        return Place(self.file, self.statement.line)
+
+
+@dataclass(slots=True)
+class Library:
+    """All that the SQL files hold.
+
+    Attributes:
+        statements: Those that could be read, in the order of files and in them.
+        declared: Names in statements that could not: readers of such a table need no error.
+        files: Every file.
+        warnings: Files without a statement.
+    """
+
+    statements: list[Found]
+    declared: set[str]
+    files: list[Path]
+    warnings: list[str]
+
+
+def read_libraries(top: Section, root: Path) -> Library:
+    """Reads every file that the globs name; faults go to the section's errors."""
+    library = Library([], set(), [], [])
+    for pattern, place in _patterns(top):
+        matched = _matched(pattern, place, root, top.errors)
+        library.files.extend(path for path in matched if path not in library.files)
+    for path in library.files:
+        _read_file(path, os.path.relpath(path, root), library, top.errors)
+    return library
+
+
+def shown_files(library: Library, root: Path) -> list[str]:
+    """The files as messages name them."""
+    return [os.path.relpath(path, root) for path in library.files]
+
+
+def _patterns(top: Section) -> list[tuple[str, Place]]:
+    entries = top.data.get("libraries")
+    if entries is None:
+        return []
+    found: list[tuple[str, Place]] = []
+    if not isinstance(entries, list) or not entries:
+        top.fault(
+            "bad-value",
+            "libraries is no list of globs",
+            key="libraries",
+            rule=_RULE,
+            next_step="Write it as in the rule.",
+        )
+        return found
+    for index, entry in enumerate(entries):
+        glob = entry.get("glob") if isinstance(entry, dict) else None
+        include = glob.get("include") if isinstance(glob, dict) else None
+        place = top.file.place(("libraries", index))
+        exact = isinstance(entry, dict) and isinstance(glob, dict) and len(entry) == len(glob) == 1
+        if exact and isinstance(include, str) and include:
+            found.append((include, place))
+        else:
+            top.errors.append(
+                UserError(
+                    "bad-value",
+                    f"entry {index + 1} of libraries is no glob",
+                    where=place,
+                    rule=_RULE,
+                    next_step="Write it as in the rule.",
+                )
+            )
+    return found
+
+
+def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) -> list[Path]:
+    if Path(pattern).is_absolute():
+        errors.append(
+            UserError(
+                "bad-glob",
+                f"the glob {pattern} is an absolute path",
+                where=place,
+                rule="globs start at the directory of freshline.yml",
+                next_step="Make it relative.",
+            )
+        )
+        return []
+    wide = f"{pattern}/*" if pattern.endswith("**") else pattern
+    try:
+        matched = sorted(p for p in root.glob(wide) if p.suffix == ".sql" and p.is_file())
+    except ValueError as error:
+        errors.append(
+            UserError(
+                "bad-glob",
+                f"the glob {pattern} cannot be read: {str(error)[:1].lower()}{str(error)[1:]}",
+                where=place,
+                rule="** stands for any directories and is a part of its own",
+                next_step="Correct the glob.",
+            )
+        )
+        return []
+    if not matched:
+        errors.append(
+            UserError(
+                "empty-glob",
+                f"the glob {pattern} matches no .sql file",
+                where=place,
+                rule="globs start at the directory of freshline.yml",
+                next_step="Correct the glob, or write the first table.",
+            )
+        )
+    return matched
+
+
+def _read_file(path: Path, file: str, library: Library, errors: list[UserError]) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        errors.append(
+            UserError(
+                "unreadable-file",
+                f"the file cannot be read: {reason}",
+                where=Place(file),
+                next_step="Check its permissions and encoding.",
+            )
+        )
+        return
+    try:
+        statements = split(tokens(text))
+    except SqlTextError as error:
+        library.declared.update(name.lower() for name in _DECLARED.findall(text))
+        errors.append(
+            UserError(
+                "bad-sql",
+                error.what,
+                where=Place(file, error.line),
+                rule="strings, backquoted names and comments end where they are closed",
+                next_step="Close it; nothing else in this file was checked.",
+            )
+        )
+        return
+    if not statements:
+        library.warnings.append(f"{file}: there is no statement in this file")
+    for statement in statements:
+        try:
+            library.statements.append(Found(read_statement(text, statement), file))
+        except StatementError as error:
+            if error.name is not None:
+                library.declared.add(error.name.lower())
+            errors.append(
+                UserError(
+                    error.code,
+                    error.what,
+                    where=Place(file, error.line),
+                    rule=error.rule,
+                    next_step=error.next_step,
+                )
+            )

@@ -1,0 +1,104 @@
+"""The sections of freshline.yml that are not about data: scheduler and spark."""
+
+from __future__ import annotations
+
+from freshline.core.assembly import partition_names
+from freshline.core.aus.shares import RECOVERIES
+from freshline.core.inheritance import RULES
+from freshline.core.objective.just_in_time import OBJECTIVES
+from freshline.core.partitions.proportional import ALLOCATIONS
+from freshline.core.registry import found_policies
+from freshline.project.model import MaintenanceSettings, SchedulerSettings
+from freshline.project.yaml.section import Section
+
+_DEFAULT = SchedulerSettings()
+_MAINTENANCE = MaintenanceSettings()
+_LEAST_RETENTION_S = 3600.0
+"""Shorter, and files could be removed under a query that reads them."""
+
+
+def read_scheduler(section: Section | None) -> SchedulerSettings:
+    """``scheduler:``; the keys are those of a scenario's policy, and tracks."""
+    if section is None:
+        return _DEFAULT
+    section.only(
+        "tracks", "policy", "partition", "clustering", "allocation", "aggressive", "inherit",
+        "inherit_factor", "chop", "recovery", "objective", "backfill_share",
+    )  # fmt: skip
+    read = SchedulerSettings(
+        tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
+        policy=section.choice("policy", found_policies(), _DEFAULT.policy),
+        partition=section.choice("partition", partition_names(), _DEFAULT.partition),
+        clustering=section.number(
+            "clustering",
+            _DEFAULT.clustering,
+            lambda clustering: clustering > 0,
+            "it is a number greater than 0",
+        ),
+        allocation=section.choice("allocation", ALLOCATIONS, _DEFAULT.allocation),
+        aggressive=section.flag("aggressive", default=_DEFAULT.aggressive),
+        inherit=section.choice("inherit", RULES, _DEFAULT.inherit),
+        inherit_factor=section.number(
+            "inherit_factor",
+            _DEFAULT.inherit_factor,
+            lambda factor: factor >= 0,
+            "it is a number of at least 0",
+        ),
+        chop=section.number("chop", None, lambda chop: chop >= 1, "it is a number of at least 1"),
+        recovery=section.choice("recovery", RECOVERIES, _DEFAULT.recovery),
+        objective=section.choice("objective", OBJECTIVES, _DEFAULT.objective),
+        backfill_share=section.number(
+            "backfill_share",
+            _DEFAULT.backfill_share,
+            lambda share: 0 < share <= 1,
+            "it is a number above 0 and at most 1",
+        ),
+    )
+    if read.objective == "cost" and read.policy == "aus":
+        section.fault(
+            "objective-of-aus",
+            "objective of scheduler is 'cost', but policy aus says itself when updates start",
+            key="objective",
+            rule="it goes with every other policy",
+            next_step="Take another policy, or the objective 'staleness'.",
+        )
+    return read
+
+
+def read_maintenance(section: Section | None) -> MaintenanceSettings:
+    """``maintenance:``; whether to compact, to remove old files, and what to keep."""
+    if section is None:
+        return _MAINTENANCE
+    section.only("compact", "vacuum", "retention")
+    retention_s = section.duration_s("retention")
+    if retention_s is not None and retention_s < _LEAST_RETENTION_S:
+        section.fault(
+            "bad-value",
+            f"retention of maintenance is '{section.data['retention']}'",
+            key="retention",
+            rule="it is at least 1 hour: a query that runs must find the files it reads",
+            next_step="Give a longer one.",
+        )
+    return MaintenanceSettings(
+        compact=section.flag("compact", default=_MAINTENANCE.compact),
+        vacuum=section.flag("vacuum", default=_MAINTENANCE.vacuum),
+        retention_s=_MAINTENANCE.retention_s if retention_s is None else retention_s,
+    )
+
+
+def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
+    """``spark:``: the master and the packages to add."""
+    if section is None:
+        return "local[*]", ()
+    section.only("master", "packages")
+    packages = section.data.get("packages") or []
+    if not isinstance(packages, list) or not all(isinstance(each, str) for each in packages):
+        section.fault(
+            "bad-value",
+            "packages of spark is no list of texts",
+            key="packages",
+            rule="it is a list of Maven coordinates, group:artifact:version",
+            next_step="Correct the list.",
+        )
+        packages = []
+    return section.text("master") or "local[*]", tuple(packages)

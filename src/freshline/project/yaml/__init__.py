@@ -1,0 +1,1 @@
+"""YAML with file and line for each value."""

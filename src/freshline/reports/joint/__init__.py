@@ -1,0 +1,1 @@
+"""Planning several reports together."""

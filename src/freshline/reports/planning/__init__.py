@@ -1,0 +1,1 @@
+"""Cutting one report into the fewest batches that meet its deadline."""

@@ -1,0 +1,1 @@
+"""Finding new files and new offsets."""

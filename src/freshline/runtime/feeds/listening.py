@@ -1,0 +1,231 @@
+"""Who listens to which feed, and what of it is known: folders are listed, topics looked at.
+
+Folders are listed from the start of a run, by one thread. Topics are looked at once Spark is
+there, whose JVM has Kafka's client: each table's by a thread of its own, since two tables of
+one topic may have lost different parts of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.core.errors import FreshlineError, InternalError
+from freshline.executor.records import Executor, FeedFile
+from freshline.executor.topic import HasTopics
+from freshline.project.model import Feed, Project
+from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.feeds.topic_watcher import TopicWatcher
+from freshline.runtime.feeds.topics import TopicListing, TopicNews
+from freshline.runtime.feeds.watcher import FeedWatcher
+from freshline.runtime.journal.writer import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listing found, or why it failed.
+
+    Attributes:
+        key: Of the listing: the feed's name for a folder, the table's for a topic.
+        readers: Tables to be told.
+        files: New ones, ranges of a topic among them.
+        topic: Of a topic all that was found.
+        error: Why nothing was found; None: it went well.
+        last: No more comes of itself: the first listing of a run is done, or given up.
+    """
+
+    key: str
+    feed: Feed
+    readers: tuple[str, ...]
+    files: list[FeedFile]
+    topic: TopicNews | None = None
+    error: FreshlineError | None = None
+    last: bool = True
+
+
+class Listening:
+    """All feeds of a run.
+
+    Args:
+        project: Whose feeds.
+        ledger: What was known before, and what is heard of topics; the caller flushes.
+        put: Takes ("heard", Heard) from any thread.
+        once: Hear of each feed once, and again only where something vanished.
+
+    Attributes:
+        unheard: Keys of listings of which nothing was heard yet.
+        deaf: Tables whose topic could not be looked at.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        ledger: Ledger,
+        put: Callable[[tuple[str, Any]], None],
+        *,
+        once: bool,
+    ) -> None:
+        self._project = project
+        self._ledger = ledger
+        self._put = put
+        self._once = once
+        self._readers: dict[str, tuple[str, ...]] = {}
+        for feed in project.feeds.values():
+            readers = tuple(table.name for table in project.tables if table.feed == feed.name)
+            if readers:
+                self._readers[feed.name] = readers
+        self._folders: dict[str, FeedListing] = {}
+        self._topics: dict[str, TopicWatcher] = {}
+        self._watcher: FeedWatcher | None = None
+        self._states: dict[str, tuple[str, str]] = {}
+        self.deaf: set[str] = set()
+        self.unheard: set[str] = set()
+        for name, readers in self._readers.items():
+            self.unheard |= set(readers) if self._is_topic(name) else {name}
+
+    # ---- start and end ----
+
+    def start_folders(self) -> None:
+        """List folders from now on."""
+        for name, readers in self._readers.items():
+            if self._is_topic(name):
+                continue
+            listing = FeedListing(self._project.feeds[name])
+            # A file that one reader of the feed does not know yet is told again.
+            listing.remember(set.intersection(*map(self._known, readers)))
+            self._folders[name] = listing
+        self._watcher = FeedWatcher(
+            list(self._folders.values()),
+            lambda feed, files: self._tell(feed, files, None),
+            lambda feed, error: self._tell(feed, [], error),
+            once=self._once,
+        )
+        self._watcher.start()
+
+    def start_topics(self, executor: Executor) -> None:
+        """Look at topics from now on.
+
+        Raises:
+            InternalError: There are some, and the executor knows no topics.
+        """
+        for name, readers in self._readers.items():
+            if not self._is_topic(name):
+                continue
+            if not isinstance(executor, HasTopics):
+                raise InternalError("no-topics", f"this executor cannot read feed {name}")
+            for table in readers:
+                listing = TopicListing(
+                    self._project.feeds[name],
+                    table,
+                    executor.topic(name),
+                    self._known(table),
+                    self._newest_s(table),
+                )
+                self._topics[table] = TopicWatcher(listing, self._tell_topic, once=self._once)
+        for watcher in self._topics.values():
+            watcher.start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._watcher is not None:
+            self._watcher.stop()
+        for watcher in self._topics.values():
+            watcher.stop()
+
+    # ---- in the warehouse's thread ----
+
+    def heard(self, heard: Heard, now_s: float) -> list[str]:
+        """Take in what was heard; what people should hear of it, a sentence each."""
+        if heard.last:
+            self.unheard.discard(heard.key)
+        if heard.feed.kind != "kafka":
+            return [] if heard.error is None else [heard.error.render()]
+        notices = self._state(heard, now_s)
+        if heard.topic is not None:
+            notices += heard.topic.notices
+            for lost in heard.topic.lost:
+                self._ledger.file_lost(heard.key, lost.name, now_s)
+        return notices
+
+    def has_vanished(self, table: str, name: str) -> bool:
+        """Whether a file is gone; what comes under its name, or is left of it, is told again."""
+        watcher = self._topics.get(table)
+        if watcher is not None:
+            if watcher.listing.exists(name):
+                return False
+            watcher.listing.forget(name)
+            self.unheard.add(table)
+            watcher.look_again()
+            return True
+        listing = self._folders.get(self._project.table(table).feed or "")
+        if listing is None or listing.exists(name):
+            return False
+        listing.forget(name)
+        return True
+
+    # ---- inside ----
+
+    def _state(self, heard: Heard, now_s: float) -> list[str]:
+        """Write down how a topic stands where that changed; what is to be said of it."""
+        error, news, table = heard.error, heard.topic, heard.key
+        state = "read"
+        if error is not None:
+            state = "missing" if error.code == "topic-missing" else "unreachable"
+            self.deaf.add(table)
+        else:
+            self.deaf.discard(table)
+        before = self._states.get(table, ("", ""))
+        values: dict[str, Any] = {"feed": heard.feed.name}
+        ends = before[1]
+        if news is not None:
+            partitions = sorted(news.look.partitions.items())
+            ends = json.dumps([news.look.topic_id, {p: each.end for p, each in partitions}])
+            values |= {"topic_id": news.look.topic_id, "newest_s": news.look.newest_s}
+            values["ends"] = json.dumps({str(p): each.end for p, each in partitions})
+        if (state, ends) == before:
+            return []
+        self._states[table] = (state, ends)
+        if state != before[0]:
+            values |= {"state": state, "since_s": now_s, "error": error.what if error else None}
+        self._ledger.journal.put("topics", {"table_name": table}, **values)
+        if state == before[0]:
+            return []
+        if error is not None:
+            return [error.render()]
+        return [f"topic of feed {heard.feed.name} is read again"] if before[0] else []
+
+    def _is_topic(self, feed: str) -> bool:
+        return self._project.feeds[feed].kind == "kafka"
+
+    def _known(self, table: str) -> set[str]:
+        rows = self._ledger.journal.each(
+            "SELECT name FROM files WHERE table_name=? AND state<>'vanished'", (table,)
+        )
+        return {row["name"] for row in rows}
+
+    def _newest_s(self, table: str) -> float | None:
+        """The greatest timestamp that a table was told of, as far as that is known."""
+        row = self._ledger.journal.row(
+            "SELECT max(timestamp_s) AS newest_s FROM files WHERE table_name=? UNION ALL"
+            " SELECT max(freshness_s) FROM tables WHERE name=? ORDER BY 1 DESC",
+            (table, table),
+        )
+        return None if row is None else row["newest_s"]
+
+    def _tell(self, feed: str, files: list[FeedFile], error: FreshlineError | None) -> None:
+        heard = Heard(feed, self._project.feeds[feed], self._readers[feed], files, error=error)
+        self._put(("heard", heard))
+
+    def _tell_topic(
+        self,
+        listing: TopicListing,
+        news: TopicNews | None,
+        error: FreshlineError | None,
+        *,
+        last: bool,
+    ) -> None:
+        files = [] if news is None else news.files
+        heard = Heard(listing.table, listing.feed, (listing.table,), files, news, error, last)
+        self._put(("heard", heard))

@@ -1,0 +1,94 @@
+"""The files of each base table that are known and not loaded, with all that is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from freshline.core.events import Event, FileArrived
+from freshline.executor.records import FeedFile
+from freshline.project.model import Project
+from freshline.runtime.journal.store import Journal, Row
+
+WAITING = ("pending", "retrying")
+"""States of files in the journal that are still to be loaded."""
+
+
+class PendingFiles:
+    """Names to records; the core knows files by name only."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._files: dict[str, dict[str, FeedFile]] = {}
+        self._known: dict[str, set[str]] = {}
+
+    def restored(self, project: Project) -> list[Event]:
+        """Arrivals of the files that former runs saw and did not load."""
+        events: list[Event] = []
+        for table in project.tables:
+            if table.kind != "base":
+                continue
+            known = self._known.setdefault(table.name, set())
+            for row in self._journal.each(
+                "SELECT * FROM files WHERE table_name=? ORDER BY timestamp_s, name", (table.name,)
+            ):
+                if row["state"] != "vanished":
+                    known.add(row["name"])
+                if row["state"] in WAITING and row["timestamp_s"] is not None:
+                    file = file_of(row)
+                    self._files.setdefault(table.name, {})[file.name] = file
+                    timestamp_s = min(file.timestamp_s, row["arrived_s"])
+                    events.append(FileArrived(table.name, timestamp_s, file.name))
+        return events
+
+    def add(self, table: str, file: FeedFile) -> bool:
+        """Take in a file; False where ``table`` knows one of this name."""
+        known = self._known.setdefault(table, set())
+        if file.name in known:
+            return False
+        known.add(file.name)
+        self._files.setdefault(table, {})[file.name] = file
+        return True
+
+    def put_back(self, table: str, file: FeedFile) -> None:
+        """A file out of quarantine is pending again."""
+        self._known.setdefault(table, set()).add(file.name)
+        self._files.setdefault(table, {})[file.name] = file
+
+    def get(self, table: str, names: Iterable[str]) -> tuple[FeedFile, ...]:
+        """The records of pending files."""
+        files = self._files.get(table, {})
+        return tuple(files[name] for name in names)
+
+    def loaded(self, table: str, names: Iterable[str]) -> None:
+        """Files are in the table; nothing but their names is kept."""
+        files = self._files.get(table, {})
+        for name in names:
+            files.pop(name, None)
+
+    def forget(self, table: str, name: str) -> None:
+        """A file vanished; one that comes under its name is a new one."""
+        self._known.get(table, set()).discard(name)
+        self._files.get(table, {}).pop(name, None)
+
+    def all_files(self, table: str) -> tuple[FeedFile, ...]:
+        """Every file that is loaded or pending: what a full reload reads."""
+        return self._in_states(table, "'loaded','pending','retrying'")
+
+    def loaded_files(self, table: str) -> tuple[FeedFile, ...]:
+        """Every file that is in the table: what a backfill reads."""
+        return self._in_states(table, "'loaded'")
+
+    def _in_states(self, table: str, states: str) -> tuple[FeedFile, ...]:
+        rows = self._journal.rows(
+            f"SELECT * FROM files WHERE table_name=? AND state IN ({states})"
+            " ORDER BY timestamp_s, name",
+            (table,),
+        )
+        return tuple(file_of(row) for row in rows)
+
+
+def file_of(row: Row) -> FeedFile:
+    """The record of a file from its row in the journal."""
+    return FeedFile(
+        row["name"], row["size_bytes"] or 0, row["modified_s"] or 0.0, row["timestamp_s"] or 0.0
+    )

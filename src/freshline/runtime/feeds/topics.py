@@ -1,0 +1,216 @@
+"""What is new in a topic, for one table: ranges of offsets that it was not told of yet.
+
+A range stands for a file: it is told once, remembered by its name, and loaded whole. What was
+told is known from the journal, and after its loss from the commits, so a position needs no
+consumer group. Offsets that are gone before they were told, or between two commits, are lost:
+that is said, and counted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import zip_longest
+
+from freshline.core.errors import FreshlineError
+from freshline.executor.offsets import Coverage, OffsetRange, Span, parsed, sliced
+from freshline.executor.records import FeedFile
+from freshline.executor.topic import Topic, TopicLook, gone
+from freshline.project.model import Feed, KafkaSource
+
+MOST_OFFSETS = 1_000_000
+"""Of one range: an update of more would hold its track for minutes and fail as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNews:
+    """What one look at a topic found.
+
+    Attributes:
+        look: The topic as it was.
+        files: New ranges, oldest first, as files for the core.
+        lost: Ranges that were there once, or must have been, and cannot be read any more.
+        notices: What people should hear, a sentence each.
+    """
+
+    look: TopicLook
+    files: list[FeedFile] = field(default_factory=list)
+    lost: list[OffsetRange] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+class TopicListing:
+    """One table's view of its feed's topic.
+
+    Args:
+        feed: Of kind kafka.
+        table: The table that reads it; another one has a listing of its own.
+        topic: To look at.
+        known: Names of the ranges that the table was told of, lost ones included.
+        newest_s: The greatest timestamp among them; None before the first.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        table: str,
+        topic: Topic,
+        known: Iterable[str] = (),
+        newest_s: float | None = None,
+    ) -> None:
+        assert isinstance(feed.settings, KafkaSource)
+        self.feed = feed
+        self.table = table
+        self._source = feed.settings
+        self._topic = topic
+        self._told: dict[str, Coverage] = {}
+        self._lock = threading.Lock()
+        self._newest_s = newest_s
+        self._floors: dict[int, int] = {}
+        self._cut_back: dict[int, int] = {}
+        for name in known:
+            self._tell(parsed(name))
+
+    def forget(self, name: str) -> None:
+        """A range could not be read: what of it is still there is told again."""
+        with self._lock:
+            told = parsed(name)
+            if told.topic_id in self._told:
+                self._told[told.topic_id].remove(told)
+
+    def exists(self, name: str) -> bool:
+        """Whether all of a range can still be read; asks the brokers.
+
+        Where they do not answer it counts as there: it is tried again.
+        """
+        try:
+            look = self._topic.look()
+        except FreshlineError as error:
+            return error.code != "topic-missing"
+        return gone(name, look) is None
+
+    def news(self, now_s: float) -> TopicNews:
+        """Look at the topic.
+
+        Raises:
+            PlatformError: The brokers do not answer, or the topic is not there.
+        """
+        look = self._topic.look()
+        with self._lock:
+            return self._news(look, now_s)
+
+    def _news(self, look: TopicLook, now_s: float) -> TopicNews:
+        news = TopicNews(look)
+        begins = not self._told
+        unknown = look.topic_id not in self._told
+        if unknown and not begins:
+            news.notices.append(
+                f"feed {self.feed.name}: topic {self._source.topic} was deleted and made again;"
+                " it is read from its first offset on"
+            )
+        told = self._told.get(look.topic_id, Coverage())
+        floors = self._starting(look) if begins else {}
+        left: dict[int, list[Span]] = {}
+        for partition, there in sorted(look.partitions.items()):
+            floor = told.floor(partition) if partition in told else floors.get(partition, 0)
+            gaps = list(told.gaps(partition, floor, there.end))
+            lost = [(low, min(high, there.earliest)) for low, high in gaps if low < there.earliest]
+            news.lost.extend(OffsetRange(look.topic_id, {partition: span}) for span in lost)
+            left[partition] = [
+                (max(low, there.earliest), high) for low, high in gaps if high > there.earliest
+            ]
+            self._look_for_a_cut(partition, told.top(partition), there.end, news)
+        anything = any(left.values()) or news.lost
+        waits = begins and self._source.starting == "earliest"
+        if unknown and (anything or not waits):
+            # Where a table began must stand in its first commit, of empty partitions too.
+            for partition, there in look.partitions.items():
+                if not left[partition]:
+                    at = max(floors.get(partition, 0), there.earliest)
+                    left[partition] = [(at, at)]
+        self._said_lost(news)
+        self._ranges(look, left, news, now_s)
+        for each in news.lost:
+            self._tell(each)
+        return news
+
+    def _starting(self, look: TopicLook) -> dict[int, int]:
+        """Where the first update begins in each partition."""
+        starting = self._source.starting
+        for partition, there in look.partitions.items():
+            if partition in self._floors:
+                continue  # the first look of this run decides
+            self._floors[partition] = there.end if starting == "latest" else there.earliest
+        if starting not in ("latest", "earliest"):
+            since_s = datetime.fromisoformat(starting).timestamp()
+            self._floors = self._topic.offsets_since(since_s, look)
+        return self._floors
+
+    def _ranges(
+        self, look: TopicLook, left: dict[int, list[Span]], news: TopicNews, now_s: float
+    ) -> None:
+        """Put what is left into ranges that are not too large, and stamp them."""
+        pieces: list[OffsetRange] = []
+        for layer in zip_longest(*left.values()):
+            spans = {p: span for p, span in zip(left, layer, strict=True) if span is not None}
+            pieces += [OffsetRange(look.topic_id, each) for each in sliced(spans, MOST_OFFSETS)]
+        stamps = [self._stamp_s(piece, look) for piece in pieces]
+        from_the_first = not self._told and self._source.starting == "earliest"
+        if from_the_first and all(stamp_s is None for stamp_s in stamps):
+            return  # nothing but aborted transactions: the first record will tell a time
+        # A range without records brings no freshness of its own: that of the one before it,
+        # or, at the very first, of the one behind it.
+        known_s = self._newest_s
+        if known_s is None:
+            known_s = next((each for each in stamps if each is not None), None)
+        for piece, stamp_s in zip(pieces, stamps, strict=True):
+            if stamp_s is not None:
+                known_s = stamp_s
+            at_s = round(now_s if known_s is None else known_s, 6)
+            news.files.append(FeedFile(piece.name, 0, at_s, at_s))
+            self._newest_s = at_s if self._newest_s is None else max(at_s, self._newest_s)
+            self._tell(piece)
+
+    def _stamp_s(self, piece: OffsetRange, look: TopicLook) -> float | None:
+        """The greatest timestamp of the records; None where there are none.
+
+        The broker tells the greatest of a whole partition and its offset. Where that lies
+        outside, the last record's is taken: the greatest, where timestamps do not go back.
+        So it is where that is the last offset: the mark that ends a transaction has a
+        timestamp too, the broker's, and is no record.
+        """
+        stamps = []
+        for partition, (start, to) in piece.spans.items():
+            if start == to:
+                continue
+            there = look.partitions[partition]
+            if there.newest_offset is not None and start <= there.newest_offset < to - 1:
+                stamps.append(there.newest_s)
+            else:
+                stamps.append(self._topic.last_record_s(partition, start, to))
+        return max((each for each in stamps if each is not None), default=None)
+
+    def _tell(self, told: OffsetRange) -> None:
+        self._told.setdefault(told.topic_id, Coverage()).add(told)
+
+    def _look_for_a_cut(self, partition: int, top: int, end: int, news: TopicNews) -> None:
+        if end >= top:
+            self._cut_back.pop(partition, None)
+        elif self._cut_back.get(partition) != end:
+            self._cut_back[partition] = end
+            news.notices.append(
+                f"feed {self.feed.name}: partition {partition} of topic {self._source.topic} ends"
+                f" at offset {end}, although it was read up to {top}: the brokers have lost"
+                f" records; new ones are read from offset {top} on"
+            )
+
+    def _said_lost(self, news: TopicNews) -> None:
+        for each in news.lost:
+            ((partition, (start, to)),) = each.spans.items()
+            news.notices.append(
+                f"table {self.table} has lost offsets {start} to {to - 1} of partition {partition}"
+                f" of topic {self._source.topic}: the topic's retention removed up to"
+                f" {to - start} records before they were loaded; the feed goes on from offset {to}"
+            )

@@ -1,0 +1,197 @@
+"""At the start of a run: what the Delta log says, compared with the journal.
+
+A commit either happened or did not, whatever died around it; the journal may be behind (the
+process died after the commit), ahead (a table was put back from a copy), or gone. For each
+table the newest commit that carries our metadata decides:
+
+  the log is at the journal's update   nothing to do
+  the log is ahead                     take over the commits that the journal lacks
+  the log is behind, or gone           what later updates loaded is pending again
+  the journal has no such table        take over all commits
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshline.core.events import TableRestored
+from freshline.delta.log import CommitRecord, commits, last_commit, same_rows
+from freshline.delta.metadata import loaded_names, seconds
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.strategies import note_commit
+from freshline.runtime.journal.writer import Ledger
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a run starts from.
+
+    Attributes:
+        events: The first events for the core, parents before children.
+        loaded: Per base table the names of files that are in it.
+        notes: What people should hear, a sentence each.
+        anew: Tables whose query changed since they were made.
+    """
+
+    events: list[TableRestored] = field(default_factory=list)
+    loaded: dict[str, set[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    anew: list[str] = field(default_factory=list)
+
+
+def definition_of(table: TableDef) -> str:
+    """A short name for a table's query; changes when what it computes may have changed."""
+    facts = [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
+    if table.emit != "early":
+        facts.append(table.emit)
+    text = json.dumps(facts)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
+    """Compare every table's log with the journal, and repair the journal.
+
+    Args:
+        project: The tables, parents first.
+        journal, ledger: Read from, and written to; the caller flushes.
+
+    Raises:
+        PlatformError: A table's log cannot be read.
+    """
+    found = Recovered()
+    rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
+    newest: dict[str, CommitRecord | None] = {}
+    journal.write(
+        "UPDATE updates SET state='lost', error='the process ended during it' WHERE state='running'"
+    )
+    for table in project.tables:
+        failpoint("recovery.before_table")
+        row = rows.get(table.name)
+        commit = last_commit(project.table_path(table.name))
+        newest[table.name] = commit
+        definition = definition_of(table)
+        stale = _declare(table, row, commit, definition, ledger, found)
+        _repair(project, table, row, commit, journal, ledger)
+        failpoint("recovery.after_table")
+        if table.kind == "base":
+            found.loaded[table.name] = {
+                file["name"]
+                for file in journal.each(
+                    "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
+                )
+            }
+        found.events.append(_restored(project, table, row, commit, newest, stale=stale))
+    gone = [name for name in rows if not project.has_table(name)]
+    ledger.tables_dropped(gone)
+    found.notes += [
+        f"table {name} is no longer in the project; its data is left alone"
+        for name in sorted(gone)
+        if not rows[name]["dropped"]
+    ]
+    return found
+
+
+def _declare(
+    table: TableDef,
+    row: Row | None,
+    commit: CommitRecord | None,
+    definition: str,
+    ledger: Ledger,
+    found: Recovered,
+) -> bool:
+    """Note the table's definition; whether it must be made anew."""
+    made_by = None
+    if commit is not None:
+        made_by = commit.metadata.get("definition") or (row["definition"] if row else None)
+    changed = commit is not None and made_by != definition
+    note = None
+    if changed and table.kind == "derived":
+        found.anew.append(table.name)
+        note = "rebuilt: its query changed since it was made"
+        found.notes.append(f"view {table.name} is rebuilt: its query changed")
+    elif changed:
+        note = "its query changed: rows loaded from now on follow it"
+        found.notes.append(
+            f"table {table.name}: {note}; `freshline refresh {table.name} --full` loads all again"
+        )
+    period_s = row["period_s"] if row else None
+    ledger.table_declared(table.name, table.kind, definition, period_s, note)
+    return changed and table.kind == "derived"
+
+
+def _repair(
+    project: Project,
+    table: TableDef,
+    row: Row | None,
+    commit: CommitRecord | None,
+    journal: Journal,
+    ledger: Ledger,
+) -> None:
+    known = row["number"] if row else 0
+    there = int(commit.metadata["update"]) if commit else 0
+    if known > there or (known and commit is None):
+        journal.write(
+            "UPDATE files SET state='pending', number=NULL"
+            " WHERE table_name=? AND state='loaded' AND number>?",
+            (table.name, there),
+        )
+    if there > known:
+        for record in commits(project.table_path(table.name)):
+            number = int(record.metadata["update"])
+            if number <= known:
+                continue
+            note_commit(journal, table.name, record)
+            if table.kind == "base":
+                if record.metadata.get("full"):
+                    journal.write(
+                        "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",
+                        (table.name,),
+                    )
+                ledger.files_loaded(table.name, loaded_names(record.metadata), number)
+    ledger.table_restored(
+        table.name,
+        there,
+        commit.version if commit else None,
+        seconds(commit.metadata["to"]) if commit else None,
+        json.dumps(commit.metadata.get("parents", {}) if commit else {}),
+    )
+    journal.flush()
+
+
+def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:
+    """Whether a view that has read version ``pin`` of a parent has read its newest rows."""
+    return pin is not None and same_rows(project.table_path(parent), pin, version)
+
+
+def _restored(
+    project: Project,
+    table: TableDef,
+    row: Row | None,
+    commit: CommitRecord | None,
+    newest: Mapping[str, CommitRecord | None],
+    *,
+    stale: bool,
+) -> TableRestored:
+    late_s = 0.0
+    if commit is not None and table.kind == "derived":
+        pins: Mapping[str, Any] = commit.metadata.get("parents", {})
+        for name in table.parents:
+            parent = newest[name]
+            if parent is not None and not _has_read(project, name, pins.get(name), parent.version):
+                late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
+    return TableRestored(
+        table.name,
+        seconds(commit.metadata["to"]) if commit else None,
+        commit.version if commit else None,
+        int(commit.metadata["update"]) if commit else 0,
+        row["alpha_s"] if row else None,
+        row["beta"] if row else None,
+        late_s,
+        stale,
+    )

@@ -1,0 +1,278 @@
+"""What the running warehouse writes into its journal, one method per thing that happens.
+
+All SQL that changes tables, files, updates, instants and requests stands here (and in
+``recovery.py``, which repairs them). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from freshline.core.commands import StartUpdate
+from freshline.core.events import Event
+from freshline.core.model import Table
+from freshline.executor.records import FeedFile, UpdateResult
+from freshline.runtime.journal.codec import encoded
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import note_use
+
+_KEPT_INSTANTS = 200_000
+_KEPT_UPDATES = 500_000
+
+
+class Ledger:
+    """Writes for one run.
+
+    Args:
+        journal: The open journal; what is written here is flushed by the caller.
+        run: Number of this run, from ``begin_run``.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        last = journal.row("SELECT max(id) AS id FROM runs")
+        self.run = (last["id"] or 0) + 1 if last else 1
+        newest = journal.row("SELECT max(id) AS id FROM updates")
+        self._next_update = (newest["id"] or 0) + 1 if newest else 1
+        self._update_ids: dict[str, int] = {}
+
+    # ---- the run ----
+
+    def begin_run(self, pid: int, now_s: float, setting: dict[str, Any]) -> None:
+        """A run starts; old instants and updates beyond what is kept go.
+
+        Instants go by whole runs, since a run can be told again from its beginning alone; the
+        last run that did anything stays, however long it was.
+        """
+        ids = self.journal.row("SELECT min(id) AS oldest, max(id) AS newest FROM instants")
+        oldest, newest = (ids["oldest"] or 1, ids["newest"] or 0) if ids else (1, 0)
+        self.journal.write(
+            "INSERT INTO runs (id, pid, started_s, setting) VALUES (?,?,?,?)",
+            (self.run, pid, now_s, json.dumps({**setting, "first_instant": newest + 1})),
+        )
+        if newest - oldest >= _KEPT_INSTANTS:
+            self.journal.write(
+                "DELETE FROM instants WHERE run IN"
+                " (SELECT run FROM instants GROUP BY run HAVING min(id) <= ?)"
+                " AND run < (SELECT max(run) FROM instants WHERE commands<>'[]')",
+                (newest - _KEPT_INSTANTS,),
+            )
+        self.journal.write(
+            "DELETE FROM updates WHERE id <= (SELECT max(id) FROM updates) - ?", (_KEPT_UPDATES,)
+        )
+
+    def run_ready(self, now_s: float) -> None:
+        """Spark is there; updates can start."""
+        self.journal.write("UPDATE runs SET ready_s=? WHERE id=?", (now_s, self.run))
+
+    def end_run(self, now_s: float) -> None:
+        """The run ended by itself, not by a kill."""
+        self.journal.write("UPDATE runs SET stopped_s=? WHERE id=?", (now_s, self.run))
+
+    def instant(
+        self, now_s: float, events: Sequence[Event], commands: Iterable[StartUpdate]
+    ) -> None:
+        """What the core was told at one instant and what it commanded, to be replayed."""
+        self.journal.write(
+            "INSERT INTO instants (run, now_s, events, commands) VALUES (?,?,?,?)",
+            (
+                self.run,
+                now_s,
+                json.dumps([encoded(event) for event in events]),
+                json.dumps([encoded(command) for command in commands]),
+            ),
+        )
+
+    # ---- files ----
+
+    def file_arrived(self, table: str, file: FeedFile, now_s: float) -> None:
+        """A complete file was seen for the first time."""
+        self.journal.write(
+            "INSERT INTO files (table_name, name, size_bytes, modified_s, timestamp_s, arrived_s,"
+            " state) VALUES (?,?,?,?,?,?,'pending') ON CONFLICT DO UPDATE SET state='pending',"
+            " size_bytes=excluded.size_bytes, modified_s=excluded.modified_s, reason=NULL",
+            (table, file.name, file.size_bytes, file.modified_s, file.timestamp_s, now_s),
+        )
+
+    def file_lost(self, table: str, name: str, now_s: float) -> None:
+        """A range of offsets was gone before it was loaded."""
+        self.journal.write(
+            "INSERT INTO files (table_name, name, arrived_s, state) VALUES (?,?,?,'lost')"
+            " ON CONFLICT DO UPDATE SET state='lost'",
+            (table, name, now_s),
+        )
+
+    def files_loaded(self, table: str, names: Iterable[str], number: int) -> None:
+        """Files are in the table since update ``number``."""
+        for name in names:
+            self.journal.write(
+                "INSERT INTO files (table_name, name, state, number) VALUES (?,?,'loaded',?)"
+                " ON CONFLICT DO UPDATE SET state='loaded', number=excluded.number, reason=NULL,"
+                " retry_s=NULL",
+                (table, name, number),
+            )
+
+    def file_unreadable(
+        self, table: str, name: str, state: str, attempts: int, reason: str, retry_s: float | None
+    ) -> None:
+        """A file could not be read: ``state`` is retrying, quarantined or vanished."""
+        self.journal.write(
+            "UPDATE files SET state=?, attempts=?, reason=?, retry_s=?"
+            " WHERE table_name=? AND name=?",
+            (state, attempts, reason, retry_s, table, name),
+        )
+
+    def file_retried(self, table: str, name: str) -> None:
+        """A file that could not be read is pending again."""
+        self.journal.write(
+            "UPDATE files SET state='pending', retry_s=NULL WHERE table_name=? AND name=?",
+            (table, name),
+        )
+
+    # ---- updates ----
+
+    def update_started(self, command: StartUpdate, attempt: int, now_s: float, files: int) -> None:
+        """An update is handed to its track."""
+        update_id = self._next_update
+        self._next_update += 1
+        self._update_ids[command.table] = update_id
+        over = [[candidate.table, candidate.score] for candidate in command.over]
+        self.journal.write(
+            "INSERT INTO updates (id, run, table_name, number, attempt, track, release_s, start_s,"
+            " from_s, to_s, expected_s, state, score, passed_over, files, parents, full)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,'running',?,?,?,?,?)",
+            (
+                update_id,
+                self.run,
+                command.table,
+                command.number,
+                attempt,
+                command.track,
+                command.release_s,
+                now_s,
+                command.from_s,
+                command.to_s,
+                command.expected_s,
+                command.score,
+                json.dumps(over),
+                files,
+                json.dumps(dict(command.parents)),
+                int(command.full),
+            ),
+        )
+
+    def update_finished(
+        self, command: StartUpdate, result: UpdateResult, seconds: float, now_s: float
+    ) -> None:
+        """An update is committed."""
+        table = command.table
+        note_use(self.journal, table, command.number, result, seconds, now_s)
+        self.journal.write(
+            "UPDATE updates SET state='done', finish_s=?, seconds=?, rows=?, rejected_rows=?,"
+            " version=?, strategy=?, reason=?, parents=? WHERE id=?",
+            (
+                now_s,
+                seconds,
+                result.rows,
+                result.rejected_rows,
+                result.version,
+                result.strategy,
+                result.reason,
+                json.dumps(dict(result.parents)),
+                self._update_ids.get(table),
+            ),
+        )
+        self.journal.write(
+            "UPDATE tables SET failures=0, error=NULL, retry_s=NULL, updates=updates+1,"
+            " busy_s=busy_s+?, rejected_rows=rejected_rows+? WHERE name=?",
+            (seconds, result.rejected_rows, table),
+        )
+
+    def update_failed(
+        self, table: str, error: str, failures: int, retry_s: float, seconds: float, now_s: float
+    ) -> None:
+        """An update failed; nothing of it is visible."""
+        self.upkeep_failed(table, error, seconds, now_s)
+        self.journal.write(
+            "UPDATE tables SET failures=?, error=?, retry_s=?, busy_s=busy_s+? WHERE name=?",
+            (failures, error, retry_s, seconds, table),
+        )
+
+    def upkeep_failed(self, table: str, error: str, seconds: float, now_s: float) -> None:
+        """Work on a table's files failed, which says nothing of its updates."""
+        self.journal.write(
+            "UPDATE updates SET state='failed', finish_s=?, seconds=?, error=? WHERE id=?",
+            (now_s, seconds, error, self._update_ids.get(table)),
+        )
+
+    # ---- tables ----
+
+    def table_declared(
+        self, name: str, kind: str, definition: str, period_s: float | None, note: str | None
+    ) -> None:
+        """A table of the project, as it is declared now."""
+        self.journal.put(
+            "tables",
+            {"name": name},
+            kind=kind,
+            definition=definition,
+            period_s=period_s,
+            dropped=0,
+            note=note,
+        )
+
+    def table_restored(
+        self, name: str, number: int, version: int | None, freshness_s: float | None, parents: str
+    ) -> None:
+        """What the Delta log says of a table."""
+        self.journal.put(
+            "tables",
+            {"name": name},
+            number=number,
+            version=version,
+            freshness_s=freshness_s,
+            parents=parents,
+        )
+
+    def table_state(self, table: Table, now_s: float) -> None:
+        """Where a table stands after an instant."""
+        cost = table.cost
+        self.journal.write(
+            "UPDATE tables SET freshness_s=?, trailing_edge_s=?, version=?, number=?, alpha_s=?,"
+            " beta=?, cost_samples=?, cost_error=?, period_s=?, paused=?, priority=?, since_s=?,"
+            " max_staleness_s=?, staleness_area_s2=?, measured_s=? WHERE name=?",
+            (
+                table.complete_s if table.known else None,
+                table.trailing_edge_s if table.known else None,
+                table.version,
+                table.number,
+                cost.alpha_s,
+                cost.beta,
+                cost.samples,
+                cost.error_ratio,
+                table.period_s,
+                int(table.paused),
+                table.priority,
+                table.pending[0].arrival_s if table.pending else None,
+                table.max_staleness_s,
+                table.staleness_area_s2,
+                table.area_since_s,
+                table.name,
+            ),
+        )
+
+    def tables_dropped(self, names: Iterable[str]) -> None:
+        """Tables that the project no longer has; they are left alone."""
+        for name in names:
+            self.journal.write("UPDATE tables SET dropped=1 WHERE name=?", (name,))
+
+    # ---- requests ----
+
+    def answer(self, request: int, now_s: float, answer: dict[str, Any]) -> None:
+        """Answer what another process asked."""
+        self.journal.write(
+            "UPDATE requests SET answered_s=?, answer=? WHERE id=?",
+            (now_s, json.dumps(answer), request),
+        )

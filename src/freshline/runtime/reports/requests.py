@@ -1,0 +1,51 @@
+"""What people ask about reports: a report submitted, or withdrawn.
+
+A running warehouse is asked with a request in the journal; where none runs, the journal keeps
+what was asked until the next one does.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.store import OPEN, WantedReport, note, note_wanted, read_report
+
+SUBMIT, WITHDRAW = "report-submit", "report-withdraw"
+
+Answer = dict[str, Any]
+
+
+def argument_of(wanted: WantedReport) -> str:
+    """A report as the argument of a request."""
+    return json.dumps(asdict(wanted))
+
+
+def submit(journal: Journal, argument: str, now_s: float) -> Answer:
+    """Write down a submitted report; the caller flushes."""
+    wanted = WantedReport(**json.loads(argument))
+    found = read_report(journal, wanted.name)
+    if found is not None and found.wanted.name == wanted.name and found.state in OPEN:
+        return {
+            "ok": False,
+            "message": f"a report {wanted.name} is still to be made; withdraw it first, or give"
+            " this one another name",
+        }
+    note_wanted(journal, wanted, "asked", now_s)
+    return {"ok": True, "message": f"{wanted.name} is submitted"}
+
+
+def withdraw_offline(journal: Journal, name: str) -> Answer:
+    """Withdraw a report where no warehouse runs; the caller flushes."""
+    found = read_report(journal, name)
+    if found is None or found.state not in OPEN:
+        return not_open(name)
+    note(journal, found.wanted.name, state="withdrawn", planned="[]")
+    return {"ok": True, "message": f"{found.wanted.name} is withdrawn"}
+
+
+def not_open(name: str) -> Answer:
+    """The answer about a report that is not to be made."""
+    return {"ok": False, "message": f"no report {name} is still to be made"}

@@ -1,0 +1,309 @@
+"""What the journal knows of reports: what is wanted, the batches that ran, and how it ended.
+
+All SQL about them stands here. A lost journal loses measured costs and ad hoc reports that were
+not made yet; finished batches and results are in the Delta logs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.reports.learned import NEWEST
+from freshline.runtime.journal.store import Journal, Row
+
+OPEN = ("asked", "live")
+"""States of reports that are still to make."""
+
+KEPT_WINDOWS = 200
+"""Of one view: twice as many as are looked back for to be made (``report_windows.py``)."""
+
+KEPT_BATCHES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class WantedReport:
+    """One window of a report.
+
+    Attributes:
+        name: Of the view and its window, or that under which an ad hoc report was submitted.
+        view: Whose result table it is.
+        query: Of an ad hoc report; None for a view's.
+        file: Where that query stands.
+        start_s, end_s, deadline_s: Seconds since the epoch.
+        groups: Rows that the result should have.
+    """
+
+    name: str
+    view: str
+    query: str | None
+    file: str | None
+    start_s: float
+    end_s: float
+    deadline_s: float
+    groups: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatus:
+    """How one report stands.
+
+    Attributes:
+        state: asked, live, done, withdrawn or failed.
+        batches, cost_s: Finished ones, and what they took with the final.
+        arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
+        planned_s: Starts of the batches to come.
+        slack_s: What is left of the deadline, alone in one batch or in the plan of all reports,
+            whichever is less; see `freshline.runtime.reports.live.Live.slack_s`.
+        foreseen: The plan said beforehand that the deadline is missed.
+        finish_s, version, rows: Of the result.
+        code: Why the query runs once; empty for one that is cut.
+        late: Why the deadline was missed; None: it was not.
+        error: Why the last attempt failed.
+        complete: Whether the result holds its whole window: every stream was as fresh as the
+            window's end; None: there is no result yet.
+    """
+
+    wanted: WantedReport
+    state: str
+    batches: int = 0
+    cost_s: float = 0.0
+    arrived_rows: int = 0
+    taken_rows: int = 0
+    planned_s: tuple[float, ...] = ()
+    slack_s: float | None = None
+    foreseen: bool = False
+    finish_s: float | None = None
+    version: int | None = None
+    rows: int | None = None
+    code: str = ""
+    late: str | None = None
+    error: str | None = None
+    complete: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the newest batches of a report took, oldest first.
+
+    Attributes:
+        batches: Rows and seconds of each batch.
+        finals: Number of batches and seconds of each final.
+        once: The query runs once.
+    """
+
+    batches: tuple[tuple[int, float], ...] = ()
+    finals: tuple[tuple[int, float], ...] = ()
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What one update of a stream brought: its rows, and when.
+
+    Attributes:
+        at_s: When it was committed.
+        to_s: The freshness that it brought.
+        from_s: The freshness before; None: unknown.
+    """
+
+    at_s: float
+    rows: int
+    to_s: float
+    from_s: float | None = None
+
+
+def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float) -> None:
+    """Write down a report; one of that name that ended before is replaced."""
+    journal.write("DELETE FROM reports WHERE name=?", (wanted.name,))
+    journal.write(
+        "INSERT INTO reports (name, view, query, file, start_s, end_s, deadline_s, group_rows,"
+        " state, asked_s) VALUES (?,?,?,?,?,?,?,?,?,?)",
+        (
+            wanted.name, wanted.view, wanted.query, wanted.file, wanted.start_s, wanted.end_s,
+            wanted.deadline_s, wanted.groups, state, now_s,
+        ),
+    )  # fmt: skip
+
+
+def note(journal: Journal, name: str, **values: Any) -> None:
+    """Change columns of a report's row."""
+    changed = ", ".join(f"{column}=?" for column in values)
+    journal.write(f"UPDATE reports SET {changed} WHERE name=?", (*values.values(), name))
+
+
+def note_planned(
+    journal: Journal, name: str, starts_s: Iterable[float], slack_s: float | None
+) -> None:
+    """Write down when the batches to come start, and the slack; None leaves that as it is."""
+    slack = {} if slack_s is None else {"slack_s": slack_s}
+    note(journal, name, planned=json.dumps(list(starts_s)), **slack)
+
+
+def note_batch(
+    journal: Journal, status: WantedReport, *, start_s: float, rows: int, seconds: float,
+    final_s: float, expected_s: float, batches: int, error: str | None,
+) -> None:  # fmt: skip
+    """Write down a batch that ended."""
+    journal.write(
+        "INSERT INTO report_batches (report, view, start_s, rows, seconds, final_s, expected_s,"
+        " batches, error) VALUES (?,?,?,?,?,?,?,?,?)",
+        (status.name, status.view, start_s, rows, seconds, final_s, expected_s, batches, error),
+    )
+
+
+def forget_old(journal: Journal) -> None:
+    """Of each view the newest ended windows stay, and the newest batches of all."""
+    journal.write(
+        "DELETE FROM reports WHERE state NOT IN (?,?) AND name IN (SELECT name FROM (SELECT name,"
+        " row_number() OVER (PARTITION BY view ORDER BY end_s DESC) AS place FROM reports)"
+        " WHERE place > ?)",
+        (*OPEN, KEPT_WINDOWS),
+    )
+    journal.write(
+        "DELETE FROM report_batches WHERE id <= (SELECT max(id) FROM report_batches) - ?",
+        (KEPT_BATCHES,),
+    )
+
+
+def read_reports(journal: Journal) -> tuple[ReportStatus, ...]:
+    """All that are known, the open ones by deadline, then the others, newest first."""
+    try:
+        rows = journal.rows("SELECT * FROM reports")
+    except sqlite3.OperationalError:  # a journal of an earlier version
+        return ()
+    found = [_status(row) for row in rows]
+    going = sorted(
+        (each for each in found if each.state in OPEN), key=lambda each: each.wanted.deadline_s
+    )
+    ended = sorted(
+        (each for each in found if each.state not in OPEN), key=lambda each: -each.wanted.end_s
+    )
+    return (*going, *ended)
+
+
+def read_report(journal: Journal, name: str) -> ReportStatus | None:
+    """One report, by its name; a view's name means its next window."""
+    found = [each for each in read_reports(journal) if name in (each.wanted.name, each.wanted.view)]
+    return found[0] if found else None
+
+
+def measured(journal: Journal, view: str) -> Measured:
+    """What is known of a report's costs."""
+    try:
+        newest = "AND error IS NULL ORDER BY id DESC LIMIT ?"
+        batches = journal.rows(
+            f"SELECT rows, seconds FROM report_batches WHERE view=? AND rows>0 {newest}",
+            (view, NEWEST),
+        )
+        finals = journal.rows(
+            f"SELECT batches, final_s FROM report_batches WHERE view=? AND final_s>0 {newest}",
+            (view, NEWEST),
+        )
+        once = journal.row(
+            "SELECT code FROM reports WHERE view=? AND (batches>0 OR code<>'')"
+            " ORDER BY asked_s DESC",
+            (view,),
+        )
+    except sqlite3.OperationalError:
+        return Measured()
+    return Measured(
+        tuple((row["rows"], row["seconds"]) for row in reversed(batches)),
+        tuple((row["batches"], row["final_s"]) for row in reversed(finals)),
+        bool(once and once["code"]),
+    )
+
+
+def arrivals(
+    journal: Journal, tables: Iterable[str], start_s: float, end_s: float
+) -> list[Arrival]:
+    """What the updates of ``tables`` brought whose freshness lies in (start_s, end_s], by time.
+
+    A table is complete up to its freshness, so the update that brings it to a window's end
+    still holds that window's data (Chandrasekaran and Sudarshan, 2; reading note C7).
+    """
+    found: list[Arrival] = []
+    for name in tables:
+        found += [
+            _arrival(row)
+            for row in journal.rows(
+                "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=?"
+                " AND state='done' AND to_s>? AND to_s<=?",
+                (name, start_s, end_s),
+            )
+        ]
+    return sorted(found, key=lambda each: (each.at_s, each.to_s))
+
+
+def brought(
+    journal: Journal, tables: Iterable[str], start_s: float, end_s: float
+) -> tuple[int, float] | None:
+    """The same in sum: rows, and their updates' mean delay behind their freshness, in seconds.
+
+    None: there was no update.
+    """
+    updates, rows, delay_s = 0, 0, 0.0
+    for name in tables:
+        row = journal.row(
+            "SELECT count(*) AS updates, sum(rows) AS rows, sum(finish_s - to_s) AS delay_s"
+            " FROM updates WHERE table_name=? AND state='done' AND to_s>? AND to_s<=?",
+            (name, start_s, end_s),
+        )
+        if row is not None and row["updates"]:
+            updates += row["updates"]
+            rows += row["rows"] or 0
+            delay_s += row["delay_s"]
+    return (rows, delay_s / updates) if updates else None
+
+
+def newest_arrival(journal: Journal, table: str) -> Arrival | None:
+    """The update that brought a table to where it is now."""
+    row = journal.row(
+        "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
+        " AND to_s IS NOT NULL ORDER BY to_s DESC, id DESC",
+        (table,),
+    )
+    return None if row is None else _arrival(row)
+
+
+def _arrival(row: Row) -> Arrival:
+    return Arrival(row["finish_s"], row["rows"] or 0, row["to_s"], row["from_s"])
+
+
+def count_late(reports: Iterable[ReportStatus]) -> Mapping[str, int]:
+    """How many deadlines were missed, by reason."""
+    counts: dict[str, int] = {}
+    for each in reports:
+        if each.late:
+            counts[each.late] = counts.get(each.late, 0) + 1
+    return counts
+
+
+def _status(row: Row) -> ReportStatus:
+    wanted = WantedReport(
+        row["name"], row["view"], row["query"], row["file"], row["start_s"], row["end_s"],
+        row["deadline_s"], row["group_rows"] or 1,
+    )  # fmt: skip
+    return ReportStatus(
+        wanted,
+        row["state"],
+        row["batches"],
+        row["cost_s"],
+        row["arrived_rows"],
+        row["taken_rows"],
+        tuple(json.loads(row["planned"] or "[]")),
+        row["slack_s"],
+        bool(row["foreseen"]),
+        row["finish_s"],
+        row["version"],
+        row["rows"],
+        row["code"] or "",
+        row["late"],
+        row["error"],
+        # A journal that only an earlier version wrote has no such column.
+        None if "complete" not in row.keys() or row["complete"] is None  # noqa: SIM118
+        else bool(row["complete"]),
+    )  # fmt: skip

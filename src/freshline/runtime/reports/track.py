@@ -1,0 +1,75 @@
+"""The thread that carries report batches out, one at a time, and what it reports."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from freshline.executor.report_records import BatchRequest, BatchResult, ReportExecutor
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One batch to run.
+
+    Attributes:
+        name: The report's.
+        request: What is asked of Spark.
+        rows: Of the streams' updates that it works off.
+        expected_s: What it should take, by learned costs.
+        planned: The planner ordered it, and waits for its end.
+        attempt: 1 for the first try.
+    """
+
+    name: str
+    request: BatchRequest
+    rows: int
+    expected_s: float
+    planned: bool
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """How a batch ended: ``result``, or ``error`` where it failed."""
+
+    job: Job
+    seconds: float
+    result: BatchResult | None
+    error: Exception | None
+
+
+class ReportTrack:
+    """A daemon thread around the executor, like those of the updates' tracks.
+
+    Args:
+        executor: Runs one batch.
+        report: Called from the thread with each end.
+    """
+
+    def __init__(self, executor: ReportExecutor, report: Callable[[JobEnded], None]) -> None:
+        self._executor = executor
+        self._report = report
+        self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="report-track", daemon=True).start()
+
+    def start(self, job: Job) -> None:
+        """Hand a batch to the thread, which is free."""
+        self._inbox.put(job)
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._inbox.put(None)
+
+    def _work(self) -> None:
+        while (job := self._inbox.get()) is not None:
+            started_s = time.monotonic()
+            result, failure = None, None
+            try:
+                result = self._executor.run_batch(job.request)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the thread lives on
+                failure = error
+            self._report(JobEnded(job, time.monotonic() - started_s, result, failure))

@@ -1,0 +1,128 @@
+"""Which windows of the project's reports are to make, and what stands for each.
+
+A view's windows follow the one that its table shows; the first time, they begin with the
+window of now, and with the one before where its deadline is still ahead. Ad hoc reports stand
+in the journal until they are made.
+"""
+
+from __future__ import annotations
+
+from freshline.core.errors import Place, UserError
+from freshline.delta.log import last_commit
+from freshline.delta.metadata import rfc3339, seconds
+from freshline.project.asked import asked_table
+from freshline.project.model import Project, TableDef
+from freshline.project.windows import window_at
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
+
+MOST_BEHIND = 100
+"""Windows of one view that a start makes up for; older ones are left out."""
+
+
+class ReportWindows:
+    """Says which reports are wanted now.
+
+    Args:
+        project: Its reports are the views with a window.
+        journal: Read for what was asked, and for what is over.
+        ended_only: Only windows that are over (``--until-idle``).
+    """
+
+    def __init__(self, project: Project, journal: Journal, *, ended_only: bool) -> None:
+        self._project = project
+        self._journal = journal
+        self._ended_only = ended_only
+        self._next_s: dict[str, float | None] = {}
+        for view in project.reports:
+            commit = last_commit(project.table_path(view.name))
+            shown = commit.metadata.get("window") if commit is not None else None
+            self._next_s[view.name] = seconds(shown["end"]) if shown else None
+
+    def due(self, now_s: float, known: set[str]) -> list[tuple[WantedReport, TableDef]]:
+        """Reports that are wanted and not among the ``known``, oldest window first.
+
+        Raises:
+            UserError: The query of an ad hoc report no longer fits the project.
+        """
+        rows = {each.wanted.name: each for each in read_reports(self._journal)}
+        over = {name for name, each in rows.items() if each.state not in OPEN}
+        found: list[tuple[WantedReport, TableDef]] = []
+        for view in self._project.reports:
+            found += [
+                (wanted, view)
+                for wanted in self._of_view(view, now_s)
+                if wanted.name not in known | over
+            ]
+        for name, each in rows.items():
+            wanted = each.wanted
+            if wanted.query is None or each.state not in OPEN or name in known:
+                continue
+            if self._ended_only and wanted.end_s > now_s:
+                continue
+            where = Place(wanted.file or "the journal", 1)
+            found.append((wanted, asked_table(self._project, name, wanted.query, where)))
+        return found
+
+    def next_s(self, now_s: float) -> float:
+        """When the next window of a view begins; infinite where there is none."""
+        if self._ended_only:
+            return float("inf")
+        ends = (
+            window_at(now_s, view.report.window_s, _zone(self._project))[1]
+            for view in self._project.reports
+            if view.report is not None
+        )
+        return min(ends, default=float("inf"))
+
+    def _of_view(self, view: TableDef, now_s: float) -> list[WantedReport]:
+        wanted = window_of(self._project, view, now_s)
+        first_s = self._next_s[view.name]
+        found: list[WantedReport] = []
+        while len(found) < MOST_BEHIND:
+            over = wanted.end_s <= now_s
+            if first_s is not None and wanted.start_s < first_s:
+                break
+            if first_s is None and over and wanted.deadline_s <= now_s and not self._ended_only:
+                break
+            if over or not self._ended_only:
+                found.append(wanted)
+                if first_s is None and over:
+                    break
+            wanted = window_of(self._project, view, wanted.start_s - 1.0)
+        return found[::-1]
+
+
+def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport:
+    """The report of a view about its window that holds a moment."""
+    settings = view.report
+    assert settings is not None
+    start_s, end_s = window_at(moment_s, settings.window_s, _zone(project))
+    name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
+    deadline_s = settings.deadline.after(end_s)
+    return WantedReport(name, view.name, None, None, start_s, end_s, deadline_s, settings.groups)
+
+
+def read_since_s(project: Project, journal: Journal) -> dict[str, float]:
+    """Of each table that a report still to be made reads, the start of the oldest such window.
+
+    No batch reads a version that was replaced before its window began.
+    """
+    found: dict[str, float] = {}
+    for each in read_reports(journal):
+        wanted = each.wanted
+        if each.state not in OPEN:
+            continue
+        table = project.report(wanted.view)
+        if table is None:
+            try:
+                table = asked_table(project, wanted.name, wanted.query or "", Place("", 1))
+            except UserError:  # it no longer fits the project, and is told so when it is made
+                continue
+        for name in table.parents:
+            found[name] = min(wanted.start_s, found.get(name, wanted.start_s))
+    return found
+
+
+def _zone(project: Project) -> str:
+    return project.configuration.get("spark.sql.session.timeZone", "UTC")

@@ -1,0 +1,1 @@
+"""What the journal tells people. Reads only; no running process is needed."""

@@ -1,0 +1,478 @@
+"""How every table stands now, from the journal and the project alone.
+
+Needs neither Spark nor the running warehouse: the journal is written at every instant, and
+the lock tells whether somebody still writes it. So the answer takes milliseconds, and is the
+same for ``freshline status``, the live table of ``freshline run`` and the web.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshline.core.errors import PlatformError
+from freshline.project.model import Project, TableDef
+from freshline.runtime.backfills import BackfillStatus, read_backfills
+from freshline.runtime.journal.lock import holder
+from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.strategies import (
+    UPKEEP,
+    Corrections,
+    StrategyUse,
+    read_corrections,
+    read_uses,
+)
+from freshline.runtime.reports.store import ReportStatus, read_reports
+from freshline.runtime.status.lately import Lately, lately
+from freshline.runtime.status.topic_status import TopicStatus, read_topics
+from freshline.runtime.status.watched import (
+    NOTHING_WATCHED,
+    FeedStatus,
+    Misfit,
+    WatchedTable,
+    read_feeds,
+    read_misfit,
+    read_watched,
+)
+
+NOTHING_KNOWN = "nothing is known yet"
+_REBUILT = "no run is in the journal; the next one rebuilds it, from the tables' logs too"
+
+
+@dataclass(frozen=True, slots=True)
+class FileTrouble:
+    """A file that is not loaded because it could not be read.
+
+    Attributes:
+        name: Relative to the feed's path.
+        state: retrying, quarantined or vanished.
+        reason: One line.
+        attempts: How often it was tried.
+        retry_s: When it is tried again; None: not by itself.
+    """
+
+    name: str
+    state: str
+    reason: str
+    attempts: int
+    retry_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LastUpdate:
+    """The newest committed update of a table."""
+
+    number: int
+    at_s: float
+    seconds: float
+    rows: int
+    rejected_rows: int
+    strategy: str
+    reason: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """One table.
+
+    Attributes:
+        state: new (nothing known of its data), fresh (nothing pending), waiting, running,
+            retrying (after a failure), paused or dropped (no longer in the project).
+        freshness_s: F, seconds since the epoch; None while nothing is known.
+        staleness_s: now - F.
+        target_lag_s: What its target_lag asks for; for DOWNSTREAM the least of what its
+            children are asked for; None without one.
+        within_target: Whether staleness is at most that; None without a target or data.
+        pending_files: Base tables: files that arrived and are in no commit.
+        pending_s: Derived tables: how far its sources' freshness is ahead of its own.
+        troubles: Files that could not be read.
+        expected_s: What an update of what is pending should take; None before the first.
+        failures: Failed updates in a row; ``error`` says why the last one failed.
+        next: What happens to it next, one phrase.
+        lately: How its target was kept in the last day, and what that took; None while the
+            journal does not know the table.
+    """
+
+    name: str
+    kind: str
+    state: str
+    priority: float | None
+    freshness_s: float | None
+    staleness_s: float | None
+    target_lag_s: float | None
+    within_target: bool | None
+    pending_files: int | None
+    pending_s: float | None
+    troubles: tuple[FileTrouble, ...]
+    last_update: LastUpdate | None
+    expected_s: float | None
+    updates: int
+    rejected_rows: int
+    failures: int
+    error: str | None
+    note: str | None
+    track: int | None
+    next: str
+    lately: Lately | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """The run that goes on, or the last one.
+
+    Attributes:
+        running: Whether a process holds the warehouse.
+        pid: That process, or the last one's.
+        since_s: When it started.
+        ready_s: When Spark was there; None: not yet.
+        stopped_s: When it ended by itself; None: it goes on, or was killed.
+    """
+
+    running: bool
+    pid: int | None
+    since_s: float | None
+    ready_s: float | None
+    stopped_s: float | None
+    tracks: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseStatus:
+    """All tables at ``now_s``, in the project's order, dropped ones behind."""
+
+    now_s: float
+    project: str
+    storage: str
+    run: RunStatus
+    tables: tuple[TableStatus, ...]
+    note: str | None
+    feeds: tuple[FeedStatus, ...] = ()
+    watched: Mapping[str, WatchedTable] = field(default_factory=dict)
+    backfills: tuple[BackfillStatus, ...] = ()
+    reports: tuple[ReportStatus, ...] = ()
+    strategies: Mapping[str, tuple[StrategyUse, ...]] = field(default_factory=dict)
+    corrections: Mapping[str, Corrections] = field(default_factory=dict)
+    topics: tuple[TopicStatus, ...] = ()
+    misfit: Misfit | None = None
+
+    def uses(self, name: str) -> tuple[StrategyUse, ...]:
+        """The strategies of a table's updates, the one used last first."""
+        return self.strategies.get(name, ())
+
+    def watched_table(self, name: str) -> WatchedTable:
+        """What the last run's oversight saw of a table."""
+        return self.watched.get(name, NOTHING_WATCHED)
+
+
+def read_status(project: Project, now_s: float) -> WarehouseStatus:
+    """How every table of ``project`` stands at ``now_s``.
+
+    Raises:
+        PlatformError: The journal is there and cannot be read.
+    """
+    pid = holder(own_folder(project))
+    path = journal_path(project)
+    if not path.exists():
+        return _nothing_known(project, pid, now_s)
+    journal = Journal(path, create=False)
+    try:
+        if journal.row("SELECT 1 FROM sqlite_master WHERE name='requests'") is None:
+            return _nothing_known(project, pid, now_s)  # a run is just making it
+        return _read(project, journal, pid, now_s)
+    except sqlite3.DatabaseError as error:
+        raise PlatformError(
+            "journal",
+            f"cannot read the journal {path}: {error}",
+            next_step="A damaged journal may be deleted: the next run rebuilds it.",
+        ) from error
+    finally:
+        journal.close()
+
+
+def _nothing_known(project: Project, pid: int | None, now_s: float) -> WarehouseStatus:
+    chosen = project.scheduler
+    run = RunStatus(pid is not None, pid, None, None, None, chosen.tracks, chosen.policy)
+    why = "a run is just starting" if run.running else _REBUILT
+    lags = target_lags(project)
+    reader = _Reader(run, now_s, lags, {})
+    tables = tuple(reader.unknown(table) for table in project.tables)
+    note = f"{NOTHING_KNOWN}: {why}"
+    return WarehouseStatus(now_s, project.name, project.storage, run, tables, note)
+
+
+def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> WarehouseStatus:
+    last = journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
+    run = _run_status(project, last, pid)
+    busy: dict[str, Row] = {}
+    if run.running and last is not None:
+        for row in journal.rows(
+            "SELECT * FROM updates WHERE start_s>=? AND run=? AND state='running'",
+            (last["started_s"], last["id"]),
+        ):
+            busy[row["table_name"]] = row
+    reader = _Reader(run, now_s, target_lags(project), busy)
+    rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
+    tables = [
+        reader.table(table, rows[table.name], journal)
+        if table.name in rows
+        else reader.unknown(table)
+        for table in project.tables
+    ]
+    gone = sorted(name for name in rows if not project.has_table(name))
+    tables += [reader.dropped(rows[name], journal) for name in gone]
+    note = None
+    if last is None:  # only requests and pauses were written
+        note = f"{NOTHING_KNOWN}: {'a run is just starting' if run.running else _REBUILT}"
+    return WarehouseStatus(
+        now_s,
+        project.name,
+        project.storage,
+        run,
+        tuple(tables),
+        note,
+        read_feeds(journal),
+        read_watched(journal),
+        read_backfills(journal),
+        read_reports(journal),
+        read_uses(journal),
+        read_corrections(journal),
+        read_topics(project, journal),
+        read_misfit(journal),
+    )
+
+
+def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatus:
+    chosen = project.scheduler
+    if last is None or (pid is not None and pid not in (last["pid"], -1)):
+        # The lock is taken before the run is written down.
+        return RunStatus(pid is not None, pid, None, None, None, chosen.tracks, chosen.policy)
+    return RunStatus(
+        pid is not None,
+        last["pid"],
+        last["started_s"],
+        last["ready_s"],
+        last["stopped_s"],
+        chosen.tracks,
+        chosen.policy,
+    )
+
+
+def target_lags(project: Project) -> dict[str, float]:
+    """The lag that each table is asked for; DOWNSTREAM is the least of its children's."""
+    lags: dict[str, float] = {}
+    for table in reversed(project.tables):
+        if table.target_lag_s is not None:
+            lags[table.name] = table.target_lag_s
+        elif table.target_downstream:
+            of_children = [
+                lags[child.name] for child in project.children(table.name) if child.name in lags
+            ]
+            if of_children:
+                lags[table.name] = min(of_children)
+    return lags
+
+
+class _Reader:
+    """Turns rows of the journal into records."""
+
+    def __init__(
+        self,
+        run: RunStatus,
+        now_s: float,
+        lags: Mapping[str, float],
+        busy: Mapping[str, Row],
+    ) -> None:
+        self._run = run
+        self._now_s = now_s
+        self._lags = lags
+        self._busy = busy
+
+    def table(self, table: TableDef, row: Row, journal: Journal) -> TableStatus:
+        """A table that the journal knows."""
+        base = table.kind == "base"
+        pending_files, troubles = _files(journal, table.name) if base else (None, ())
+        pending_s = None if base else _ahead_s(row)
+        # A table without a version has no data to be fresh or stale.
+        freshness_s = None if row["version"] is None else row["freshness_s"]
+        staleness_s = None if freshness_s is None else max(0.0, self._now_s - freshness_s)
+        lag_s = self._lags.get(table.name)
+        state = self._state(row, pending_files, pending_s)
+        update = self._busy.get(table.name)
+        return TableStatus(
+            name=table.name,
+            kind=table.kind,
+            state=state,
+            priority=row["priority"] if row["priority"] is not None else table.priority,
+            freshness_s=freshness_s,
+            staleness_s=staleness_s,
+            target_lag_s=lag_s,
+            within_target=None if lag_s is None or staleness_s is None else staleness_s <= lag_s,
+            pending_files=pending_files,
+            pending_s=pending_s,
+            troubles=troubles,
+            last_update=_last_update(journal, table.name),
+            expected_s=_expected_s(row),
+            updates=row["updates"],
+            rejected_rows=row["rejected_rows"],
+            failures=row["failures"],
+            error=row["error"],
+            note=row["note"],
+            track=update["track"] if update else None,
+            next=self._next(state, row, update),
+            lately=lately(journal, table.name, lag_s, self._now_s),
+        )
+
+    def unknown(self, table: TableDef) -> TableStatus:
+        """A table that the journal does not know yet."""
+        base = table.kind == "base"
+        return TableStatus(
+            name=table.name,
+            kind=table.kind,
+            state="new",
+            priority=table.priority,
+            freshness_s=None,
+            staleness_s=None,
+            target_lag_s=self._lags.get(table.name),
+            within_target=None,
+            pending_files=0 if base else None,
+            pending_s=None if base else 0.0,
+            troubles=(),
+            last_update=None,
+            expected_s=None,
+            updates=0,
+            rejected_rows=0,
+            failures=0,
+            error=None,
+            note=None,
+            track=None,
+            next=self._when_there_is_data(),
+        )
+
+    def dropped(self, row: Row, journal: Journal) -> TableStatus:
+        """A table that the project no longer has."""
+        freshness_s = row["freshness_s"]
+        return TableStatus(
+            name=row["name"],
+            kind=row["kind"] or "derived",
+            state="dropped",
+            priority=None,
+            freshness_s=freshness_s,
+            staleness_s=None if freshness_s is None else max(0.0, self._now_s - freshness_s),
+            target_lag_s=None,
+            within_target=None,
+            pending_files=None,
+            pending_s=None,
+            troubles=(),
+            last_update=_last_update(journal, row["name"]),
+            expected_s=None,
+            updates=row["updates"],
+            rejected_rows=row["rejected_rows"],
+            failures=0,
+            error=None,
+            note="no longer in the project; its data is left alone",
+            track=None,
+            next="nothing",
+        )
+
+    def _state(self, row: Row, pending_files: int | None, pending_s: float | None) -> str:
+        if row["name"] in self._busy:
+            return "running"
+        if row["paused"]:
+            return "paused"
+        if row["failures"] and row["retry_s"] is not None:
+            return "retrying"
+        if pending_files or pending_s or row["since_s"] is not None:
+            return "waiting"
+        return "new" if row["version"] is None else "fresh"
+
+    def _next(self, state: str, row: Row, update: Row | None) -> str:
+        if update is not None:
+            seconds = max(0.0, self._now_s - update["start_s"])
+            return f"running on track {update['track']} for {brief_s(seconds)}"
+        if state == "paused":
+            return f"paused; `freshline resume {row['name']}`"
+        if state in ("fresh", "new"):
+            return self._when_there_is_data()
+        if not self._run.running:
+            return "at the next `freshline run`"
+        if state == "retrying" and row["retry_s"] > self._now_s:
+            return f"retry in {brief_s(row['retry_s'] - self._now_s)}"
+        if self._run.ready_s is None:
+            return "when Spark is there"
+        if len(self._busy) >= self._run.tracks:
+            return "waiting for a track"
+        return "waiting for its turn"
+
+    def _when_there_is_data(self) -> str:
+        return "when data arrives" if self._run.running else "at the next `freshline run`"
+
+
+def brief_s(seconds: float) -> str:
+    """Seconds for people: ``0.4 s``, ``12 s``, ``3 min``, ``2 h 5 min``, ``4 d``."""
+    if seconds < 9.95:  # noqa: PLR2004 - below it, a tenth tells something
+        return f"{seconds:.1f} s"
+    if seconds < 120.0:  # noqa: PLR2004 - two minutes
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60.0)
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:  # noqa: PLR2004 - two days
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{round(hours / 24)} d"
+
+
+def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:
+    """How many files wait, and those that could not be read; by the index, not a scan."""
+    count = journal.row(
+        "SELECT count(*) AS n FROM files WHERE table_name=? AND state IN ('pending','retrying')",
+        (table,),
+    )
+    rows = journal.rows(
+        "SELECT * FROM files WHERE table_name=?"
+        " AND state IN ('retrying','quarantined','vanished') ORDER BY name",
+        (table,),
+    )
+    troubles = tuple(
+        FileTrouble(row["name"], row["state"], row["reason"] or "", row["attempts"], row["retry_s"])
+        for row in rows
+    )
+    return (count["n"] if count else 0), troubles
+
+
+def _ahead_s(row: Row) -> float:
+    if row["trailing_edge_s"] is None or row["freshness_s"] is None:
+        return 0.0
+    return max(0.0, float(row["trailing_edge_s"]) - float(row["freshness_s"]))
+
+
+def _expected_s(row: Row) -> float | None:
+    if not row["updates"] or row["alpha_s"] is None:
+        return None
+    return float(row["alpha_s"]) + float(row["beta"] or 0.0) * _ahead_s(row)
+
+
+def _last_update(journal: Journal, table: str) -> LastUpdate | None:
+    row = journal.row(
+        "SELECT * FROM updates WHERE table_name=? AND state='done'"
+        f" AND strategy NOT IN ({','.join('?' * len(UPKEEP))}) ORDER BY id DESC LIMIT 1",
+        (table, *UPKEEP),
+    )
+    if row is None:
+        return None
+    values: dict[str, Any] = {name: row[name] for name in row.keys()}  # noqa: SIM118 - a Row
+    return LastUpdate(
+        number=values["number"],
+        at_s=values["finish_s"],
+        seconds=values["seconds"],
+        rows=values["rows"],
+        rejected_rows=values["rejected_rows"],
+        strategy=values["strategy"],
+        reason=values["reason"],
+        version=values["version"],
+    )

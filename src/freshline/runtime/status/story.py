@@ -1,0 +1,168 @@
+"""Why each of a table's latest updates was made when it was.
+
+The journal keeps, with every update, the score that won, the best candidates that it was
+chosen over, and when its work was released. What the tracks did in the meantime is in the
+other updates' rows.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from freshline.runtime.journal.store import Journal, Row
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A candidate that could have been started instead, and its score in the policy's words."""
+
+    table: str
+    score: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """An update that occupied a track while another one's work waited.
+
+    Attributes:
+        overlap_s: How long, of the time waited.
+        finished_s: None where it goes on, or nobody saw its end.
+    """
+
+    table: str
+    number: int
+    track: int
+    started_s: float
+    finished_s: float | None
+    overlap_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One update of the table, or one attempt of it.
+
+    Attributes:
+        state: running, done, failed, or lost (the process ended during it).
+        released_s: When the oldest work in it arrived; None where nothing had to arrive.
+        waited_s: From there to the start; None likewise.
+        from_s, to_s: Freshness before and after.
+        files: How many files it was given; None for a derived table.
+        parents: The version of each table that it read.
+        score: Why it was the best choice, in the policy's words.
+        over: The best of the others at that moment.
+        meanwhile: What ran while it waited, in order of start.
+    """
+
+    number: int
+    attempt: int
+    state: str
+    track: int
+    released_s: float | None
+    started_s: float
+    finished_s: float | None
+    waited_s: float | None
+    seconds: float | None
+    expected_s: float
+    from_s: float
+    to_s: float
+    files: int | None
+    rows: int | None
+    rejected_rows: int | None
+    version: int | None
+    full: bool
+    strategy: str | None
+    reason: str | None
+    error: str | None
+    parents: tuple[tuple[str, int], ...]
+    score: str
+    over: tuple[PassedOver, ...]
+    meanwhile: tuple[Meanwhile, ...]
+
+
+def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list[Chapter]:
+    """The ``last`` updates of ``table``, oldest first.
+
+    Args:
+        journal: Any journal, of a running warehouse or not.
+        table: Its name, as the project writes it.
+        base: Whether it is a base table.
+        last: How many.
+    """
+    rows = journal.rows(
+        "SELECT * FROM updates WHERE table_name=? ORDER BY id DESC LIMIT ?", (table, last)
+    )
+    return [_chapter(journal, row, base=base) for row in reversed(rows)]
+
+
+def _chapter(journal: Journal, row: Row, *, base: bool) -> Chapter:
+    start_s = row["start_s"]
+    # SQLite keeps an infinite release as it is: an update that was asked for without news.
+    known = row["release_s"] is not None and row["release_s"] <= start_s
+    release_s = row["release_s"] if known else None
+    return Chapter(
+        number=row["number"],
+        attempt=row["attempt"],
+        state=row["state"],
+        track=row["track"],
+        released_s=release_s,
+        started_s=start_s,
+        finished_s=row["finish_s"],
+        waited_s=None if release_s is None else start_s - release_s,
+        seconds=row["seconds"],
+        expected_s=row["expected_s"],
+        from_s=row["from_s"],
+        to_s=row["to_s"],
+        files=row["files"] if base else None,
+        rows=row["rows"],
+        rejected_rows=row["rejected_rows"],
+        version=row["version"],
+        full=bool(row["full"]),
+        strategy=row["strategy"],
+        reason=row["reason"],
+        error=row["error"],
+        parents=tuple(sorted(json.loads(row["parents"] or "{}").items())),
+        score=row["score"] or "",
+        over=tuple(PassedOver(name, score) for name, score in json.loads(row["passed_over"])),
+        meanwhile=() if release_s is None else _meanwhile(journal, row, release_s),
+    )
+
+
+def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Meanwhile, ...]:
+    """What was on the tracks between the release and the start.
+
+    A track runs one update at a time, so what ran at the release is the last update that
+    each track had started before it.
+    """
+    start_s = row["start_s"]
+    found = journal.rows(
+        "SELECT * FROM updates WHERE start_s>=? AND start_s<=? AND id<? ORDER BY id",
+        (release_s, start_s, row["id"]),
+    )
+    before = []
+    for track in journal.rows("SELECT DISTINCT track FROM updates WHERE run=?", (row["run"],)):
+        running = journal.row(
+            "SELECT * FROM updates WHERE start_s<? AND track=? ORDER BY start_s DESC, id DESC"
+            " LIMIT 1",
+            (release_s, track["track"]),
+        )
+        if running is not None:
+            before.append(running)
+    told = []
+    for other in sorted([*before, *found], key=lambda item: item["id"]):
+        if other["finish_s"] is None and other["run"] != row["run"]:
+            continue  # lost with its process; when it ended nobody knows
+        end_s = start_s if other["finish_s"] is None else min(start_s, other["finish_s"])
+        overlap_s = end_s - max(release_s, other["start_s"])
+        if overlap_s > 0.0:
+            told.append(
+                Meanwhile(
+                    other["table_name"],
+                    other["number"],
+                    other["track"],
+                    other["start_s"],
+                    other["finish_s"],
+                    overlap_s,
+                )
+            )
+    return tuple(told)

@@ -1,0 +1,54 @@
+"""How much of the tracks the updates need, by what former runs learned.
+
+Golab et al. 2011, 2.4: a table with period P needs E(P) / P of a track, its period's data in
+one update. Above the number of tracks in sum, staleness grows without bound for some table
+unless updates are merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshline.project.model import Project
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """What the tables need.
+
+    Attributes:
+        tracks_needed: Sum of E(P) / P over the tables measured.
+        by_table: Each one's share, for those measured.
+        not_measured: The other tables, in the project's order.
+    """
+
+    tracks_needed: float
+    by_table: dict[str, float]
+    not_measured: tuple[str, ...]
+
+
+def utilisation(project: Project) -> Utilisation:
+    """What the project's tables need, as far as the journal knows.
+
+    Raises:
+        PlatformError: The journal is there and cannot be opened.
+    """
+    shares: dict[str, float] = {}
+    path = journal_path(project)
+    if path.exists():
+        journal = Journal(path, create=False)
+        try:
+            if journal.row("SELECT 1 FROM sqlite_master WHERE name='requests'") is not None:
+                for row in journal.rows(
+                    "SELECT name, alpha_s, beta, period_s FROM tables"
+                    " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL AND period_s>0"
+                ):
+                    needed_s = row["alpha_s"] + row["beta"] * row["period_s"]
+                    shares[row["name"]] = needed_s / row["period_s"]
+        finally:
+            journal.close()
+    known = {table.name: shares[table.name] for table in project.tables if table.name in shares}
+    missing = tuple(table.name for table in project.tables if table.name not in shares)
+    return Utilisation(sum(known.values()), known, missing)

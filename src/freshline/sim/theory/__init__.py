@@ -1,0 +1,1 @@
+"""Bounds and ideal runs that a simulation is compared with."""

@@ -1,0 +1,1 @@
+"""A recorded run under other policies, tracks and targets."""

@@ -1,0 +1,1 @@
+"""How data files become one Delta commit."""

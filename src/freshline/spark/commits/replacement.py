@@ -1,0 +1,209 @@
+"""Replacing the rows of a table that satisfy a condition, in one write job.
+
+Delta's own replaceWhere, where the condition is on more than partition columns, deletes first
+and writes then: it looks for the files, reads them for rows to delete, rewrites them, writes what
+it deleted for the change feed, then the new rows, then those again for the change feed. Six jobs
+for a few hundred rows. Here one job does it, inside the same transaction and with the same
+protection against other writers: the files that may hold such rows, by their statistics, are
+read once; what is written is
+
+- their other rows, unchanged,
+- the new rows,
+- the change feed: a `delete` for a row that is gone, an `insert` for one that is new. A row that
+  is the same before and after is in neither, so a table's children are not told of it.
+
+Delta's writer puts rows with a `_change_type` into change files, as for UPDATE and MERGE
+(protocol, "Add CDC File"). Where nothing differs nothing is committed but the metadata.
+
+A file is rewritten as a whole, so a table in one file would be rewritten at every update,
+however little of it changes. Therefore a large file is cut in two when it is rewritten: rows that
+the next updates will hardly touch, older than any of these, go into a file of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.engine import jvm
+from freshline.spark.engine.sizing import sized
+from freshline.spark.views.groups import Selection
+from freshline.sql.text.reads import quoted
+
+_TYPE = "_change_type"
+_SIGN = "_freshline_sign"
+_NEW = "_freshline_new"
+_NET = "_freshline_net"
+_KEY = "_freshline_key_"
+_CUT_FROM_BYTES = 64 * 1024
+"""Of the files rewritten; below, a file more costs readers more than it saves."""
+
+_OBSERVED_WITHIN_S = 5.0
+"""Spark tells what it counted a few milliseconds after a job, by another thread."""
+
+_EXACT = (
+    *("timestamp", "timestamp_ntz", "date", "string", "boolean", "binary"),
+    *("tinyint", "smallint", "int", "bigint"),
+)
+_FLOATS = ("float", "double")
+"""Grouping makes 0.0 of -0.0; their texts stay apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What is staged, and what was counted on the way.
+
+    Attributes:
+        staged: Data files; ``rows`` are the new rows alone, not those kept beside them.
+        counts: New rows by the conditions that were asked about.
+        changes: Rows of the change feed; None: not known.
+    """
+
+    staged: Staged
+    counts: Mapping[str, int] = field(default_factory=dict)
+    changes: int | None = None
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What the commit's metadata say of it."""
+        known = {} if self.changes is None else {"changes": self.changes}
+        return {**self.counts, **known}
+
+
+def replace(
+    transaction: Transaction,
+    rows: DataFrame,
+    predicate: str | Selection,
+    *,
+    configuration: Mapping[str, str],
+    input_bytes: int,
+    counted: Mapping[str, str] | None = None,
+    apart: str | None = None,
+) -> Replaced:
+    """Stage ``rows`` in place of those rows of the table that satisfy ``predicate``.
+
+    Args:
+        transaction: On a table that exists; its columns are those of ``rows``, in order.
+        rows: The new rows, all of which satisfy the predicate.
+        predicate: SQL over the table's columns, or groups; if these are joined with their keys,
+            of a table with a change feed.
+        configuration: The project's Spark settings.
+        input_bytes: Size of what ``rows`` reads.
+        counted: SQL conditions by name: count the new rows that satisfy them.
+        apart: SQL over the table's columns: which of the other rows in large files go into a
+            file of their own.
+    """
+    session, counts = rows.sparkSession, _Counts(counted or {})
+    replaced = Selection(predicate) if isinstance(predicate, str) else predicate
+    by_condition = replaced.keys is None
+    touched = transaction.touched(replaced.sql, by_condition=by_condition)
+    if by_condition and (touched.partitions_alone or not transaction.feeds_changes):
+        # Delta removes whole files, or has no change feed to write.
+        rows = counts.on(rows)
+        options = {"replaceWhere": replaced.sql}
+        output = sized(session, rows, configuration, input_bytes)
+        staged = transaction.stage(
+            output,
+            "overwrite",
+            partitioned_by=transaction.partition_columns,
+            options=options,
+        )
+        return Replaced(staged, counts.told(rows))
+    if not touched:
+        rows = counts.on(rows)
+        output = sized(session, rows, configuration, input_bytes)
+        staged = transaction.write(output, touched)
+        return Replaced(staged, counts.told(rows), staged.rows)
+    old, columns = touched.frame(session), [quoted(name) for name in rows.columns]
+    size_bytes = input_bytes + touched.size_bytes
+    kept = replaced.others(old).selectExpr(*columns, f"CAST(NULL AS STRING) AS {_TYPE}")
+    signed = replaced.of(old).selectExpr(*columns, f"-1 AS {_SIGN}")
+    signed = signed.unionAll(rows.selectExpr(*columns, f"1 AS {_SIGN}"))
+    among = {
+        _NEW: f"{_TYPE} IS NULL",
+        _NET: f"{_TYPE} IS NOT NULL",
+        **{name: f"{_TYPE} IS NULL AND ({sql})" for name, sql in (counted or {}).items()},
+    }
+    counts = _Counts(among)
+    changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
+    if apart is None or touched.size_bytes < _CUT_FROM_BYTES:
+        output = sized(session, kept.unionAll(changes), configuration, size_bytes)
+    else:
+        # Else a union of two single partitions is one, and one file.
+        session.conf.set("spark.sql.unionOutputPartitioning", "false")
+        near = kept.filter(f"NOT coalesce({apart}, false)").unionAll(changes)
+        far = sized(session, kept.filter(apart), configuration, touched.size_bytes)
+        output = sized(session, near, configuration, size_bytes).unionAll(far)
+    staged = transaction.write(output, touched)
+    if not staged.feeds_changes:
+        staged.discard()
+    told = counts.told(changes)
+    staged.rows, changed = told.pop(_NEW), told.pop(_NET)
+    return Replaced(staged, told, changed)
+
+
+def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
+    """The new rows once as they are, and once more each row that differs, with its change.
+
+    Args:
+        signed: Rows that were (-1) and rows that shall be (1), by the column of signs.
+        schema: Their columns without it.
+    """
+    kinds = {each.name: each.dataType.simpleString() for each in schema}
+    columns = [quoted(name) for name in kinds]
+    if not all(_comparable(kind) for kind in kinds.values()):
+        types = f"IF({_SIGN} > 0, array(NULL, 'insert'), array('delete'))"
+        return signed.selectExpr(*columns, f"explode({types}) AS {_TYPE}")
+    keys, values = [], []
+    for number, (name, kind) in enumerate(kinds.items()):
+        if kind in _FLOATS:
+            keys.append(F.expr(f"CAST({quoted(name)} AS STRING)").alias(f"{_KEY}{number}"))
+            values.append(F.any_value(quoted(name)).alias(name))
+        else:
+            keys.append(F.col(quoted(name)))
+    counts = (
+        F.expr(f"count_if({_SIGN} > 0)").alias(_NEW),
+        F.expr(f"sum({_SIGN})").alias(_NET),
+    )
+    grouped = signed.groupBy(*keys).agg(*values, *counts)
+    times = (("CAST(NULL AS STRING)", _NEW), ("'insert'", _NET), ("'delete'", f"-{_NET}"))
+    types = ", ".join(
+        f"array_repeat({change}, CAST(greatest({count}, 0) AS INT))" for change, count in times
+    )
+    return grouped.selectExpr(*columns, f"explode(concat({types})) AS {_TYPE}")
+
+
+def _comparable(kind: str) -> bool:
+    """Whether equal values of the type are the same value."""
+    return kind in _EXACT or kind in _FLOATS or kind.startswith("decimal(")
+
+
+class _Counts:
+    """How many rows of a frame satisfy each condition, counted while another query runs.
+
+    Args:
+        conditions: SQL by name.
+    """
+
+    def __init__(self, conditions: Mapping[str, str]) -> None:
+        self._counts = [F.count_if(F.expr(sql)).alias(name) for name, sql in conditions.items()]
+        self._observation = Observation()
+
+    def on(self, frame: DataFrame) -> DataFrame:
+        """The frame to put into the query."""
+        return frame.observe(self._observation, *self._counts) if self._counts else frame
+
+    def told(self, frame: DataFrame) -> dict[str, int]:
+        """The counts by name; where Spark does not say, by a pass of its own over ``frame``."""
+        if not self._counts:
+            return {}
+        found = jvm.observation(frame.sparkSession, self._observation, _OBSERVED_WITHIN_S)
+        return found or {
+            name: int(count)
+            for name, count in frame.agg(*self._counts).collect()[0].asDict().items()
+        }

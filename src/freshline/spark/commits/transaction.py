@@ -1,0 +1,366 @@
+"""One Delta commit in two steps: write the data files, then commit them.
+
+Delta's writer does both at once, and takes the commit's metadata before it starts. Ours must
+say how many rows it writes, and rejected rows must be on disk before the rows they were left
+out of become visible. So this module drives the very classes behind
+``df.write.format("delta")`` (WriteIntoDelta in an OptimisticTransaction), and stops between
+them: after the first step the number of rows is in the files' statistics, nothing is visible,
+and what was written is an orphan that VACUUM removes if the second step never comes. That
+saves the second pass over the input that counting would take. Delta's version is pinned
+with ours; tests compare the commit with one that the public writer makes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.delta.log import newest_transaction
+from freshline.spark.engine import jvm
+from freshline.spark.engine.listed import listed_files
+
+Mode = Literal["append", "overwrite"]
+ALL = "true"
+"""The predicate that every row satisfies."""
+
+_TAKEN_WHOLE_BYTES = 64 * 1024
+"""A table that is no larger is written anew sooner than Delta tells which of its files to write."""
+
+_DELTA = "org.apache.spark.sql.delta"
+_SAVE_MODES: Mapping[Mode, str] = {
+    "append": "org.apache.spark.sql.SaveMode.Append",
+    "overwrite": "org.apache.spark.sql.SaveMode.Overwrite",
+}
+
+TABLE_PROPERTIES: Mapping[str, str] = {
+    # Children are maintained from their parents' changes.
+    "delta.enableChangeDataFeed": "true",
+    # delta-rs and DuckDB read every version.
+    "delta.enableDeletionVectors": "false",
+    # A lost journal is rebuilt from a base table's commits, which say what files were loaded: a
+    # file whose commit was forgotten would be loaded twice. Of a derived table's Delta would
+    # forget those that a slow child has still to read; vacuum.py removes what nobody needs.
+    "delta.logRetentionDuration": "interval 36500 days",
+}
+_KNOWN_S = 7 * 86_400.0
+"""So long Delta by itself knows of a file that was removed."""
+
+
+def table_properties(retention_s: float) -> Mapping[str, str]:
+    """What a new table is made with, whose versions are to be readable for so long."""
+    if retention_s <= _KNOWN_S:
+        return TABLE_PROPERTIES
+    days = math.ceil(retention_s / 86_400.0)
+    return {**TABLE_PROPERTIES, "delta.deletedFileRetentionDuration": f"interval {days} days"}
+
+
+def application(table: str) -> str:
+    """The transaction identifier's application for a table."""
+    return f"freshline.{table}"
+
+
+class Transaction:
+    """One transaction on the Delta table at ``path``, which need not exist yet.
+
+    Args:
+        session: The update's own session.
+        path: Where the table is.
+        table: Its name, for the transaction identifier.
+        number: The update's number, for the transaction identifier.
+    """
+
+    def __init__(self, session: SparkSession, path: str, table: str, number: int) -> None:
+        self._session = session
+        self._path = path
+        self._application = application(table)
+        self._number = number
+        jvm.activate(session)
+        for_table = jvm.named(session, f"{_DELTA}.DeltaLog.forTable")
+        self._log = for_table(jvm.java_session(session), path)
+        nothing = jvm.none(session)
+        self._transaction = self._log.startTransaction(nothing, nothing)
+        self._mode = jvm.named(session, _SAVE_MODES["append"])
+        self._partitioned_by: tuple[str, ...] = ()
+        self._predicate: str | None = None
+        # Taken now: the transaction's own metadata changes when data is staged.
+        self._metadata = self._transaction.snapshot().metadata()
+
+    @property
+    def committed(self) -> bool:
+        """Whether this update, or a later one, is in the table already.
+
+        Raises:
+            PlatformError: The log cannot be read.
+        """
+        newest = newest_transaction(self._path, self._application)
+        if newest is None:
+            newest = int(self._transaction.txnVersion(self._application))
+        else:
+            # Delta takes a job to tell. What its answer does beside: this transaction fails if
+            # another one commits under the same name meanwhile.
+            self._transaction.readTxn().addOne(self._application)
+        return newest >= self._number
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table yet."""
+        return int(self._transaction.readVersion()) >= 0
+
+    @property
+    def version(self) -> int:
+        """The version that the transaction reads; -1 before the first."""
+        return int(self._transaction.readVersion())
+
+    @property
+    def schema(self) -> StructType | None:
+        """The table's columns; None before the first commit, or while it has none."""
+        if not self.exists:
+            return None
+        schema = StructType.fromJson(json.loads(self._metadata.schemaString()))
+        return schema if len(schema) else None
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The table's partition columns."""
+        columns = self._metadata.partitionColumns()
+        return tuple(columns.apply(index) for index in range(columns.size()))
+
+    def stage(
+        self,
+        frame: DataFrame,
+        mode: Mode,
+        *,
+        partitioned_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] = TABLE_PROPERTIES,
+    ) -> Staged:
+        """Write ``frame`` into data files of the table that no reader sees yet.
+
+        Args:
+            frame: The rows.
+            mode: append, or overwrite: replace all rows (with the option replaceWhere, those
+                that satisfy it).
+            partitioned_by: Columns, for a new table or one whose schema is overwritten.
+            options: Of Delta's writer: mergeSchema, overwriteSchema, replaceWhere.
+            properties: The table's, when this commit makes it.
+        """
+        session = self._session
+        self._mode = jvm.named(session, _SAVE_MODES[mode])
+        self._partitioned_by = tuple(partitioned_by)
+        self._predicate = (options or {}).get("replaceWhere")
+        nothing = jvm.none(session)
+        command = jvm.named(session, f"{_DELTA}.commands.WriteIntoDelta")(
+            self._log,
+            self._mode,
+            jvm.named(session, f"{_DELTA}.DeltaOptions")(
+                jvm.scala_map(session, options or {}),
+                jvm.java_session(session).sessionState().conf(),
+            ),
+            jvm.scala_seq(session, self._partitioned_by),
+            jvm.scala_map(session, properties if not self.exists else {}),
+            jvm.java_frame(frame),
+            nothing,
+            nothing,
+            False,
+        )
+        jvm.activate(session)
+        data = command.writeAndReturnCommitData(
+            self._transaction, jvm.java_session(session), nothing, False
+        )
+        return Staged(self, data.actions(), data.tags())
+
+    def overwrite(self, frame: DataFrame) -> Staged:
+        """Write ``frame`` into data files that no reader sees yet, in place of all rows.
+
+        As :meth:`stage` does, but for a table that exists, and whose columns these are.
+        """
+        self._mode = jvm.named(self._session, _SAVE_MODES["overwrite"])
+        self._partitioned_by = self.partition_columns
+        return self.write(frame, self._everything(listed_files(self._transaction.snapshot())))
+
+    def _everything(self, files: Any | None) -> Touched:
+        """All of the table's files, as listed or else as Delta finds them; they count as read."""
+        if files is None:
+            files = self._transaction.filterFiles()
+        else:
+            self._transaction.readWholeTable()
+        return Touched(self._log, self._transaction.snapshot(), files, partitions_alone=False)
+
+    @property
+    def feeds_changes(self) -> bool:
+        """Whether the table has a change feed."""
+        changes = self._metadata.configuration().get("delta.enableChangeDataFeed")
+        return bool(changes.isDefined() and str(changes.get()).lower() == "true")
+
+    def touched(self, predicate: str, *, by_condition: bool = True) -> Touched:
+        """The table's files that may hold rows which satisfy ``predicate``.
+
+        They count as read, and the predicate too: the commit fails if another writer removes
+        one of them or adds rows that satisfy it. Where the predicate is on partition columns
+        alone they are not looked for: Delta's own replaceWhere is as quick. Of a small table
+        all files are taken.
+
+        Args:
+            predicate: SQL over the table's columns.
+            by_condition: Whether all rows that satisfy it are to be replaced, not some of them.
+        """
+        session, transaction = self._session, self._transaction
+        self._mode, self._predicate = jvm.named(session, _SAVE_MODES["overwrite"]), predicate
+        self._partitioned_by = self.partition_columns
+        if predicate == ALL:
+            return self._everything(listed_files(transaction.snapshot()))
+        if not self._partitioned_by:
+            small = listed_files(transaction.snapshot(), _TAKEN_WHOLE_BYTES)
+            if small is not None:
+                return self._everything(small)
+        jvm.activate(session)
+        no_files = jvm.scala_seq(session, ())
+        rows = self._log.createDataFrame(
+            transaction.snapshot(), no_files, False, jvm.none(session)
+        ).filter(predicate)
+        plan = rows.queryExecution().optimizedPlan()  # literals as Delta's skipping wants them
+        kind, alone = str(plan.nodeName()), False
+        if kind == "Filter":
+            condition = plan.condition()
+            columns = jvm.elements(condition.references().toSeq())
+            partitions = {name.lower() for name in self.partition_columns}
+            alone = {str(column.name()).lower() for column in columns} <= partitions
+            files = no_files
+            alone = alone and by_condition
+            if not alone:
+                files = transaction.filterFiles(jvm.scala_seq(session, (condition,)), True)
+        elif kind == "LocalRelation":  # it is false
+            files = no_files
+        else:
+            files = transaction.filterFiles()
+        return Touched(self._log, transaction.snapshot(), files, partitions_alone=alone)
+
+    def write(self, frame: DataFrame, instead_of: Touched) -> Staged:
+        """Write ``frame`` into data files that no reader sees yet, in place of other files.
+
+        Args:
+            frame: The rows; with a column ``_change_type``, those where it is not null go into
+                the change feed and not into the table.
+            instead_of: What the commit removes.
+        """
+        session = self._session
+        jvm.activate(session)
+        added = self._transaction.writeFiles(
+            jvm.java_frame(frame), jvm.none(session), jvm.scala_seq(session, ())
+        )
+        now_ms = time.time_ns() // 1_000_000
+        removed = [
+            file.removeWithTimestamp(now_ms, True) for file in jvm.elements(instead_of.files)
+        ]
+        actions = added.appendedAll(jvm.scala_seq(session, removed))
+        return Staged(self, actions, jvm.scala_map(session, {}))
+
+    def commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        """Commit what :meth:`stage` or :meth:`write` wrote; see :meth:`Staged.commit`."""
+        return self._commit(actions, tags, metadata)
+
+    def advance(self, metadata: str) -> int:
+        """Commit that nothing changed, for the metadata's sake; returns the version."""
+        nothing = jvm.scala_seq(self._session, ())
+        return self._commit(nothing, jvm.scala_map(self._session, {}), metadata)
+
+    def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        session = self._session
+        nothing = jvm.none(session)
+        identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(
+            self._application,
+            self._number,
+            jvm.some(session, time.time_ns() // 1_000_000),
+        )
+        operation = jvm.named(session, f"{_DELTA}.DeltaOperations.Write")(
+            self._mode,
+            jvm.some(session, jvm.scala_seq(session, self._partitioned_by)),
+            nothing if self._predicate is None else jvm.some(session, self._predicate),
+            jvm.some(session, metadata),
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+        )
+        jvm.activate(session)
+        return int(self._transaction.commit(actions.appended(identifier), operation, tags))
+
+
+class Touched:
+    """Files of a table's snapshot.
+
+    Args:
+        log, snapshot: Delta's own.
+        files: A Scala sequence of AddFile.
+        partitions_alone: The predicate is on partition columns, so files hold no other rows;
+            ``files`` is empty.
+    """
+
+    def __init__(self, log: Any, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:
+        self._log = log
+        self._snapshot = snapshot
+        self.files = files
+        self.partitions_alone = partitions_alone
+        self.size_bytes = sum(int(file.size()) for file in jvm.elements(files))
+
+    def __bool__(self) -> bool:
+        return not self.files.isEmpty()
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """All their rows."""
+        jvm.activate(session)
+        nothing = jvm.none(session)
+        return DataFrame(
+            self._log.createDataFrame(self._snapshot, self.files, False, nothing), session
+        )
+
+
+class Staged:
+    """Data files that were written and not yet committed."""
+
+    def __init__(self, transaction: Transaction, actions: Any, tags: Any) -> None:
+        self._transaction = transaction
+        self._actions = actions
+        self._tags = tags
+        self.rows = _rows(actions)
+        """Rows in the new files; who writes other rows beside the new ones corrects it."""
+
+    @property
+    def feeds_changes(self) -> bool:
+        """Whether there are change files."""
+        return any(_kind(action) == "AddCDCFile" for action in jvm.elements(self._actions))
+
+    def discard(self) -> None:
+        """Leave the files to VACUUM: the commit changes no row."""
+        self._actions = self._actions.take(0)
+
+    def commit(self, metadata: str) -> int:
+        """Make the files the table's next version, in one atomic commit.
+
+        Args:
+            metadata: The commit's userMetadata.
+
+        Returns:
+            The version.
+        """
+        return self._transaction.commit(self._actions, self._tags, metadata)
+
+
+def _rows(actions: Any) -> int:
+    """The sum of numRecords over the files added."""
+    return sum(
+        int(action.numPhysicalRecords().get())
+        for action in jvm.elements(actions)
+        if _kind(action) == "AddFile"
+    )
+
+
+def _kind(action: Any) -> str:
+    return str(action.getClass().getSimpleName())

@@ -1,0 +1,62 @@
+"""Comparing the columns of a query's result with those of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.sql.text.reads import quoted
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_UNWRAPS = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
+
+
+def same_columns(left: StructType, right: StructType) -> bool:
+    """Whether names and types are the same, in order; may-be-null does not count."""
+    return _signature(left) == _signature(right)
+
+
+def same_names(left: StructType, right: StructType) -> bool:
+    """Whether the names are the same, in order."""
+    return [field.name for field in left] == [field.name for field in right]
+
+
+def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
+    """``frame`` with each column that ``schema`` has too cast to its type there.
+
+    Columns that only ``frame`` has stay as they are.
+    """
+    types = {field.name.lower(): field for field in schema}
+    columns = []
+    for field in frame.schema:
+        column = F.col(quoted(field.name))
+        kept = types.get(field.name.lower())
+        if kept is not None and kept.dataType.simpleString() != field.dataType.simpleString():
+            column = column.cast(kept.dataType)
+        columns.append(column.alias(kept.name if kept is not None else field.name))
+    return frame.select(columns)
+
+
+def kind_of(schema: StructType, column: str) -> str:
+    """The simple string of a column's type, by its name in any case."""
+    wanted = column.lower()
+    return next(each.dataType.simpleString() for each in schema if each.name.lower() == wanted)
+
+
+def keep_wall_clocks(session: SparkSession, kinds: Iterable[str]) -> None:
+    """Have conditions on columns of these types mean in a query what they mean on its output.
+
+    Of ``CAST(instant AS TIMESTAMP_NTZ) >= literal`` Spark makes a condition on the instant, by
+    casting the literal back. Of the hour that comes twice where clocks are put back it takes the
+    first, so that condition lets other rows through (seen in Berlin's October).
+    """
+    if "timestamp_ntz" in kinds:
+        rules = [rule for rule in str(session.conf.get(_EXCLUDED, "")).split(",") if rule]
+        session.conf.set(_EXCLUDED, ",".join([*rules, _UNWRAPS]))
+
+
+def _signature(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema]

@@ -1,0 +1,122 @@
+"""What a query reads beside its feed: every Delta table fixed at one version.
+
+A parent's version comes with the request. A static table is fixed at its newest version when
+the update starts; the query's text then names that version, so that the whole query sees one
+and the commit can record it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.project.model import Project, StaticRead, TableDef
+from freshline.spark.engine import jvm
+from freshline.spark.engine.listed import SMALL_BYTES, listed_files
+from freshline.spark.engine.session import is_local
+from freshline.sql.text.reads import quoted, rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A query with its static tables fixed.
+
+    Attributes:
+        query: The user's text; only names of static tables and of the feed are replaced.
+        versions: Version of every static Delta table, by the name the query uses.
+        ids: What Delta tells the same tables from others by.
+        names: What was put in the place of which name.
+    """
+
+    query: str
+    versions: Mapping[str, int] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -> Pinned:
+    """``table``'s query with its static Delta tables fixed at their newest versions.
+
+    A query that fixes a version itself keeps it, and a table that is not Delta's has none:
+    their text stays, apart from a relative path, which is made absolute. STREAM feed becomes
+    feed.
+
+    Args:
+        session: The update's own.
+        table: Whose query it is.
+        fixed: False: leave versions open, only make the text one that Spark can analyse.
+    """
+    names = {table.feed: quoted(table.feed)} if table.feed is not None else {}
+    versions: dict[str, int] = {}
+    ids: dict[str, str] = {}
+    for read in table.statics:
+        name = _absolute(read)
+        newest = newest_snapshot(session, read) if fixed and not read.time_travel else None
+        if newest is not None:
+            versions[read.name] = version = int(newest.version())
+            ids[read.name] = str(newest.metadata().id())
+            names[read.name] = f"{name} VERSION AS OF {version}"
+        elif name != read.name:
+            names[read.name] = name
+    return Pinned(rewritten(table.query, names) if names else table.query, versions, ids, names)
+
+
+def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
+    """Delta's own object for a static table as it is now; None where it is no Delta table."""
+    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
+    java_session = jvm.java_session(session)
+    jvm.activate(session)
+    if read.path is not None:
+        if read.format != "delta":
+            return None
+        log = delta_log.forTable(java_session, read.path)
+    else:
+        table = java_session.sessionState().sqlParser().parseTableIdentifier(read.name)
+        described = java_session.sessionState().catalog().getTableMetadata(table)
+        provider = described.provider()
+        if not provider.isDefined() or str(provider.get()).lower() != "delta":
+            return None
+        log = delta_log.forTable(java_session, table)
+    nothing = jvm.none(session)
+    snapshot = log.update(False, nothing, nothing)
+    return snapshot if int(snapshot.version()) >= 0 else None
+
+
+def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
+    """Make each parent, at its version, a view of the session under the parent's name."""
+    for name, version in versions.items():
+        frame = at_version(session, project.table_path(name), version)
+        frame.createOrReplaceTempView(quoted(name))
+
+
+def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
+    """A Delta table's rows at a version.
+
+    Of a small table all files are read, instead of asking first which of them a query needs.
+    """
+    where, nothing = location(path), jvm.none(session)
+    jvm.activate(session)
+    for_table = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")
+    log = for_table(jvm.java_session(session), where)
+    # Also of a version it has in mind already: the table can be another one by now.
+    snapshot = log.update(False, nothing, nothing)
+    if int(snapshot.version()) != version:
+        snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+    files = listed_files(snapshot, SMALL_BYTES)
+    if files is None:
+        return session.read.format("delta").option("versionAsOf", version).load(where)
+    return DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
+
+
+def location(path: str) -> str:
+    """A table's path as Spark takes it: never relative to a cluster's default file system."""
+    return f"file:{path}" if is_local(path) and path.startswith("/") else path
+
+
+def _absolute(read: StaticRead) -> str:
+    if read.path is None or read.format is None:
+        return read.name
+    return f"{read.format}.{quoted(location(read.path))}"

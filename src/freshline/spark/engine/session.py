@@ -1,0 +1,194 @@
+"""Starting Spark with settings that suit many small commits; the user's own settings win.
+
+Why each default is there was measured (docs/design): on one machine most of a small update's
+time goes into the number of Spark jobs that Delta's bookkeeping takes, not into the data.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import PlatformError
+from freshline.project.model import Project
+from freshline.spark.engine.errors import SparkError, one_line
+
+DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+_DELTA_JARS = tuple(
+    f"io.delta_{name}-4.4.0.jar"
+    for name in (
+        "delta-spark_4.2_2.13",
+        "delta-storage",
+        "delta-kernel-api",
+        "delta-kernel-defaults",
+        "delta-kernel-unitycatalog",
+    )
+)
+KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+_SMALL = "1g"
+_JAVA_OPTIONS = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+"""Where Java and Spark's launcher find further options."""
+
+_ALWAYS: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.scheduler.mode": "FAIR",
+    # Rows written are counted from the files' statistics.
+    "spark.databricks.delta.stats.collect": "true",
+    # Spark's default, INT96, has no statistics within a file: to find an hour it reads all of it.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A VACUUM would otherwise make two commits that carry no metadata of ours.
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+    # What a slow child has read stays (retention.py), so it may be read, however old it is.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOCAL_MASTER: Mapping[str, str] = {
+    "spark.driver.memory": _SMALL,
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Delta computes a table's state for every commit; a partition is a task of that job.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Updates that read more than small inputs raise it for themselves (sizing.py).
+    "spark.sql.shuffle.partitions": "1",
+    # Adaptive execution runs each stage as a job of its own.
+    "spark.sql.adaptive.enabled": "false",
+    # Compiling a query takes longer than running it over a small input: half of the
+    # processor time of a small update. Larger ones are compiled (sizing.py).
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Listing a batch of files is quicker here than in a job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # VACUUM lists with that many tasks, however few files there are: 10,000 take a minute.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
+
+_UNSEEN: Mapping[str, str] = {
+    # Of a thousand queries plans and metrics are kept for a UI that is not there.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+}
+
+_LOCAL_STORAGE: Mapping[str, str] = {
+    # Without Hadoop's native library the default one starts programs (chmod, readlink) for
+    # every file; this one does not, and its checksum files are not written either.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Delta writes its checksum files by it; the default one starts five programs for each.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
+
+def is_local(location: str) -> bool:
+    """Whether a path or URI is on this machine's own file system."""
+    return urlsplit(location).scheme in ("", "file")
+
+
+def settings(project: Project) -> dict[str, str]:
+    """Every setting a session of ``project`` starts with, the user's over our defaults."""
+    chosen = dict(_ALWAYS)
+    configuration = project.configuration
+    master = configuration.get("spark.master", project.spark_master)
+    if master.startswith("local"):
+        chosen |= _LOCAL_MASTER
+    if is_local(project.storage):
+        chosen |= _LOCAL_STORAGE
+    if configuration.get("spark.ui.enabled", "false").lower() == "false":
+        chosen |= _UNSEEN
+    chosen |= configuration
+    chosen["spark.master"] = master
+    packages = project.spark_packages
+    if any(feed.kind == "kafka" for feed in project.feeds.values()):
+        packages = (*packages, *_kafka(chosen, packages))
+    chosen |= _delta(chosen, packages)
+    if configuration.get("spark.sql.extensions"):
+        chosen["spark.sql.extensions"] = _joined(
+            _ALWAYS["spark.sql.extensions"], configuration["spark.sql.extensions"]
+        )
+    options = [configuration.get("spark.driver.extraJavaOptions", "")]
+    if "log4j" not in options[0]:
+        options.append(f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}")
+    if chosen.get("spark.driver.memory") == _SMALL and master.startswith("local"):
+        options += _collector(options[0])
+    chosen["spark.driver.extraJavaOptions"] = " ".join(options).strip()
+    return chosen
+
+
+def _collector(options: str) -> list[str]:
+    """The garbage collector for a small heap, unless one is chosen already.
+
+    Java's own default, G1, takes each of Parquet's buffers for a giant in a small heap, and then
+    marks the heap beside the updates again and again: an eighth of the processor time of small
+    updates (docs/benchmarks.md).
+    Two collectors chosen at once keep Java from starting.
+    """
+    given = " ".join([options, *(os.environ.get(name, "") for name in _JAVA_OPTIONS)])
+    return [] if re.search(r"-XX:\+Use\w*GC\b", given) else ["-XX:+UseParallelGC"]
+
+
+def start_session(project: Project, *, app_name: str = "freshline") -> SparkSession:
+    """Start Spark for a project, or take the one that runs in this process.
+
+    Raises:
+        PlatformError: Spark did not start.
+    """
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in settings(project).items():
+        builder = builder.config(name, value)
+    # PySpark logs every refused query with its Java stack; freshline reports it in a sentence.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    try:
+        return builder.getOrCreate()
+    except (*SparkError, RuntimeError, OSError) as error:
+        raise PlatformError(
+            "spark-start",
+            f"Spark did not start: {one_line(error)}",
+            rule="it needs Java 17 or newer",
+            next_step="Look at what Java wrote above, and at `spark:` and `configuration:`.",
+        ) from error
+
+
+def _delta(chosen: Mapping[str, str], packages: tuple[str, ...]) -> dict[str, str]:
+    """How Spark gets Delta's classes, and the packages that the user wants.
+
+    Resolving packages takes seconds at every start, even when all of them are there. Delta's
+    five jars suffice (Spark has the rest); where an earlier start left them, they are named
+    directly. With other packages to resolve, Delta's may as well be resolved with them.
+    """
+    wanted = _joined(chosen.get("spark.jars.packages", ""), *packages)
+    jars = [Path(folder) / jar for folder in (_ivy_folder(chosen) / "jars",) for jar in _DELTA_JARS]
+    if not wanted and all(jar.is_file() for jar in jars):
+        return {"spark.jars": _joined(chosen.get("spark.jars", ""), *map(str, jars))}
+    if "io.delta:" not in wanted:
+        wanted = _joined(DELTA_PACKAGE, wanted)
+    return {"spark.jars.packages": wanted}
+
+
+def _kafka(chosen: Mapping[str, str], packages: tuple[str, ...]) -> tuple[str, ...]:
+    """The package that reads topics, unless the user names the one to take."""
+    given = _joined(chosen.get("spark.jars", ""), chosen.get("spark.jars.packages", ""), *packages)
+    return () if "spark-sql-kafka-0-10" in given else (KAFKA_PACKAGE,)
+
+
+def _ivy_folder(chosen: Mapping[str, str]) -> Path:
+    given = chosen.get("spark.jars.ivy")
+    return Path(given) if given else Path(os.path.expanduser("~")) / ".ivy2.5.2"  # noqa: PTH111 - HOME may be unset
+
+
+def _joined(*lists: str) -> str:
+    """Comma-separated lists as one, without empty parts."""
+    return ",".join(part for part in lists if part)

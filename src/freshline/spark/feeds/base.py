@@ -1,0 +1,175 @@
+"""An update of a base table: the rows of exactly these files, appended in one commit."""
+
+from __future__ import annotations
+
+import time
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.delta.metadata import encode
+from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.spark.commits.repeated import repeated_result
+from freshline.spark.commits.transaction import Transaction, table_properties
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import cast_to, same_columns
+from freshline.spark.engine.errors import SparkError, update_failed
+from freshline.spark.engine.pins import location, pin_statics
+from freshline.spark.engine.sizing import sized
+from freshline.spark.feeds.reader import FeedReader, measured, view_of
+from freshline.spark.feeds.rejected import RejectedRows
+from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
+from freshline.sql.strategy import APPEND_FILES
+from freshline.sql.text.reads import quoted
+
+_COUNTS = "freshline.counts"
+
+
+class BaseUpdates:
+    """Updates of one base table.
+
+    The files are read once: while the good rows are written, Spark counts those that do not
+    fit. Only when there are some are the files read again, for the table of rejected rows.
+
+    Args:
+        project: Of the table.
+        table: The base table.
+        reader: Of its feed.
+    """
+
+    def __init__(self, project: Project, table: TableDef, reader: FeedReader) -> None:
+        self._project = project
+        self._table = table
+        self._reader = reader
+        self._path = location(project.table_path(table.name))
+        self._rejected = RejectedRows(project, table, reader)
+
+    def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
+        """Load the request's files.
+
+        Raises:
+            UnreadableFilesError: Some of the files cannot be read; nothing was committed.
+            FreshlineError: The update failed; nothing was committed.
+        """
+        started_s = time.monotonic()
+        names = [file.name for file in request.files]
+        schema: StructType | None = None
+        try:
+            transaction = Transaction(session, self._path, self._table.name, request.number)
+            if transaction.committed:
+                return repeated_result(self._project, self._table, request, started_s)
+            empty = [name for name in names if empty_parquet(self._reader, name)]
+            if empty:
+                self._raise_unreadable(session, names, None)
+            schema = self._reader.schema(session, names, anew=request.full)
+            self._raise_gone(session, names)
+            return self._load(session, transaction, request, schema, started_s)
+        except (*SparkError, OSError) as error:
+            self._raise_unreadable(session, names, schema)
+            raise update_failed(self._table, error) from error
+
+    def _load(
+        self,
+        session: SparkSession,
+        transaction: Transaction,
+        request: UpdateRequest,
+        schema: StructType,
+        started_s: float,
+    ) -> UpdateResult:
+        names = [file.name for file in request.files]
+        records = self._reader.read(session, names, schema)
+        misfit = self._reader.misfit(schema)
+        fitting = records
+        if misfit is not None:
+            records = measured(records, schema, misfit, _COUNTS)
+            fitting = records.filter(f"NOT ({misfit})")
+        assert self._table.feed is not None
+        view_of(fitting, self._table.query).createOrReplaceTempView(quoted(self._table.feed))
+        pinned = pin_statics(session, self._table)
+        output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
+        output = sized(session, output, self._project.configuration, files=len(names))
+        failpoint("base.before_data")
+        staged = transaction.stage(
+            output,
+            "overwrite" if request.full else "append",
+            partitioned_by=self._table.partitioned_by,
+            options=options,
+            properties=table_properties(self._project.maintenance.retention_s),
+        )
+        failpoint("base.after_data")
+        some = misfit is not None and self._some_misfit(output)
+        rejected = 0
+        if some or request.full or self._rejected.suspect:
+            rejected = self._rejected.write(session, request, schema, misfit, some=some)
+        self._raise_gone(session, names)
+        metadata = encode(
+            request,
+            table=self._table.name,
+            files=self._reader.loads(names),
+            parents=pinned.versions,
+            strategy=APPEND_FILES.name,
+            rows=staged.rows,
+        )
+        failpoint("base.before_commit")
+        version = staged.commit(metadata)
+        failpoint("base.after_commit")
+        self._rejected.settled()
+        return UpdateResult(
+            version=version,
+            rows=staged.rows,
+            rejected_rows=rejected,
+            seconds=time.monotonic() - started_s,
+            strategy=APPEND_FILES.name,
+            reason=APPEND_FILES.reason,
+            repeated=False,
+            parents=pinned.versions,
+            schema_changed=changed,
+            code=APPEND_FILES.code,
+        )
+
+    def _fitted(
+        self, transaction: Transaction, request: UpdateRequest, output: DataFrame
+    ) -> tuple[DataFrame, bool, dict[str, str]]:
+        """The query's result as the table takes it, whether its columns change, and how.
+
+        A full update takes the columns of the query as they are. An append keeps the table's
+        types, and adds columns that the query has gained since.
+        """
+        there = transaction.schema
+        if there is None:
+            return output, False, {}
+        if request.full:
+            changed = not same_columns(there, output.schema) or (
+                transaction.partition_columns != self._table.partitioned_by
+            )
+            return output, changed, {"overwriteSchema": "true"} if changed else {}
+        if same_columns(there, output.schema):
+            return output, False, {}
+        output = cast_to(output, there)
+        known = {field.name.lower() for field in there}
+        gained = any(field.name.lower() not in known for field in output.schema)
+        return output, gained, {"mergeSchema": "true"} if gained else {}
+
+    def _some_misfit(self, written: DataFrame) -> bool:
+        """Whether a record did not fit, as counted while ``written`` was written.
+
+        Not counted (Spark saw that the query has no rows and read nothing) means maybe.
+        """
+        counts = jvm.observed(written, _COUNTS)
+        return counts is None or counts[1] > 0
+
+    def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
+        """Raise if what a reader can tell without reading says that it is not all there."""
+        faults = self._reader.unreadable(session, names)
+        if faults:
+            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
+
+    def _raise_unreadable(
+        self, session: SparkSession, names: list[str], schema: StructType | None
+    ) -> None:
+        """Raise if the files are why an update failed."""
+        faults = unreadable_files(session, self._reader, names, schema)
+        if faults:
+            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)

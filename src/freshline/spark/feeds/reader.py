@@ -1,0 +1,234 @@
+"""Reading exactly the given files of a feed, and telling rows that do not fit its schema."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StringType, StructField, StructType
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.failpoints import failpoint
+from freshline.project.model import Feed, Project
+from freshline.spark.engine.errors import one_line
+from freshline.spark.engine.pins import location
+from freshline.spark.engine.session import is_local
+from freshline.sql.text.reads import backquoted
+from freshline.sql.text.tokens import tokens
+
+CORRUPT = "_freshline_corrupt"
+"""Where Spark's text readers put a record that they could not parse."""
+
+SOURCE = "_kafka"
+"""Where a topic's record comes from; a query sees the column if it names it."""
+
+_PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
+_TEXT_FORMATS = ("csv", "json")
+
+
+def declared_schema(feed: Feed) -> StructType | None:
+    """The schema written in freshline.yml, if there is one.
+
+    Raises:
+        UserError: It is no list of columns and types that Spark understands.
+    """
+    if feed.schema is None:
+        return None
+    try:
+        schema = StructType.fromDDL(feed.schema)
+    except PySparkException as error:
+        raise _bad_schema(feed, one_line(error)) from error
+    if not isinstance(schema, StructType):
+        raise _bad_schema(feed, "it is one type, not a list of columns")
+    return schema
+
+
+def _bad_schema(feed: Feed, why: str) -> UserError:
+    return UserError(
+        "bad-schema",
+        f"the schema of feed {feed.name} is not understood: {why}",
+        where=feed.place,
+        rule="a schema is a list such as `id BIGINT, at TIMESTAMP, price DECIMAL(15,2)`",
+        next_step="Correct the schema.",
+    )
+
+
+class FeedReader:
+    """Reads a feed's files with its options and its schema.
+
+    A Parquet feed without a declared schema has that of the file first loaded; it is written
+    down beside the journal, so that a file with other columns cannot change what a running
+    table's query means.
+
+    Args:
+        project: Whose feed it is.
+        feed: The feed.
+        record: Write down a schema that was taken from a file.
+    """
+
+    def __init__(self, project: Project, feed: Feed, *, record: bool = True) -> None:
+        self.feed = feed
+        own = project.own_path if is_local(project.storage) else project.root / ".freshline"
+        self._recorded = Path(own) / "feeds" / f"{feed.name}.schema.json"
+        self._declared = declared_schema(feed)
+        self._schema = self._declared
+        self._records = record
+        self._lock = threading.Lock()  # several tables may read one feed at once
+
+    def schema(
+        self, session: SparkSession, names: Sequence[str], *, anew: bool = False
+    ) -> StructType:
+        """The feed's schema.
+
+        Args:
+            session: To look into a file with, when no schema is known yet.
+            names: Files; the first decides where the schema is not known.
+            anew: Look into the first file although a schema was written down.
+
+        Raises:
+            PlatformError: The schema is neither known nor can a file tell it.
+        """
+        if self._declared is not None:
+            return self._declared
+        with self._lock:
+            return self._found(session, names, anew=anew)
+
+    def _found(self, session: SparkSession, names: Sequence[str], *, anew: bool) -> StructType:
+        """A schema that was not declared."""
+        if anew and names:
+            self._schema = None
+        elif self._schema is None and self._recorded.is_file():
+            self._schema = StructType.fromJson(json.loads(self._recorded.read_text("utf-8")))
+        if self._schema is None:
+            if not names:
+                raise PlatformError(
+                    "no-schema",
+                    f"feed {self.feed.name} declares no schema and has no file to take it from",
+                    where=self.feed.place,
+                    next_step="Declare its `schema:`, or run again when a file is there.",
+                )
+            self._schema = self._reader(session).load([self.path(names[0])]).schema
+            if self._records:
+                self._record(self._schema)
+        return self._schema
+
+    def _record(self, schema: StructType) -> None:
+        """Write the schema down; whole or not at all, whatever dies meanwhile."""
+        self._recorded.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._recorded.with_suffix(".tmp")
+        unfinished.write_text(schema.json(), "utf-8")
+        failpoint("feed.before_schema")
+        unfinished.replace(self._recorded)
+        failpoint("feed.after_schema")
+
+    def path(self, name: str) -> str:
+        """A file's path as Spark takes it: a pattern that matches this file alone.
+
+        Spark's option to take paths literally does not hold for several paths at once: with
+        it, a file named * was read as all files.
+        """
+        folder = self.feed.path.rstrip("/")
+        whole = f"file:{folder}/{name}" if folder.startswith("/") else f"{folder}/{name}"
+        return _PATTERN_CHARACTERS.sub(r"\\\g<0>", whole)
+
+    def read(self, session: SparkSession, names: Sequence[str], schema: StructType) -> DataFrame:
+        """All records of the files, those that do not fit included.
+
+        Returns:
+            The schema's columns; for csv and json also :data:`CORRUPT`, the record's text
+            where it did not parse, else null.
+        """
+        fields = list(schema.fields)
+        if self.feed.format in _TEXT_FORMATS:
+            fields.append(StructField(CORRUPT, StringType()))
+        whole = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in fields])
+        if not names:
+            nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in whole]
+            return session.range(0).select(nothing)
+        return self._reader(session).schema(whole).load([self.path(name) for name in names])
+
+    def misfit(self, schema: StructType) -> str | None:
+        """SQL that says whether a record of :meth:`read` does not fit, never NULL.
+
+        None where every record does.
+        """
+        needed = [backquoted(field.name) for field in schema.fields if not field.nullable]
+        conditions = [f"{name} IS NULL" for name in needed]
+        if self.feed.format in _TEXT_FORMATS:
+            conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
+        return " OR ".join(conditions) or None
+
+    def visible(self, schema: StructType) -> StructType:
+        """The columns that a query may name."""
+        return schema
+
+    def loads(self, names: Sequence[str]) -> dict[str, Any]:
+        """What a commit says of the files that it loaded."""
+        return {"files": list(names)}
+
+    def origin(self) -> tuple[Column, Column]:
+        """Of the records of :meth:`read`: where each stands, and on which line if that is known.
+
+        For files the path as Spark writes it; the line is looked for in the file's text.
+        """
+        return F.col("_metadata.file_path"), F.lit(None).cast("bigint")
+
+    def shown_file(self, path: Column) -> Column:
+        """The path of :meth:`origin` as people know it: relative to the feed."""
+        prefix = location(self.feed.path).rstrip("/") + "/"
+        decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
+        whole = F.regexp_replace(decoded, F.lit("^file:/+"), F.lit("file:/"))
+        return F.substring(whole, len(prefix) + 1, 2**31 - 1)
+
+    def unreadable(
+        self, session: SparkSession, names: Sequence[str]
+    ) -> list[tuple[str, str]] | None:
+        """Files that cannot be read, with reasons; None: reading them alone will tell."""
+        return None
+
+    def _reader(self, session: SparkSession) -> DataFrameReader:
+        reader = session.read.format(self.feed.format).options(**self.feed.options)
+        forced = {
+            # A file that is gone or broken is an error, never silently left out.
+            "ignoreMissingFiles": "false",
+            "ignoreCorruptFiles": "false",
+        }
+        if self.feed.format in _TEXT_FORMATS:
+            forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        return reader.options(**forced)
+
+
+def view_of(frame: DataFrame, query: str) -> DataFrame:
+    """What a base table's query sees of its feed.
+
+    A topic's records bring where they come from; a query gets that column only if it names
+    it, so that ``SELECT *`` is the schema's columns.
+    """
+    hidden = [CORRUPT]
+    if all(token.text.strip("`").lower() != SOURCE for token in tokens(query)):
+        hidden.append(SOURCE)
+    return frame.drop(*hidden)
+
+
+def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> DataFrame:
+    """``frame``, counting its records and those that do not fit while it is read.
+
+    The third number is of no use in itself: it needs every column, so that Spark cannot leave
+    out those that the query does not read. A value in them would then not be looked at, and
+    whether a record fits would depend on the query.
+    """
+    # As text: put together from columns, these are hundreds of messages to the JVM.
+    with_null = " OR ".join(f"{backquoted(field.name)} IS NULL" for field in schema.fields)
+    return frame.observe(
+        name,
+        F.expr("count(1) AS records"),
+        F.expr(f"count_if({misfit}) AS misfits"),
+        F.expr(f"count_if({with_null or 'false'}) AS with_null"),
+    )

@@ -1,0 +1,218 @@
+"""The table of a base table's rejected rows, ``<table>__rejected``.
+
+Its commit comes before the base table's. So a death between the two leaves rejected rows of
+files that were not loaded; the update that loads them, whatever its number, replaces those
+rows. They are told by their ``update``: it is higher than that of the base table's last
+commit. No row is thus there twice, or lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.delta.log import commit_of, last_commit
+from freshline.delta.metadata import encode
+from freshline.executor.records import UpdateRequest
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.pins import location
+from freshline.spark.feeds.misfits import lines_of, reason
+from freshline.spark.feeds.reader import CORRUPT, FeedReader
+from freshline.sql.text.reads import quoted
+
+SCHEMA = "reason STRING, file STRING, line BIGINT, record STRING, update BIGINT, at TIMESTAMP"
+_EXPLAINED = pa.schema(
+    [("reason", pa.string()), ("file", pa.string()), ("line", pa.int64()), ("record", pa.string())]
+)
+MOST_EXPLAINED_ROWS = 10_000
+"""Up to so many rows of an update get their line and an exact reason; more are too many to read."""
+
+
+def rejected_name(table: str) -> str:
+    """The name of a table's table of rejected rows."""
+    return f"{table}__rejected"
+
+
+class RejectedRows:
+    """Writes one base table's rejected rows; used by one update at a time.
+
+    Attributes:
+        suspect: There may be rows of an update that was never committed.
+    """
+
+    def __init__(self, project: Project, table: TableDef, reader: FeedReader) -> None:
+        self._table = table
+        self._reader = reader
+        self._name = rejected_name(table.name)
+        self._base_path = project.table_path(table.name)
+        self._path = project.table_path(self._name)
+        self.suspect = True
+
+    def settled(self) -> None:
+        """The base table's commit that belongs to the last :meth:`write` was made."""
+        self.suspect = False
+
+    def rows_of(self, number: int) -> int:
+        """How many rows update ``number`` rejected."""
+        commit = commit_of(self._path, number)
+        return int(commit.metadata["rows"]) if commit else 0
+
+    def write(
+        self,
+        session: SparkSession,
+        request: UpdateRequest,
+        schema: StructType,
+        misfit: str | None,
+        *,
+        some: bool,
+    ) -> int:
+        """Write the rejected rows of the request's files, if there are any.
+
+        Args:
+            session: The update's own.
+            request: The update.
+            schema: The feed's.
+            misfit: SQL that says whether a record does not fit; None where every record does.
+            some: There are rows to reject, or nobody counted.
+
+        Returns:
+            How many rows were rejected.
+        """
+        if not (some or self.suspect or request.full):
+            return 0
+        transaction = Transaction(session, location(self._path), self._name, request.number)
+        # Asking makes it a part of what this transaction read: should the JVM of a killed run
+        # commit its rejected rows from now on, ours conflict, and the update is tried again.
+        _ = transaction.committed
+        newest = last_commit(self._path)
+        loaded = last_commit(self._base_path)
+        number = loaded.update if loaded else 0
+        stray = self.suspect and newest is not None and newest.update > number
+        replaced = request.full and newest is not None
+        if not (some or stray or replaced):
+            return 0
+        self.suspect = True
+        rows = self._rows(session, request, schema, misfit if some else None)
+        names = [file.name for file in request.files]
+        failpoint("base.before_rejected")
+        if replaced:
+            staged = transaction.stage(rows, "overwrite")
+        elif stray:
+            staged = transaction.stage(
+                rows, "overwrite", options={"replaceWhere": f"`update` > {number}"}
+            )
+        else:
+            staged = transaction.stage(rows, "append")
+        failpoint("base.before_rejected_commit")
+        if staged.rows or stray or replaced:
+            staged.commit(
+                encode(
+                    request,
+                    table=self._name,
+                    files=self._reader.loads(names),
+                    parents={},
+                    strategy="append",
+                    rows=staged.rows,
+                )
+            )
+        failpoint("base.after_rejected")
+        return staged.rows
+
+    def _rows(
+        self,
+        session: SparkSession,
+        request: UpdateRequest,
+        schema: StructType,
+        misfit: str | None,
+    ) -> DataFrame:
+        """The rejected rows as they go into the table."""
+        if misfit is None:
+            return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
+        names = [file.name for file in request.files]
+        is_text = self._reader.feed.format != "parquet"
+        path, line = self._reader.origin()
+        columns = [F.col(quoted(field.name)) for field in schema.fields]
+        names_of_nulls = [
+            F.when(column.isNull(), F.lit(each.name))
+            for column, each in zip(columns, schema, strict=True)
+        ]
+        found = (
+            self._reader.read(session, names, schema)
+            .filter(misfit)
+            .select(
+                path.alias("path"),
+                line.alias("line"),
+                (F.col(CORRUPT) if is_text else F.lit(None).cast("string")).alias("text"),
+                F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
+                F.to_json(F.struct(*columns)).alias("parsed"),
+            )
+        )
+        first = found.limit(MOST_EXPLAINED_ROWS + 1).collect()
+        at_us = time.time_ns() // 1000
+        if len(first) <= MOST_EXPLAINED_ROWS:
+            explained = self._explained(first, schema)
+            # By way of Arrow: from a list, PySpark would start Python workers.
+            named = [dict(zip(_EXPLAINED.names, row, strict=True)) for row in explained]
+            frame = session.createDataFrame(pa.Table.from_pylist(named, schema=_EXPLAINED))
+        else:
+            frame = found.select(
+                F.lit("it does not fit the schema").alias("reason"),
+                self._reader.shown_file(F.col("path")).alias("file"),
+                F.col("line"),
+                F.coalesce("text", "parsed").alias("record"),
+            )
+        return frame.select(
+            "*",
+            F.lit(request.number).cast("bigint").alias("update"),
+            F.timestamp_micros(F.lit(at_us)).alias("at"),
+        ).coalesce(1)
+
+    def _explained(
+        self, rows: list[Row], schema: StructType
+    ) -> list[tuple[str, str, int | None, str]]:
+        """Reason, file, line and record of each row, in the order of files, then lines."""
+        feed = self._reader.feed
+        by_path: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            by_path[row["path"]].append(row)
+        explained = []
+        for path, group in by_path.items():
+            name = self._name_of(path)
+            lines = self._lines(name, group)
+            for row, line in zip(group, lines, strict=True):
+                why = reason(row["text"], schema, row["nulls"], feed.format, feed.options)
+                record = row["text"] if row["text"] is not None else row["parsed"]
+                explained.append((why, name, line, record))
+        return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
+
+    def _lines(self, name: str, rows: list[Row]) -> list[int | None]:
+        if all(row["line"] is not None for row in rows):
+            return [row["line"] for row in rows]
+        options = {key.lower(): value for key, value in self._reader.feed.options.items()}
+        folder = self._reader.feed.path
+        whole_lines = "linesep" not in options and options.get("multiline", "").lower() != "true"
+        if (
+            not folder.startswith("/")
+            or not whole_lines
+            or any(row["text"] is None for row in rows)
+        ):
+            return [None] * len(rows)
+        encoding = options.get("encoding", options.get("charset", "utf-8"))
+        return lines_of(Path(folder) / name, [row["text"] for row in rows], encoding)
+
+    def _name_of(self, path: str) -> str:
+        """A file's name relative to the feed, from Spark's encoded path."""
+        decoded = unquote(path)
+        folder = self._reader.feed.path.rstrip("/")
+        if folder.startswith("/"):
+            decoded = "/" + decoded.removeprefix("file:").lstrip("/")
+        return decoded.removeprefix(folder + "/")

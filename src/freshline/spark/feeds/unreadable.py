@@ -1,0 +1,98 @@
+"""Finding out which files of an update cannot be read, after reading all of them failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.spark.engine.errors import SparkError, condition, one_line
+from freshline.spark.feeds.reader import FeedReader
+
+_PLAIN = {
+    "PATH_NOT_FOUND": "it is no longer there",
+    "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
+}
+
+
+def unreadable_files(
+    session: SparkSession, reader: FeedReader, names: Sequence[str], schema: StructType | None
+) -> list[tuple[str, str]]:
+    """The files among ``names`` that cannot be read alone, each with a reason in one line.
+
+    Halves that can be read as a whole are not divided further, so that one bad file among a
+    thousand costs some twenty reads.
+
+    Args:
+        session: Any session.
+        reader: Of the feed.
+        names: Files of the feed.
+        schema: The feed's; None: each file is read with its own.
+    """
+    told = reader.unreadable(session, names)
+    if told is not None:
+        return told
+    faults: list[tuple[str, str]] = []
+    alive = []
+    for name in names:
+        fault = _obvious_fault(reader, name)
+        if fault:
+            faults.append((name, fault))
+        else:
+            alive.append(name)
+    waiting = [alive] if alive else []
+    while waiting:
+        group = waiting.pop()
+        fault = _fault(session, reader, group, schema)
+        if fault and len(group) == 1:
+            faults.append((group[0], fault))
+        elif fault:
+            middle = len(group) // 2
+            waiting += [group[middle:], group[:middle]]
+    order = {name: position for position, name in enumerate(names)}
+    return sorted(faults, key=lambda named: order[named[0]])
+
+
+def empty_parquet(reader: FeedReader, name: str) -> bool:
+    """Whether it is a Parquet file of no bytes: Spark reads it as no rows, but it is broken.
+
+    An interrupted producer leaves such a file; taking it for loaded would lose its rows.
+    """
+    path = _local(reader, name)
+    if reader.feed.format != "parquet" or path is None:
+        return False
+    try:
+        return path.stat().st_size == 0
+    except OSError:
+        return False
+
+
+def _obvious_fault(reader: FeedReader, name: str) -> str | None:
+    path = _local(reader, name)
+    if path is None:
+        return None
+    if not path.exists():
+        return "it is no longer there"
+    if path.is_dir():
+        return "it is a folder"
+    return "it is empty, which no Parquet file is" if empty_parquet(reader, name) else None
+
+
+def _local(reader: FeedReader, name: str) -> Path | None:
+    folder = reader.feed.path
+    return Path(folder) / name if folder.startswith("/") else None
+
+
+def _fault(
+    session: SparkSession, reader: FeedReader, names: Sequence[str], schema: StructType | None
+) -> str | None:
+    """Why these files cannot be read in one go; None where they can."""
+    try:
+        columns = schema if schema is not None else reader.schema(session, names)
+        reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
+    except SparkError as error:
+        name = condition(error)
+        return _PLAIN.get(name) or (f"{one_line(error)} ({name})" if name else one_line(error))
+    return None

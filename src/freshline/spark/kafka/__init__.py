@@ -1,1 +1,0 @@
-"""Kafka topics as feeds: which offsets there are, and reading exactly those that were chosen."""

@@ -1,0 +1,1 @@
+"""Batches of reports, and their state between batches."""

@@ -1,0 +1,339 @@
+"""Batches of a report on Spark: a partial for each, then the final, in one commit.
+
+The query over a window's rows is cut into partials and a final
+(:func:`freshline.sql.states.decompose.decompose`). A batch computes the partials of the rows that came
+since the one before it; where streams are joined, of each stream's new rows with the others as
+they were before or are now, so that rows that belong together may come in different batches.
+What cannot be cut runs once, at the end. Either way the result appears in one commit, which
+names the window, the batches, their cost and the deadline.
+
+Source: Chandrasekaran and Sudarshan 2024, sections 2.2 and 6.1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.core.errors import PlatformError
+from freshline.delta.log import commit_of
+from freshline.delta.metadata import encode, rfc3339
+from freshline.executor.records import UpdateRequest
+from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.failpoints import failpoint
+from freshline.project.model import Project
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.columns import cast_to, same_columns
+from freshline.spark.engine.errors import SparkError, update_failed
+from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
+from freshline.spark.engine.sizing import sized
+from freshline.spark.reports.state import Batch, ReportState, forget_state, short_name
+from freshline.spark.reports.window_rows import (
+    NOTHING,
+    RewrittenError,
+    WindowRows,
+    streams,
+    whole_or_window,
+)
+from freshline.spark.views.plans import plan_of, static_names
+from freshline.sql.query.records import Decomposition, Partial, Reason
+from freshline.sql.text.reads import quoted, reads_of, rewritten
+
+
+@dataclass(slots=True)
+class _Run:
+    """One batch under way."""
+
+    session: SparkSession
+    request: BatchRequest
+    streams: dict[str, WindowRows]
+    pinned: Pinned
+    started_s: float
+    state_rows: int = 0
+    batch_s: float = 0.0
+
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.started_s
+
+    def register(self, name: str, frame: DataFrame) -> None:
+        """Make ``frame`` what a name means from now on in this session."""
+        frame.createOrReplaceTempView(quoted(name))
+
+
+class ReportBatches:
+    """Runs the batches of every report of a project.
+
+    Args:
+        project: Whose streams the reports read.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._plans: dict[str, tuple[object, Decomposition | Reason]] = {}
+
+    def run(self, session: SparkSession, request: BatchRequest) -> BatchResult:
+        """Carry out one batch.
+
+        Raises:
+            FreshlineError: It failed; finished batches stay, and no result was committed.
+        """
+        started_s = time.monotonic()
+        window = request.window
+        try:
+            pins = dict(request.pins)
+            rows = streams(session, self._project, window, pins)
+            pinned = pin_statics(session, window.table)
+            run = _Run(session, request, rows, pinned, started_s)
+            if request.final and (done := self._repeated(run)) is not None:
+                # A death came between the commit and this.
+                forget_state(session, self._project, window)
+                return done
+            plan = self._plan(run)
+            if isinstance(plan, Reason):
+                return self._once(run, plan)
+            return self._in_batches(run, plan)
+        except RewrittenError as error:
+            raise PlatformError(
+                "arrivals-rewritten",
+                f"rows of {error} were deleted or updated, so nobody can tell which of them"
+                " arrived when",
+                where=window.table.place,
+                rule="a table without event time has its rows in the windows of their arrival",
+                next_step="Name its event-time column with 'freshline.time'.",
+            ) from error
+        except SparkError as error:
+            raise update_failed(window.table, error) from error
+
+    # ---- what is known ----
+
+    def _plan(self, run: _Run) -> Decomposition | Reason:
+        table = run.request.window.table
+        views = [each for each in table.parents if self._project.table(each).kind == "derived"]
+        if views:
+            return Reason(
+                "READS_VIEW",
+                f"view {views[0]} can change any of its rows, so it is read once, at the end",
+            )
+        schemas = {
+            name: at_version(run.session, each.path, each.newest).schema
+            for name, each in run.streams.items()
+        }
+        signature = (table.query, {name: each.simpleString() for name, each in schemas.items()})
+        known = self._plans.get(table.name)
+        if known is None or known[0] != signature:
+            plan = plan_of(run.session, self._project, table, schemas).merge
+            known = self._plans[table.name] = (signature, plan)
+        return known[1]
+
+    def _state(self, run: _Run, plan: Decomposition) -> ReportState:
+        window = run.request.window
+        cut = [[each.name, each.keys, each.query, each.combine] for each in plan.partials]
+        names = [each.name for each in plan.partials]
+        short = short_name([window.definition, cut])
+        return ReportState(run.session, self._project, window, names, short)
+
+    def _repeated(self, run: _Run) -> BatchResult | None:
+        """The answer where the window's result is committed already."""
+        window = run.request.window
+        path = self._project.table_path(window.table.name)
+        transaction = Transaction(run.session, location(path), window.table.name, window.number)
+        if not transaction.committed:
+            return None
+        commit = commit_of(path, window.number)
+        if commit is None:
+            raise PlatformError(
+                "window-overtaken",
+                f"the report {window.table.name} shows a later window than that of"
+                f" {rfc3339(window.start_s)}",
+                where=window.table.place,
+                rule="its table holds the newest window's rows",
+                next_step="Submit the query of the older window as a report of its own.",
+            )
+        facts = commit.metadata
+        return BatchResult(
+            len(facts["batches"]), 0, 0.0, 0.0, commit.version, int(facts["rows"]),
+            str(facts.get("reason", "")), repeated=True,
+        )  # fmt: skip
+
+    # ---- in batches ----
+
+    def _in_batches(self, run: _Run, plan: Decomposition) -> BatchResult:
+        state = self._state(run, plan)
+        batches = state.batches()
+        if batches:
+            run.pinned = _with_statics(run, batches[-1].statics)
+            if not batches[-1].whole:  # the process died between its partials
+                self._add(run, plan, state, batches[-1])
+        last = batches[-1] if batches else None
+        if last is None or dict(last.pins) != dict(run.request.pins):
+            last = self._next(run, plan, state, last)
+            batches.append(last)
+        run.batch_s = run.elapsed_s()
+        if not run.request.final:
+            return BatchResult(last.number, run.state_rows, run.batch_s)
+        failpoint("report.before_final")
+        counted = [each for each in batches if each.number >= last.base]
+        result = self._final(run, plan, state, counted)
+        failpoint("report.after_final")
+        forget_state(run.session, self._project, run.request.window)
+        return result
+
+    def _next(
+        self, run: _Run, plan: Decomposition, state: ReportState, last: Batch | None
+    ) -> Batch:
+        number = last.number + 1 if last is not None else 1
+        new = dict(run.request.pins)
+        statics = run.pinned.versions
+        if last is not None:
+            batch = Batch(number, last.base, new, last.pins, statics)
+            try:
+                self._add(run, plan, state, batch)
+            except RewrittenError:
+                pass  # all the window's rows are read again, and what there was is left out
+            else:
+                return replace(batch, seconds=run.elapsed_s())
+        batch = Batch(number, number, new, {}, statics)
+        self._add(run, plan, state, batch)
+        return replace(batch, seconds=run.elapsed_s())
+
+    def _add(self, run: _Run, plan: Decomposition, state: ReportState, batch: Batch) -> None:
+        frames = {
+            partial.name: self._partial(run, plan, partial, batch) for partial in plan.partials
+        }
+        for name, rows in frames.items():
+            run.state_rows += state.add(name, batch, rows, run.elapsed_s)
+
+    def _partial(self, run: _Run, plan: Decomposition, partial: Partial, batch: Batch) -> DataFrame:
+        """The state rows of what the batch adds."""
+        old = {name: int(batch.before.get(name, NOTHING)) for name in run.streams}
+        new = {name: int(batch.pins[name]) for name in run.streams}
+        if plan.linearity == "joint" or not batch.before:
+            for name, each in run.streams.items():
+                run.register(name, each.between(old[name], new[name]))
+            return self._sql(run, partial.query)
+        read = {mention.parts[-1].lower() for mention in reads_of(partial.query)}
+        terms = []
+        for number, name in enumerate(run.streams):
+            if old[name] == new[name] or name.lower() not in read:
+                continue
+            for other, (other_name, each) in enumerate(run.streams.items()):
+                if other == number:
+                    frame = each.between(old[name], new[name])
+                else:
+                    frame = each.upto((new if other < number else old)[other_name])
+                run.register(other_name, frame)
+            terms.append(self._sql(run, partial.query))
+        if not terms:
+            return self._sql(run, partial.query).limit(0)
+        return reduce(DataFrame.unionAll, terms)
+
+    def _final(
+        self, run: _Run, plan: Decomposition, state: ReportState, batches: list[Batch]
+    ) -> BatchResult:
+        for name, each in run.streams.items():
+            run.register(name, each.upto(int(run.request.pins[name])))
+        schema = run.session.sql(run.pinned.query).schema
+        combined = {}
+        for partial in plan.partials:
+            run.register(partial.name, state.rows(partial.name, batches[0].base))
+            combined[partial.name] = self._sql(run, partial.combine)
+        for name, frame in combined.items():
+            run.register(name, frame)
+        output = self._sql(run, plan.final)
+        # The regenerated query's names can differ from the user's, its columns' order cannot.
+        output = cast_to(output.toDF(*schema.fieldNames()), schema)
+        parts = [
+            {"number": each.number, "parents": dict(each.pins), "seconds": round(each.seconds, 3)}
+            for each in batches
+        ]
+        version, rows, final_s = self._commit(run, output, parts, Reason("", ""))
+        return BatchResult(len(batches), run.state_rows, run.batch_s, final_s, version, rows)
+
+    # ---- once ----
+
+    def _once(self, run: _Run, why: Reason) -> BatchResult:
+        if not run.request.final:
+            return BatchResult(0, 0, 0.0, code=why.code, reason=why.message)
+        pins = dict(run.request.pins)
+        frame = whole_or_window(self._project, run.streams, pins)
+        for name in run.streams:
+            run.register(name, frame(name))
+        output = run.session.sql(run.pinned.query)
+        version, rows, _ = self._commit(run, output, [], why)
+        seconds = run.elapsed_s()
+        return BatchResult(1, 0, seconds, 0.0, version, rows, why.code, why.message)
+
+    # ---- the result ----
+
+    def _commit(
+        self, run: _Run, output: DataFrame, batches: list[dict[str, Any]], why: Reason
+    ) -> tuple[int, int, float]:
+        """The result's only commit; its version, rows and seconds."""
+        window, session = run.request.window, run.session
+        began_s = time.monotonic()
+        table = window.table
+        path = location(self._project.table_path(table.name))
+        transaction = Transaction(session, path, table.name, window.number)
+        changed = transaction.schema is not None and not (
+            same_columns(transaction.schema, output.schema)
+            and transaction.partition_columns == table.partitioned_by
+        )
+        staged = transaction.stage(
+            sized(session, output, self._project.configuration),
+            "overwrite",
+            partitioned_by=table.partitioned_by,
+            options={"overwriteSchema": "true"} if changed else {},
+        )
+        seconds = time.monotonic() - began_s
+        pins = {**run.request.pins, **run.pinned.versions}
+        cost_s = sum(float(each["seconds"]) for each in batches) + seconds
+        request = UpdateRequest(
+            window.number, table.name, window.start_s, window.end_s,
+            parents=run.request.pins, definition=window.definition,
+        )  # fmt: skip
+        metadata = encode(
+            request,
+            table=table.name,
+            files=None,
+            parents=pins,
+            strategy="report" if batches else "report-once",
+            rows=staged.rows,
+            more={
+                "window": {"start": rfc3339(window.start_s), "end": rfc3339(window.end_s)},
+                "deadline": rfc3339(window.deadline_s),
+                "complete": run.request.complete,
+                "batches": batches,
+                "final_s": round(seconds, 3),
+                "cost_s": round(cost_s, 3),
+                "reason": why.code,
+            },
+        )
+        failpoint("report.before_commit")
+        version = staged.commit(metadata)
+        failpoint("report.after_commit")
+        return version, staged.rows, time.monotonic() - began_s
+
+    def _sql(self, run: _Run, query: str) -> DataFrame:
+        real = run.pinned.names
+        table = run.request.window.table
+        names = {plain: real.get(name, name) for name, plain in static_names(table).items()}
+        return run.session.sql(rewritten(query, names) if names else query)
+
+
+def _with_statics(run: _Run, versions: Mapping[str, int]) -> Pinned:
+    """The query with static tables at the versions that the first batch read."""
+    table = run.request.window.table
+    open_names = pin_statics(run.session, table, fixed=False).names
+    names = dict(run.pinned.names)
+    for read in table.statics:
+        if read.name in versions:
+            name = open_names.get(read.name, read.name)
+            names[read.name] = f"{name} VERSION AS OF {versions[read.name]}"
+    query = rewritten(table.query, names) if names else table.query
+    return Pinned(query, {**run.pinned.versions, **versions}, names=names)

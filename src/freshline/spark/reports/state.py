@@ -1,0 +1,186 @@
+"""What finished batches of a window leave behind: one Delta table a partial.
+
+They lie under STORAGE/_freshline/reports/REPORT/WINDOW-DEFINITION/PARTIAL, partitioned by the
+batch's number. A batch's commit carries its number as a Delta transaction identifier, so a
+repeated batch adds nothing, and as metadata the versions up to which it read: the log alone
+tells what is finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.delta.log import commits
+from freshline.delta.metadata import encode
+from freshline.executor.records import UpdateRequest
+from freshline.executor.report_records import Window
+from freshline.failpoints import failpoint
+from freshline.project.model import Project
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine import jvm
+from freshline.spark.engine.pins import at_version, location
+from freshline.spark.engine.sizing import sized
+
+BATCH = "__batch"
+_PROPERTIES: Mapping[str, str] = {
+    "delta.enableDeletionVectors": "false",
+    "delta.logRetentionDuration": "interval 36500 days",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of which at least one partial is on disk.
+
+    Attributes:
+        number: From 1.
+        base: The first batch that counts: all from there on are the window's rows.
+        pins: Version of each parent up to which it read.
+        before: The same of the batch before it; empty for the first.
+        statics: Version of each static table, by the name the query uses.
+        seconds: From its beginning until its last partial was written.
+        whole: Whether all partials are there.
+    """
+
+    number: int
+    base: int
+    pins: Mapping[str, int]
+    before: Mapping[str, int]
+    statics: Mapping[str, int]
+    seconds: float = 0.0
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReportState:
+    """The state of one window."""
+
+    session: SparkSession
+    project: Project
+    window: Window
+    partials: Sequence[str]
+    cut: str
+    """A short name for how the query is cut; another version of freshline may cut otherwise."""
+
+    def path(self, partial: str) -> str:
+        """Of one partial's table."""
+        folder = _folder(self.project, self.window)
+        end = _named(self.window.end_s)
+        return f"{folder}/{_named(self.window.start_s)}-{end}-{self.cut}/{partial}"
+
+    def batches(self) -> list[Batch]:
+        """Those on disk, by number.
+
+        Raises:
+            PlatformError: A log cannot be read.
+        """
+        found: dict[int, list[Mapping[str, Any]]] = {}
+        for partial in self.partials:
+            for commit in commits(self.path(partial)):
+                found.setdefault(commit.update, []).append(commit.metadata)
+        return [
+            Batch(
+                number,
+                int(parts[0]["base"]),
+                parts[0]["parents"],
+                parts[0]["before"],
+                parts[0]["statics"],
+                max(float(part["seconds"]) for part in parts),
+                len(parts) == len(self.partials),
+            )
+            for number, parts in sorted(found.items())
+        ]
+
+    def add(
+        self, partial: str, batch: Batch, rows: DataFrame, elapsed_s: Callable[[], float]
+    ) -> int:
+        """Add a batch's rows to a partial, once; returns how many.
+
+        Args:
+            elapsed_s: Seconds since the batch began; asked once the rows are written.
+        """
+        name = f"{self.window.table.name}.report.{partial}"
+        transaction = Transaction(self.session, location(self.path(partial)), name, batch.number)
+        if transaction.committed:
+            return 0
+        failpoint("report.before_partial")
+        rows = sized(self.session, rows, self.project.configuration)
+        staged = transaction.stage(
+            rows.withColumn(BATCH, F.lit(batch.number)),
+            "append",
+            partitioned_by=(BATCH,),
+            properties=_PROPERTIES,
+        )
+        staged.commit(self._metadata(name, batch, staged.rows, elapsed_s()))
+        failpoint("report.after_partial")
+        return staged.rows
+
+    def rows(self, partial: str, base: int) -> DataFrame:
+        """The rows of all batches from ``base`` on; several for a group."""
+        version = max(commit.version for commit in commits(self.path(partial)))
+        every = at_version(self.session, self.path(partial), version)
+        return every.filter(F.col(BATCH) >= base).drop(BATCH)
+
+    def _metadata(self, table: str, batch: Batch, rows: int, seconds: float) -> str:
+        request = UpdateRequest(
+            batch.number,
+            self.window.table.name,
+            self.window.start_s,
+            self.window.end_s,
+            parents=batch.pins,
+            definition=self.window.definition,
+        )
+        more: dict[str, Any] = {
+            "base": batch.base,
+            "before": dict(batch.before),
+            "statics": dict(batch.statics),
+            "seconds": round(seconds, 3),
+        }
+        return encode(
+            request,
+            table=table,
+            files=None,
+            parents=batch.pins,
+            strategy="report-batch",
+            rows=rows,
+            more=more,
+        )
+
+
+def forget_state(session: SparkSession, project: Project, window: Window) -> None:
+    """Remove the state of a window whose result is committed, and of those before it.
+
+    A report's table shows its newest window, so what was begun of an earlier one and given up,
+    or cut otherwise by an earlier definition, is of no use any more.
+    """
+    path = jvm.named(session, "org.apache.hadoop.fs.Path")(location(_folder(project, window)))
+    files = path.getFileSystem(jvm.java_session(session).sessionState().newHadoopConf())
+    if not files.exists(path):
+        return
+    ours = _named(window.start_s)
+    for each in files.listStatus(path):
+        if each.getPath().getName()[: len(ours)] <= ours:
+            files.delete(each.getPath(), True)
+
+
+def _folder(project: Project, window: Window) -> str:
+    """Where the state of all windows of a report is; names sort by the windows' starts."""
+    return f"{project.own_path}/reports/{quote(window.table.name, safe='')}"
+
+
+def _named(moment_s: float) -> str:
+    return f"{datetime.fromtimestamp(moment_s, UTC):%Y%m%dT%H%M%S.%fZ}"
+
+
+def short_name(facts: Any) -> str:
+    """The same for the same facts, eight characters."""
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8]

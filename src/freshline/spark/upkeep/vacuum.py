@@ -1,0 +1,157 @@
+"""Removing what no version needs any more: data files, change files, old commits.
+
+``VACUUM`` itself makes no commit here (``spark.databricks.delta.vacuum.logging.enabled`` is
+false). It keeps the files of the newest version and those removed since a moment;
+:mod:`freshline.delta.retention` says which. A table whose slow child needs more than Delta
+still knows of (``delta.deletedFileRetentionDuration``, a week) is left alone until the child
+has caught up: what was removed longer ago than that, Delta would take for garbage.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import PlatformError
+from freshline.delta.log import last_commit
+from freshline.delta.retention import (
+    files_needed_since_s,
+    log_needed_since_s,
+    state_needed_since_s,
+)
+from freshline.executor.records import UpdateResult
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.spark.engine import jvm
+from freshline.spark.engine.errors import SparkError, update_failed
+from freshline.spark.engine.pins import location
+
+VACUUM = "vacuum"
+_ASKED_ELSEWHERE = (
+    # The least that Delta takes for safe is a week; here the children are asked.
+    "spark.databricks.delta.retentionDurationCheck.enabled",
+    # By default VACUUM takes the table's own retention for what it is told.
+    "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled",
+)
+_SLACK_S = 60.0
+_HOUR_MS = 3_600_000
+
+
+def vacuum(
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    clock: Callable[[], float] = time.time,
+) -> UpdateResult:
+    """Remove what nobody needs of ``table``, and of the states that belong to it.
+
+    Args:
+        session: The update's own.
+        project: Of the table.
+        table: Any table of it.
+        clock: Wall-clock seconds since the epoch.
+
+    Raises:
+        FreshlineError: It failed; what was removed until then was not needed either.
+    """
+    started_s, now_s = time.monotonic(), clock()
+    path = project.table_path(table.name)
+    last = last_commit(path)
+    if last is None:
+        raise PlatformError("no-table", f"table {table.name} has no commit of ours")
+    for setting in _ASKED_ELSEWHERE:
+        session.conf.set(setting, "false")
+    try:
+        failpoint("vacuum.before")
+        done = _remove(session, path, files_needed_since_s(project, table, now_s), now_s)
+        for partial, version in _states(last.metadata):
+            state = f"{project.own_path}/state/{table.name}/{partial}"
+            _remove(session, state, state_needed_since_s(project, state, version, now_s), now_s)
+        _forget(session, path, log_needed_since_s(project, table, now_s), now_s)
+        failpoint("vacuum.after")
+    except SparkError as error:
+        raise update_failed(table, error) from error
+    reason = "files that no version needs were removed"
+    if not done:
+        reason = "kept everything: what is still needed goes back further than Delta's record"
+    return UpdateResult(
+        version=last.version,
+        rows=0,
+        rejected_rows=0,
+        seconds=time.monotonic() - started_s,
+        strategy=VACUUM,
+        reason=reason,
+        repeated=False,
+        parents={},
+        schema_changed=False,
+        code="retention" if done else "needed",
+    )
+
+
+def _remove(session: SparkSession, path: str, since_s: float | None, now_s: float) -> bool:
+    """Remove the files that were out of every version since a moment; whether that is safe."""
+    if since_s is None:
+        return False
+    log = _log(session, path)
+    snapshot = log.update(False, jvm.none(session), jvm.none(session))
+    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
+    known_s = int(delta_log.tombstoneRetentionMillis(snapshot.metadata())) / 1000
+    if now_s - since_s > known_s + _SLACK_S:
+        return False
+    _collect_garbage(session, path, math.floor(min(since_s, now_s) * 1000))
+    return True
+
+
+def _collect_garbage(session: SparkSession, path: str, since_ms: int) -> None:
+    """What VACUUM does, with the moment itself.
+
+    The statement counts back from when it gets to run, so what it keeps would begin later than
+    the moment that was found.
+    """
+    now_ms = since_ms + _HOUR_MS
+    nothing = jvm.none(session)
+    table = jvm.named(session, "org.apache.spark.sql.delta.catalog.DeltaTableV2.apply")(
+        jvm.java_session(session),
+        jvm.named(session, "org.apache.hadoop.fs.Path")(location(path)),
+        jvm.scala_map(session, {}),
+        "VACUUM",
+    )
+    clock = jvm.named(session, "org.apache.spark.util.ManualClock")(now_ms)
+    jvm.named(session, "org.apache.spark.sql.delta.commands.VacuumCommand.gc")(
+        jvm.java_session(session),
+        table,
+        False,
+        jvm.some(session, 1.0),
+        nothing,
+        nothing,
+        jvm.scala_map(session, {}),
+        clock,
+    )
+
+
+def _forget(session: SparkSession, path: str, since_s: float | None, now_s: float) -> None:
+    """Remove log files of versions before a moment; Delta keeps what later ones are read from."""
+    if since_s is None:
+        return
+    log = _log(session, path)
+    nothing = jvm.none(session)
+    snapshot = log.update(False, nothing, nothing)
+    # More than 24.8 days: a smaller number would reach the JVM as an Integer.
+    kept_ms = jvm.some(session, round((now_s - since_s) * 1000))
+    day = getattr(log, "cleanUpExpiredLogs$default$4")()
+    log.cleanUpExpiredLogs(snapshot, nothing, kept_ms, day)
+
+
+def _states(metadata: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Name and version of each state that a view's commit counts on."""
+    return sorted(metadata.get("state", {}).get("versions", {}).items())
+
+
+def _log(session: SparkSession, path: str) -> Any:
+    jvm.activate(session)
+    for_table = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")
+    return for_table(jvm.java_session(session), location(path))

@@ -1,0 +1,1 @@
+"""Derived tables: one file for each strategy, and what rules a strategy out."""

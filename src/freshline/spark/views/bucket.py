@@ -1,0 +1,193 @@
+"""Bucket-recompute: the user's own query for the buckets that changes touch, and no others.
+
+Event times of the change rows -> buckets that can differ -> rows on which those depend -> the
+query over just these rows -> its output in just those buckets, which replaces them. The
+intervals come from analysis (:class:`freshline.sql.query.records.Buckets`); a wider set of
+buckets or rows is as right, only dearer, so they are rounded outwards freely.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.spark.commits.replacement import replace
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
+from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
+from freshline.spark.views.emission import Emission, emission
+from freshline.spark.views.incremental import (
+    Increment,
+    NotIncrementalError,
+    OtherWayError,
+    Parent,
+    Prepared,
+)
+from freshline.spark.views.timesets import (
+    TimeSet,
+    changed_by,
+    covered,
+    earlier,
+    microseconds,
+    read_by,
+    spread_us,
+    time_set,
+    within,
+)
+from freshline.sql.query.records import Buckets
+from freshline.sql.strategy import with_state
+
+_BIN_US = 3_600_000_000
+"""Change rows are summed up by the hour: their first and last time in it are enough."""
+
+
+def recompute(increment: Increment) -> Prepared:
+    """Write the buckets that the parents' changes touch anew."""
+    buckets = increment.plan.buckets
+    assert isinstance(buckets, Buckets)
+    kind = kind_of(increment.schema, buckets.column)
+    keep_wall_clocks(increment.session, [kind])
+    zone = increment.zone
+    touched = _touched(increment, buckets)
+    shown, again, more = None, TimeSet(), {}
+    if increment.table.emit == "final":
+        shown = emission(
+            increment.project,
+            increment.table,
+            increment.request.parents,
+            increment.plan,
+            spread_us(kind, zone),
+        )
+        touched, again = _shown(increment, shown, touched, spread_us(kind, zone))
+        more = {"emitted_us": shown.until_us, "corrected": 0}
+    predicate = within(buckets.column, kind, touched, zone)
+    if predicate == "false":
+        return Prepared(None, more)
+    if shown is not None:
+        predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
+    apart = earlier(buckets.column, kind, touched, zone)
+    touched = covered(kind, touched, zone)
+    for parent in increment.parents:
+        reads = buckets.reads.get(parent.name.lower())
+        if reads is None:  # named in a WITH query that nothing reads
+            increment.register(parent.name, parent.frame)
+            continue
+        wanted = read_by(touched, reads)
+        rows = parent.frame.filter(within(reads.column, parent.kind(reads.column), wanted, zone))
+        increment.register(parent.name, rows)
+    output = increment.session.sql(increment.query)
+    if not same_columns(output.schema, increment.schema):
+        raise NotIncrementalError("schema-changed")
+    corrected = {"corrected": within(buckets.column, kind, again, zone)} if again else {}
+    replaced = replace(
+        increment.transaction,
+        output.filter(predicate),
+        predicate,
+        configuration=increment.project.configuration,
+        input_bytes=_input_bytes(increment, output),
+        counted=corrected,
+        apart=apart,
+    )
+    return Prepared(replaced.staged, {**more, **replaced.facts})
+
+
+def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
+    """The buckets that can differ, from the event times of all change rows."""
+    touched, unknown = TimeSet(), []
+    for parent in increment.parents:
+        reads = buckets.reads.get(parent.name.lower())
+        if reads is None or not parent.changes.some:
+            continue
+        at = _logged_times(parent, reads.column)
+        if at is None:
+            unknown.append(parent)
+        else:
+            touched = touched.either(changed_by(at, reads))
+    if not unknown:
+        return touched
+    times = [
+        _times(parent, buckets.reads[parent.name.lower()].column).select(
+            F.lit(number).alias("parent"), "bin", "first", "last"
+        )
+        for number, parent in enumerate(unknown)
+    ]
+    rows = reduce(DataFrame.unionAll, times).collect()
+    for number, parent in enumerate(unknown):
+        mine = [row for row in rows if row["parent"] == number]
+        at = time_set(
+            ((row["first"], row["last"]) for row in mine if row["bin"] is not None),
+            null=any(row["bin"] is None for row in mine),
+            most=len(mine),
+        )
+        reads = buckets.reads[parent.name.lower()]
+        touched = touched.either(changed_by(at, reads))
+    return touched
+
+
+def _logged_times(parent: Parent, column: str) -> TimeSet | None:
+    """The event times of the change rows as the log knows them; None: they must be read.
+
+    Good enough where no file spans more time than one of the bins that reading would tell.
+    """
+    told = parent.changes.times_us(column) if parent.kind(column) == "timestamp" else None
+    if told is None:
+        return None
+    spans = [span for span, _ in told if span is not None]
+    if any(last - first >= _BIN_US for first, last in spans):
+        return None
+    return time_set(spans, null=any(null for _, null in told), most=max(1, len(spans)))
+
+
+def _times(parent: Parent, column: str) -> DataFrame:
+    """The first and the last event time of each hour's change rows; NULL is an hour too."""
+    time_us = microseconds(column, parent.kind(column))
+    times = parent.changes.all(parent.schema).selectExpr(f"{time_us} AS time_us")
+    return times.groupBy(F.expr(f"time_us DIV {_BIN_US}").alias("bin")).agg(
+        F.min("time_us").alias("first"), F.max("time_us").alias("last")
+    )
+
+
+def _shown(
+    increment: Increment, shown: Emission, touched: TimeSet, spread: int
+) -> tuple[TimeSet, TimeSet]:
+    """What has to be written of what is touched, and what of that was shown before."""
+    before_us = increment.last.metadata.get("emitted_us")
+    if before_us is None or before_us > shown.until_us:
+        raise NotIncrementalError("parent-went-back")
+    again = TimeSet(touched.until(before_us).intervals)
+    if before_us < shown.until_us:
+        touched = touched.either(TimeSet(((before_us + 1, shown.until_us),)))
+    return touched.until(shown.until_us + spread), again
+
+
+def _input_bytes(increment: Increment, output: DataFrame) -> int:
+    """Size of what is really read, roughly.
+
+    Parents that are small as a whole need no closer look; of others Delta says how much of
+    them is left when files without a wanted row are skipped.
+
+    Raises:
+        OtherWayError: So much that did not change would be read again and again that a state is
+            cheaper.
+    """
+    whole_bytes = increment.sizes.whole_bytes
+    if whole_bytes is None:
+        whole_bytes = jvm.input_bytes(output)
+    if whole_bytes < COMPILED_FROM_BYTES and not increment.table.statics:
+        return 0
+    read_bytes = jvm.optimized_input_bytes(output)
+    rewrote = any(parent.changes.rewrote for parent in increment.parents)
+    merging = with_state(increment.table, increment.plan, rewrote=rewrote)
+    sizes, costs = increment.sizes, increment.costs
+    if (
+        merging is not None
+        # Bytes count whole files, of which the query may read a few pages: what was tried and
+        # took longer is not tried again.
+        and not costs.dearer(merging.name, increment.strategy.name, sizes)
+        and whole_bytes >= COMPILED_FROM_BYTES
+        and costs.reread(read_bytes, sizes.changed_bytes, whole_bytes)
+    ):
+        raise OtherWayError(merging)
+    return read_bytes

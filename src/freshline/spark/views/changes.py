@@ -1,0 +1,183 @@
+"""The rows by which a parent changed between two of its versions.
+
+The cheap way where the parent only gained rows: the files that its commits added, read as
+Parquet. Otherwise Delta's change feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import groupby
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
+from freshline.spark.engine import jvm
+from freshline.spark.engine.pins import location
+from freshline.sql.text.reads import quoted
+
+_MOST_PARTITIONS = 16
+"""Values of partition columns for which files are read apart; more: the change feed."""
+
+_AS_TEXT = ("string", "tinyint", "smallint", "int", "bigint", "date", "boolean")
+"""Types of partition columns whose text in the log means the same in every session."""
+
+_CHANGE = "_change_type"
+_FEED_COLUMNS = (_CHANGE, "_commit_version", "_commit_timestamp")
+
+
+class Changes:
+    """What happened to one parent from version ``old`` (not included) to ``new``.
+
+    Args:
+        session: The update's own.
+        path: Of the parent's Delta table.
+        old, new: The versions; ``old`` is at most ``new``.
+
+    Raises:
+        ChangesGoneError: What changed can no longer be told.
+        PlatformError: The log cannot be read.
+    """
+
+    def __init__(self, session: SparkSession, path: str, old: int, new: int) -> None:
+        self.old = old
+        self.new = new
+        self._session = session
+        self._path = path
+        self._frame: DataFrame | None = None
+        logged = logged_changes(path, old, new)
+        self._is_logged = logged is not None
+        self._logged = logged if logged is not None else self._asked()
+
+    @property
+    def some(self) -> bool:
+        """Whether any row changed."""
+        return bool(self._logged.added) or self._logged.rewrote
+
+    @property
+    def rewrote(self) -> bool:
+        """Whether rows were deleted or updated, not only inserted."""
+        return self._logged.rewrote
+
+    @property
+    def redefined(self) -> bool:
+        """Whether the parent's columns or properties changed."""
+        return self._logged.redefined
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether the log tells that the parent's columns are those it had."""
+        return self._is_logged and not self._logged.redefined
+
+    @property
+    def rows(self) -> int:
+        """Change rows, at most."""
+        return self._logged.rows
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the files that were added."""
+        return self._logged.size_bytes
+
+    def times_us(self, column: str) -> list[tuple[tuple[int, int] | None, bool]] | None:
+        """Per file added, what the log says of a TIMESTAMP column's values.
+
+        See :meth:`freshline.delta.changelog.AddedFile.times_us`; None: the rows must be read.
+        """
+        if self._logged.rewrote:
+            return None
+        told = [file.times_us(column) for file in self._logged.added]
+        return None if None in told else [each for each in told if each is not None]
+
+    def inserted(self, schema: StructType) -> DataFrame:
+        """The rows inserted, where some were and none were deleted or updated.
+
+        Args:
+            schema: Of the parent at ``new``.
+        """
+        files = self._readable(schema)
+        if files is not None:
+            return reduce(DataFrame.unionAll, files)
+        return self._fed(schema)
+
+    def all(self, schema: StructType) -> DataFrame:
+        """The rows inserted and deleted, updated ones before and after, where there are some."""
+        return self._fed(schema) if self.rewrote else self.inserted(schema)
+
+    def _fed(self, schema: StructType) -> DataFrame:
+        return self._feed().select(*(quoted(field.name) for field in schema))
+
+    def _readable(self, schema: StructType) -> list[DataFrame] | None:
+        """The added files as frames, one for each partition; None: take the change feed."""
+        logged = self._logged
+        if not logged.added or not logged.readable or logged.rewrote or self._renamed():
+            return None
+        columns = list(logged.added[0].partition)
+        if any(list(file.partition) != columns for file in logged.added):
+            return None
+        types = {field.name: field.dataType for field in schema}
+        if any(types[name].simpleString() not in _AS_TEXT for name in columns):
+            return None
+        stored = StructType([field for field in schema if field.name not in columns])
+        if not len(stored):
+            return None
+
+        def values(file: AddedFile) -> list[tuple[bool, str]]:
+            return [(value is None, value or "") for value in file.partition.values()]
+
+        frames: list[DataFrame] = []
+        for _, group in groupby(sorted(logged.added, key=values), key=values):
+            files = list(group)
+            if len(frames) == _MOST_PARTITIONS:
+                return None
+            frame = self._parquet([file.path for file in files], stored)
+            for name, value in files[0].partition.items():
+                frame = frame.withColumn(name, F.lit(value).cast(types[name]))
+            frames.append(frame.select(*(quoted(field.name) for field in schema)))
+        return frames
+
+    def _parquet(self, paths: Sequence[str], schema: StructType) -> DataFrame:
+        reader = self._session.read.schema(schema)
+        # A folder's name such as day=2026-01-01 is no column of these files.
+        reader = reader.option("recursiveFileLookup", "true")
+        return reader.parquet(*(location(path) for path in paths))
+
+    def _renamed(self) -> bool:
+        """Whether the files' columns have other names than the table's."""
+        session = self._session
+        jvm.activate(session)
+        log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")(
+            jvm.java_session(session), location(self._path)
+        )
+        metadata = log.unsafeVolatileSnapshot().metadata()
+        return str(metadata.columnMappingMode().name()) != "none"
+
+    def _feed(self) -> DataFrame:
+        if self._frame is None:
+            self._frame = (
+                self._session.read.format("delta")
+                .option("readChangeFeed", "true")
+                .option("startingVersion", self.old + 1)
+                .option("endingVersion", self.new)
+                .load(location(self._path))
+            )
+        return self._frame
+
+    def _asked(self) -> LoggedChanges:
+        """The same from the change feed itself, where the log is not on this machine."""
+        if self.old == self.new:
+            return LoggedChanges()
+        by_type = {
+            row[_CHANGE]: int(row["count"])
+            for row in self._feed().groupBy(_CHANGE).count().collect()
+        }
+        inserted = (AddedFile("", {}),) if "insert" in by_type else ()
+        return LoggedChanges(
+            inserted,
+            rewrote=bool(set(by_type) - {"insert"}),
+            rows=sum(by_type.values()),
+            readable=False,
+        )

@@ -1,0 +1,474 @@
+"""An update of a derived table: from the changes of its parents, in one atomic commit.
+
+:mod:`freshline.sql.strategy` chooses; each incremental strategy has a module of its own, and the
+full computation, the one that always works, stands here. Whatever way is taken, what is
+committed equals the query over the parents' versions that the commit names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.delta.changelog import ChangesGoneError
+from freshline.delta.log import CommitRecord, commit_at, last_commit, row_count
+from freshline.delta.metadata import encode
+from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.failpoints import failpoint
+from freshline.project.model import Project, TableDef
+from freshline.spark.commits.repeated import repeated_result
+from freshline.spark.commits.replacement import replace as replaced_rows
+from freshline.spark.commits.transaction import ALL, Transaction, table_properties
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
+from freshline.spark.engine.errors import SparkError, is_gone, update_failed
+from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics, register_parents
+from freshline.spark.engine.sizing import known_bytes, sized
+from freshline.spark.views.append import append
+from freshline.spark.views.bucket import recompute
+from freshline.spark.views.changes import Changes
+from freshline.spark.views.emission import emission, needs_buckets
+from freshline.spark.views.group import recompute_groups
+from freshline.spark.views.hindrances import (
+    STATICS_CHANGED,
+    ZONE,
+    hindrance,
+    ids_of,
+    settings_of,
+)
+from freshline.spark.views.incremental import (
+    Increment,
+    NotIncrementalError,
+    OtherWayError,
+    Parent,
+    Prepared,
+    Way,
+)
+from freshline.spark.views.merge import merge
+from freshline.spark.views.plans import plan_of, static_names
+from freshline.spark.views.strict import not_incremental, replaces_rows
+from freshline.spark.views.timesets import spread_us, within
+from freshline.sql.costs import BUILD, Costs, Sizes
+from freshline.sql.query.records import Buckets, ViewPlan
+from freshline.sql.strategy import (
+    BY_COST,
+    PARENT_REWROTE,
+    STATE_BUILT,
+    TRIED,
+    Strategy,
+    chosen,
+    full,
+    incremental,
+)
+
+_WAYS: Mapping[str, Way] = {
+    "append": append,
+    "bucket-recompute": recompute,
+    "bucket-merge": merge,
+    "group-merge": merge,
+    "group-recompute": recompute_groups,
+}
+_LISTENS, _LISTENED_EVERY = 4, 32  # updates, of so many in full
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """One update under way."""
+
+    session: SparkSession
+    transaction: Transaction
+    request: UpdateRequest
+    pinned: Pinned
+    ids: Mapping[str, str]
+    started_s: float
+    is_second_try: bool = False
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What analysis found of the view.
+
+    Attributes:
+        signature: The parents' columns over which it was found.
+        plan: It.
+        versions: Of the parents, at which they had these columns.
+    """
+
+    signature: dict[str, str]
+    plan: ViewPlan
+    versions: dict[str, int] = field(default_factory=dict)
+
+
+class DerivedUpdates:
+    """Updates of one derived table.
+
+    Args:
+        project: Of the table.
+        table: The derived table.
+        plan: How it can be maintained; None: analysed at the first update.
+        is_cold: Whether Spark was started so lately that what updates take says nothing.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        table: TableDef,
+        plan: ViewPlan | None = None,
+        is_cold: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._project = project
+        self._table = table
+        self._given = plan
+        self._plan: _Planned | None = None
+        self._path = location(project.table_path(table.name))
+        self._children: list[DerivedUpdates] = []
+        self._in_vain = 0
+        self._is_cold = is_cold
+        self._costs: Costs | None = None
+
+    def is_read_by(self, child: DerivedUpdates) -> None:
+        """Another view of the project is computed from this one."""
+        self._children.append(child)
+
+    @property
+    def listens(self) -> bool:
+        """Whether it may use to know which of a parent's rows differ.
+
+        Telling them makes a full update of the parent a quarter longer. It has no use for it where
+        its own are in full all the same; now and then that is looked at again.
+        """
+        return self._table.refresh != "full" and self._in_vain % _LISTENED_EVERY < _LISTENS
+
+    def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
+        """Bring the table to the request's versions of its parents.
+
+        Raises:
+            UserError: The view must be incremental, and its query has no such way.
+            FreshlineError: The update failed; nothing was committed.
+        """
+        started_s = time.monotonic()
+        try:
+            transaction = Transaction(session, self._path, self._table.name, request.number)
+            if transaction.committed:
+                return repeated_result(self._project, self._table, request, started_s)
+            pinned = pin_statics(session, self._table)
+            ids = ids_of(self._project, request, pinned)
+            update = _Update(session, transaction, request, pinned, ids, started_s)
+            return self._carried_out(update)
+        except SparkError as error:
+            raise update_failed(self._table, error) from error
+
+    def _carried_out(self, update: _Update) -> UpdateResult:
+        """The update by the best way that turns out to be right."""
+        last = self._last(update)
+        if self._costs is None:
+            self._costs = Costs(_known_costs(last, update.request))
+        code = hindrance(
+            update.session,
+            self._project,
+            self._table,
+            update.request,
+            update.pinned,
+            update.ids,
+            update.transaction,
+            last,
+        )
+        if code in STATICS_CHANGED:
+            self._given = self._plan = None  # its columns may have other types now
+        if code is not None:
+            return self._in_full(update, full(code))
+        assert last is not None
+        try:
+            return self._incremental(update, last)
+        except NotIncrementalError as error:
+            code = error.code
+        except ChangesGoneError:
+            code = "changes-gone"
+        except SparkError as error:
+            if not is_gone(error):
+                raise
+            code = "changes-gone"
+        # What was staged so far is an orphan; the next transaction does not know of it.
+        request = update.request
+        transaction = Transaction(update.session, self._path, self._table.name, request.number)
+        again = _Update(
+            update.session,
+            transaction,
+            request,
+            update.pinned,
+            update.ids,
+            update.started_s,
+            is_second_try=True,
+        )
+        return self._in_full(again, full(code))
+
+    # ---- which way ----
+
+    def _last(self, update: _Update) -> CommitRecord | None:
+        if update.transaction.schema is None:
+            return None
+        return last_commit(self._project.table_path(self._table.name))
+
+    # ---- the ways ----
+
+    def _incremental(self, update: _Update, last: CommitRecord) -> UpdateResult:
+        session, request = update.session, update.request
+        parents = []
+        for name in self._table.parents:
+            path, version = self._project.table_path(name), request.parents[name]
+            changes = Changes(session, path, int(last.metadata["parents"][name]), version)
+            if changes.redefined:
+                raise NotIncrementalError("parent-redefined")
+            parents.append(Parent(session, name, path, changes))
+        plan = self._plan_over(update, parents)
+        change_rows = sum(parent.changes.rows for parent in parents)
+        costs = self._costs
+        assert costs is not None
+        whole_bytes = known_bytes((parent.path, parent.changes.new) for parent in parents)
+        if whole_bytes is None:  # the logs are elsewhere
+            whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)
+        sizes = Sizes(sum(parent.changes.size_bytes for parent in parents), whole_bytes)
+        rewrote = any(parent.changes.rewrote for parent in parents)
+        ways = incremental(plan, rewrote=rewrote, final=self._table.emit == "final")
+        expected = {"expected_s": costs.told_s([*(way.name for way in ways), "full"], sizes)}
+        strategy = chosen(
+            self._table,
+            plan,
+            costs,
+            rewrote=rewrote,
+            sizes=sizes,
+            holds_state="state" in last.metadata,
+        )
+        if strategy.name == "full":
+            self._in_vain += 1
+            return self._in_full(update, strategy, expected)
+        if strategy.code != TRIED:
+            self._in_vain = 0
+        schema = update.transaction.schema
+        assert schema is not None
+        failpoint("derived.before_data")
+        increment = Increment(
+            session,
+            update.transaction,
+            self._project,
+            self._table,
+            request,
+            update.pinned.query,
+            self._statics(update),
+            plan,
+            strategy,
+            tuple(parents),
+            last,
+            schema,
+            sizes,
+            costs,
+        )
+        try:
+            prepared = _WAYS[strategy.name](increment)
+        except OtherWayError as other:
+            strategy = other.strategy
+            prepared = _WAYS[strategy.name](replace(increment, strategy=strategy))
+        prepared = replace(prepared, more={**prepared.more, **expected})
+        strategy = prepared.strategy or strategy
+        built = strategy.code == STATE_BUILT
+        read_rows = self._input_rows(request) if built else change_rows
+        return self._committed(update, prepared, strategy, sizes, read_rows=read_rows)
+
+    def _in_full(
+        self, update: _Update, strategy: Strategy, expected: Mapping[str, Any] | None = None
+    ) -> UpdateResult:
+        """The query over all rows; replaces all rows."""
+        session, transaction, table = update.session, update.transaction, self._table
+        if table.refresh == "incremental_strict":
+            # Here, since every way to a full computation ends here. A view that has a better
+            # way passes: its first build and the like are no fault of its query.
+            rewrote = strategy.code == PARENT_REWROTE and self._is_over_rewritten(update.request)
+            error = not_incremental(table, self._plan_at(update), rewrote=rewrote)
+            if error is not None:
+                raise error
+        register_parents(session, self._project, update.request.parents)
+        output = session.sql(update.pinned.query)
+        there = transaction.schema
+        keeps_columns = there is not None and (
+            same_columns(there, output.schema)
+            and transaction.partition_columns == table.partitioned_by
+        )
+        changed = there is not None and not keeps_columns
+        more: dict[str, Any] = {}
+        if table.emit == "final":
+            output, more = self._complete(update, output)
+        configuration = self._project.configuration
+        whole_bytes = known_bytes(
+            (self._project.table_path(name), pin) for name, pin in update.request.parents.items()
+        )
+        input_bytes = whole_bytes or 0
+        if whole_bytes is None or table.statics:  # whose size is not in a log of ours
+            input_bytes = jvm.input_bytes(output)
+        sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else whole_bytes)
+        failpoint("derived.before_data")
+        is_listened_to = any(child.listens for child in self._children)
+        if strategy.code in BY_COST and is_listened_to and not changed:
+            # Views over this one are told of the rows that differ, as if only these had been made.
+            replaced = replaced_rows(
+                transaction,
+                output,
+                ALL,
+                configuration=configuration,
+                input_bytes=input_bytes,
+            )
+            staged, more = replaced.staged, {**more, **replaced.facts}
+        elif keeps_columns:
+            staged = transaction.overwrite(sized(session, output, configuration, input_bytes))
+        else:
+            staged = transaction.stage(
+                sized(session, output, configuration, input_bytes),
+                "overwrite",
+                partitioned_by=table.partitioned_by,
+                options={"overwriteSchema": "true"} if changed else {},
+                properties=table_properties(self._project.maintenance.retention_s),
+            )
+        prepared = Prepared(staged, {**more, **(expected or {})})
+        read_rows = self._input_rows(update.request)
+        return self._committed(
+            update, prepared, strategy, sizes, read_rows=read_rows, changed=changed
+        )
+
+    def _committed(
+        self,
+        update: _Update,
+        prepared: Prepared,
+        strategy: Strategy,
+        sizes: Sizes,
+        *,
+        read_rows: int,
+        changed: bool = False,
+    ) -> UpdateResult:
+        failpoint("derived.after_data")
+        parents: Mapping[str, int] = {**update.request.parents, **update.pinned.versions}
+        rows = prepared.staged.rows if prepared.staged is not None else 0
+        costs = self._costs
+        assert costs is not None
+        metadata = encode(
+            update.request,
+            table=self._table.name,
+            files=None,
+            parents=parents,
+            strategy=strategy.name,
+            rows=rows,
+            more={
+                "reason": strategy.code,
+                "read": read_rows,
+                "settings": settings_of(update.session),
+                "ids": update.ids,
+                "costs": costs.facts,
+                **prepared.more,
+            },
+        )
+        failpoint("derived.before_commit")
+        if prepared.staged is not None:
+            version = prepared.staged.commit(metadata)
+        else:
+            version = update.transaction.advance(metadata)
+        failpoint("derived.after_commit")
+        seconds = time.monotonic() - update.started_s
+        # Of an update without changes, or in a cold JVM, or after another way was given up, the
+        # seconds say nothing of the next one.
+        if prepared.staged is not None and not update.is_second_try and not self._is_cold():
+            name = BUILD if strategy.code == STATE_BUILT else strategy.name
+            costs.note(name, sizes, seconds)
+        return UpdateResult(
+            version=version,
+            rows=rows,
+            rejected_rows=0,
+            seconds=seconds,
+            strategy=strategy.name,
+            reason=strategy.reason,
+            repeated=False,
+            parents=parents,
+            schema_changed=changed,
+            code=strategy.code,
+            read_rows=read_rows,
+            corrected_rows=int(prepared.more.get("corrected", 0)),
+        )
+
+    # ---- what is known ----
+
+    def _plan_over(self, update: _Update, parents: Sequence[Parent]) -> ViewPlan:
+        """The view's plan; the parents are opened only where their columns may have changed."""
+        known = self._plan
+        before = {parent.name: parent.changes.old for parent in parents}
+        if (
+            known is not None
+            and known.versions == before
+            and all(parent.changes.keeps_columns for parent in parents)
+        ):
+            known.versions = dict(update.request.parents)
+            return known.plan
+        return self._planned(update, {parent.name: parent.frame for parent in parents})
+
+    def _planned(self, update: _Update, frames: Mapping[str, DataFrame]) -> ViewPlan:
+        """The view's plan, analysed again when its parents' columns changed."""
+        if self._given is not None:
+            return self._given
+        schemas = {name: frame.schema for name, frame in frames.items()}
+        signature = {name: schema.simpleString() for name, schema in schemas.items()}
+        if self._plan is None or self._plan.signature != signature:
+            plan = plan_of(update.session, self._project, self._table, schemas)
+            self._plan = _Planned(signature, plan)
+        self._plan.versions = dict(update.request.parents)
+        return self._plan.plan
+
+    def _plan_at(self, update: _Update) -> ViewPlan:
+        """The view's plan over the parents' pinned versions."""
+        frames = {
+            name: at_version(update.session, self._project.table_path(name), version)
+            for name, version in update.request.parents.items()
+        }
+        return self._planned(update, frames)
+
+    def _is_over_rewritten(self, request: UpdateRequest) -> bool:
+        """Whether a parent is a view whose rows every update of it replaces."""
+        return any(
+            replaces_rows(commit_at(self._project.table_path(name), version))
+            for name, version in request.parents.items()
+            if self._project.table(name).kind == "derived"
+        )
+
+    def _statics(self, update: _Update) -> dict[str, str]:
+        """What stands for the static tables' plain names in SQL made from the query."""
+        real = update.pinned.names
+        return {plain: real.get(name, name) for name, plain in static_names(self._table).items()}
+
+    def _complete(self, update: _Update, output: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
+        """The complete buckets of a full computation, and what the commit says of them."""
+        plan = self._plan_at(update)
+        error = needs_buckets(self._table, plan)
+        if error is not None:
+            raise error
+        assert isinstance(plan.buckets, Buckets)
+        kind = kind_of(output.schema, plan.buckets.column)
+        keep_wall_clocks(update.session, [kind])
+        zone = settings_of(update.session)[ZONE]
+        versions, spread = update.request.parents, spread_us(kind, zone)
+        shown = emission(self._project, self._table, versions, plan, spread)
+        output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
+        return output, {"emitted_us": shown.until_us, "corrected": 0}
+
+    def _input_rows(self, request: UpdateRequest) -> int:
+        """Rows of the parents at their pinned versions, as far as their logs tell."""
+        counts = (
+            row_count(self._project.table_path(name), pin) for name, pin in request.parents.items()
+        )
+        return sum(count or 0 for count in counts)
+
+
+def _known_costs(last: CommitRecord | None, request: UpdateRequest) -> Mapping[str, Any] | None:
+    """What the last commit says that updates take; another query's costs are no guide."""
+    if last is None or last.metadata.get("definition", "") != request.definition:
+        return None
+    known: Mapping[str, Any] | None = last.metadata.get("costs")
+    return known

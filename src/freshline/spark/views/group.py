@@ -1,0 +1,83 @@
+"""Group-recompute: the groups that changes touch, computed anew, and no others.
+
+For a view that merges, without buckets, one of whose parents lost or rewrote rows: no state can
+take those back. Of which groups the change rows are, deleted ones and those from before an
+update among them, the first half of the view's decomposition tells; the query over the parents
+as they are now, in these groups alone, gives what replaces them. Spark moves the condition on
+the groups below the aggregate, to the parents' rows, and skips files by it where it can.
+
+A group of which no row changed is as it was. That holds because the rows that are aggregated
+are a sum over the parents' rows (:class:`freshline.sql.query.records.Decomposition`; for joins,
+of each parent's change with the others whole), which batch keys would undo: rows that share
+one count together. The sources of views have none (:mod:`freshline.spark.views.plans`).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from freshline.spark.commits.replacement import replace
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import keep_wall_clocks, same_columns
+from freshline.spark.views.groups import Scope, scope
+from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.views.merge import (
+    combining,
+    named_versions,
+    rows_of_changes,
+    sql_of,
+    state_facts,
+    state_of,
+    write,
+)
+from freshline.sql.query.records import Decomposition, Partial
+
+
+def recompute_groups(increment: Increment) -> Prepared:
+    """Write the groups that the parents' changes touch anew; a state is kept up with them."""
+    plan = increment.plan.merge
+    assert isinstance(plan, Decomposition)
+    (partial,) = plan.partials
+    changed = rows_of_changes(increment, plan, partial, Parent.changed).persist()
+    try:
+        return _recomputed(increment, plan, partial, changed)
+    finally:
+        changed.unpersist()
+
+
+def _recomputed(
+    increment: Increment, plan: Decomposition, partial: Partial, changed: DataFrame
+) -> Prepared:
+    keep_wall_clocks(increment.session, (each.dataType.simpleString() for each in increment.schema))
+    may_join = increment.transaction.feeds_changes
+    touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
+    if touched is None:
+        raise NotIncrementalError("groups-unknown")
+    named = named_versions(increment, plan)
+    if touched.is_empty:
+        return Prepared(None, state_facts(plan, named) if named is not None else {})
+    for parent in increment.parents:
+        increment.register(parent.name, parent.frame)
+    if named is None:
+        return _from_query(increment, touched)
+    rows = touched.state.of(sql_of(increment, partial.query))
+    version = state_of(increment, partial).replace(
+        rows, touched.state, named[partial.name], combining(increment, partial)
+    )
+    return write(increment, plan, {partial.name: version}, touched)
+
+
+def _from_query(increment: Increment, touched: Scope) -> Prepared:
+    """By the user's own text, where there is no state."""
+    output = increment.session.sql(increment.query)
+    if not same_columns(output.schema, increment.schema):
+        raise NotIncrementalError("schema-changed")
+    output = touched.view.of(output)
+    replaced = replace(
+        increment.transaction,
+        output,
+        touched.view,
+        configuration=increment.project.configuration,
+        input_bytes=jvm.optimized_input_bytes(output),
+    )
+    return Prepared(replaced.staged, replaced.facts)

@@ -1,0 +1,224 @@
+"""The groups that changes touch: which rows of a state and of a view are of them.
+
+A few groups are named one by one in a condition, by which Spark skips files and rows. Of more of
+them, or where a key's type has no exact literal, the condition names the span of the keys, and a
+join with the keys themselves tells the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
+
+from freshline.spark.engine.columns import kind_of
+from freshline.spark.views.timesets import instant
+from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
+from freshline.sql.text.reads import quoted
+
+MOST_NAMED = 200
+"""Groups in one condition; of more, Spark takes longer to read it than to join."""
+
+NOWHERE = "false"
+"""The condition of a scope without groups."""
+
+_EXACT = (
+    *("timestamp", "timestamp_ntz", "date", "string", "boolean"),
+    *("tinyint", "smallint", "int", "bigint"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows of some groups.
+
+    Attributes:
+        sql: Over the rows' columns, never NULL: holds for all of them.
+        keys: The groups' keys, one row each, where ``sql`` holds for others too.
+        columns: What the keys are called in the rows, in their order.
+    """
+
+    sql: str
+    keys: DataFrame | None = None
+    columns: tuple[str, ...] = ()
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Those of ``rows`` that are of these groups."""
+        return self._joined(rows.filter(self.sql), "left_semi")
+
+    def others(self, rows: DataFrame) -> DataFrame:
+        """The rest of ``rows``."""
+        if self.keys is None:
+            return rows.filter(f"NOT coalesce({self.sql}, false)")
+        return self._joined(rows, "left_anti")
+
+    def _joined(self, rows: DataFrame, how: str) -> DataFrame:
+        if self.keys is None:
+            return rows
+        # NULL is a group like any other.
+        same = (
+            rows[quoted(column)].eqNullSafe(self.keys[key])
+            for column, key in zip(self.columns, self.keys.columns, strict=True)
+        )
+        return rows.join(self.keys, reduce(and_, same), how)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which groups an update writes.
+
+    Attributes:
+        state: Their rows in the state.
+        view: Their rows in the view.
+        earlier: SQL over the view's columns: whether a row is of a bucket before all of these;
+            None where they are no buckets.
+    """
+
+    state: Selection
+    view: Selection
+    earlier: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group was touched."""
+        return self.view.sql == NOWHERE
+
+
+def scope(
+    plan: ViewPlan, rows: DataFrame, view: StructType, *, may_join: bool = True
+) -> Scope | None:
+    """The groups of ``rows``, or all groups of their buckets; None: they cannot be told apart.
+
+    A part of the keys selects more groups than were touched, which is as right.
+
+    Args:
+        plan: Of the view, with a decomposition.
+        rows: State rows of the changes; read several times.
+        view: The view's columns.
+        may_join: Whether groups can be told by a join with their keys too.
+    """
+    assert isinstance(plan.merge, Decomposition)
+    shown = plan.merge.group_columns
+    if not shown:
+        return None
+    columns = {output.lower(): key for output, key in shown.items()}
+    if isinstance(plan.buckets, Buckets) and plan.buckets.column.lower() in columns:
+        columns = {plan.buckets.column.lower(): columns[plan.buckets.column.lower()]}
+    kinds = {key: kind_of(rows.schema, key) for key in columns.values()}
+    if any(kind_of(view, output) != kinds[key] for output, key in columns.items()):
+        return None
+    order = tuple(kinds)
+    outputs = tuple(next(each for each, key in columns.items() if key == name) for name in order)
+    keys = rows.select(
+        *(F.col(quoted(key)).alias(f"freshline_key_{number}") for number, key in enumerate(order))
+    ).distinct()
+    types = [kinds[key] for key in order]
+    if not all(_has_literals(kind) for kind in types):
+        return _joined(keys, order, outputs, types) if may_join else None
+    values = [f"{_read(key, kind)} AS {key}" for key, kind in zip(keys.columns, types, strict=True)]
+    found = [tuple(row) for row in keys.selectExpr(*values).limit(MOST_NAMED + 1).collect()]
+    if len(found) > MOST_NAMED:
+        return _joined(keys, order, outputs, types) if may_join else None
+    earlier = None
+    if isinstance(plan.buckets, Buckets) and outputs[0].lower() == plan.buckets.column.lower():
+        known = [value for (value,) in found if value is not None]
+        if known:
+            earlier = f"{quoted(outputs[0])} < {_written(min(known), types[0])}"
+    return Scope(
+        Selection(_among(order, types, found)), Selection(_among(outputs, types, found)), earlier
+    )
+
+
+def _joined(
+    keys: DataFrame, order: tuple[str, ...], outputs: tuple[str, ...], types: Sequence[str]
+) -> Scope:
+    """The scope of groups that are too many to be named."""
+    spans = {
+        number: (
+            F.min(F.expr(_read(key, kind))),
+            F.max(F.expr(_read(key, kind))),
+            F.count_if(F.col(key).isNull()),
+        )
+        for number, (key, kind) in enumerate(zip(keys.columns, types, strict=True))
+        if _has_literals(kind)
+    }
+    found = keys.agg(F.count("*"), *(each for span in spans.values() for each in span)).collect()[0]
+    if not found[0]:
+        return Scope(Selection(NOWHERE), Selection(NOWHERE))
+    told = {number: tuple(found[1 + 3 * at : 4 + 3 * at]) for at, number in enumerate(spans)}
+    return Scope(
+        Selection(_spanned(order, types, told), keys, order),
+        Selection(_spanned(outputs, types, told), keys, outputs),
+    )
+
+
+def _spanned(
+    names: Sequence[str], kinds: Sequence[str], spans: Mapping[int, tuple[Any, Any, int]]
+) -> str:
+    """SQL: whether each column lies between the first and the last of its keys; never NULL."""
+    terms = []
+    for number, (first, last, nulls) in spans.items():
+        name, kind = quoted(names[number]), kinds[number]
+        either = [f"{name} IS NULL"] if nulls else []
+        if first is not None:
+            between = f"BETWEEN {_written(first, kind)} AND {_written(last, kind)}"
+            either.append(f"({name} IS NOT NULL AND {name} {between})")
+        terms.append(f"({' OR '.join(either)})")
+    return " AND ".join(terms) if terms else "true"
+
+
+def _has_literals(kind: str) -> bool:
+    """Whether a value of the type can be written down so that it equals itself."""
+    return kind in _EXACT or kind.startswith("decimal(")
+
+
+def _among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+    """SQL: whether the columns hold one of the rows; never NULL."""
+    if not rows:
+        return NOWHERE
+    if len(names) > 1:
+        groups = (
+            " AND ".join(
+                f"{quoted(name)} <=> {_written(value, kind)}"
+                for name, kind, value in zip(names, kinds, row, strict=True)
+            )
+            for row in rows
+        )
+        return " OR ".join(f"({group})" for group in groups)
+    name, kind = quoted(names[0]), kinds[0]
+    values = ", ".join(_written(value, kind) for (value,) in rows if value is not None)
+    terms = [f"({name} IS NOT NULL AND {name} IN ({values}))"] if values else []
+    if any(value is None for (value,) in rows):
+        terms.append(f"{name} IS NULL")
+    return " OR ".join(terms)
+
+
+def _read(name: str, kind: str) -> str:
+    """SQL: a key as Python can hold it without loss."""
+    if kind == "timestamp":
+        return f"unix_micros({name})"
+    return f"CAST({name} AS STRING)" if kind in ("date", "timestamp_ntz") else name
+
+
+def _written(value: Any, kind: str) -> str:
+    """A value as a literal of its type."""
+    if value is None:
+        return f"CAST(NULL AS {kind})"
+    if kind == "timestamp":
+        return instant(int(value))
+    if kind in ("date", "timestamp_ntz"):
+        return f"{kind.upper()}'{value}'"
+    if kind == "string":
+        text = str(value)
+        if "'" in text or "\\" in text or "$" in text:  # ${name} would be a variable
+            return f"CAST(X'{text.encode().hex()}' AS STRING)"
+        return f"'{text}'"
+    if kind == "boolean":
+        return str(value).lower()
+    return f"CAST('{value}' AS {kind})"

@@ -1,0 +1,109 @@
+"""What stands in the way of an incremental update of a view, whatever its parents' changes are.
+
+All of it is told by the view's last commit: which query it is of, under which settings, over
+which versions of which tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from freshline.delta.changelog import ChangesGoneError, logged_changes
+from freshline.delta.log import CommitRecord, table_id
+from freshline.executor.records import UpdateRequest
+from freshline.project.model import Project, TableDef
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.pins import Pinned
+
+ZONE = "spark.sql.session.timeZone"
+_SETTINGS = (ZONE, "spark.sql.ansi.enabled")
+"""With others of these the same query over the same rows can give another result."""
+
+STATICS_CHANGED = ("static-changed", "table-replaced")
+"""Codes with which columns may have other types than when the view was analysed."""
+
+
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """The session's settings that results depend on, for the commit."""
+    return {name: str(session.conf.get(name)) for name in _SETTINGS}
+
+
+def ids_of(project: Project, request: UpdateRequest, pinned: Pinned) -> dict[str, str]:
+    """Delta's identities of the tables that an update reads, as far as they are told."""
+    found = {
+        name: table_id(project.table_path(name), version)
+        for name, version in request.parents.items()
+    }
+    return {name: told for name, told in found.items() if told is not None} | dict(pinned.ids)
+
+
+def are_others(ids: Mapping[str, str], last: CommitRecord) -> bool:
+    """Whether one of the tables read was made anew, under its old name, since the last update."""
+    known: Mapping[str, str] = last.metadata.get("ids", {})
+    return any(known.get(name, found) != found for name, found in ids.items())
+
+
+def hindrance(
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    request: UpdateRequest,
+    pinned: Pinned,
+    ids: Mapping[str, str],
+    transaction: Transaction,
+    last: CommitRecord | None,
+) -> str | None:
+    """Why nothing but a full update is right; None: nothing that is known so far.
+
+    Args:
+        session: The update's own.
+        project: Of the view.
+        table: The view.
+        request: The update.
+        pinned: Its static tables.
+        ids: Of all the tables that it reads, by :func:`ids_of`.
+        transaction: Begun on the view.
+        last: The view's newest commit of ours.
+    """
+    if last is None:
+        return "first-build"
+    facts = last.metadata
+    before: Mapping[str, int] = facts["parents"]
+    now: Mapping[str, int] = {**request.parents, **pinned.versions}
+    hindrances = {
+        # First: whoever looks at static tables asks for all anew when one has changed.
+        "static-changed": before.keys() == now.keys()
+        and any(before[name] != version for name, version in pinned.versions.items()),
+        "table-replaced": are_others(ids, last),
+        "requested": request.full,
+        "definition-changed": facts.get("definition", "") != request.definition
+        or before.keys() != now.keys()
+        or transaction.partition_columns != table.partitioned_by
+        or ("emitted_us" in facts) != (table.emit == "final"),
+        "configured": table.refresh == "full",
+        "settings-changed": facts.get("settings") != settings_of(session),
+        "static-unversioned": any(
+            read.name not in now and not read.time_travel for read in table.statics
+        ),
+        "parent-went-back": any(
+            version < before.get(name, 0) for name, version in request.parents.items()
+        ),
+    }
+    for code, there in hindrances.items():
+        if there:
+            return code
+    path = project.table_path(table.name)
+    return "changed-by-others" if changed_by_others(path, transaction, last) else None
+
+
+def changed_by_others(path: str, transaction: Transaction, last: CommitRecord) -> bool:
+    """Whether somebody else changed the rows of the table at ``path`` since its last update."""
+    if transaction.version == last.version:
+        return False
+    try:
+        changes = logged_changes(path, last.version, transaction.version)
+    except ChangesGoneError:
+        return True
+    return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing

@@ -1,0 +1,89 @@
+"""How far behind its freshness a parent that is a view is complete.
+
+A base table that is fresh up to F has all rows up to F (but for late ones). A view over it need
+not: its rows of v can depend on rows of its parents up to v + hi, so they are complete once F
+has passed v + hi. Whoever shows only complete buckets of such a view's rows waits so much
+longer; a chain of views adds up. It follows from the queries alone, whatever the versions are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from freshline.project.model import Project, TableDef
+from freshline.spark.views.timesets import spread_us
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.buckets.times import kind_of_type
+from freshline.sql.query.records import Buckets, Reason, Source, ViewPlan
+
+Sources = Callable[[TableDef], tuple[str, list[Source]]]
+"""A view's query as analysis reads it, and the columns of what it reads."""
+
+
+class Holds:
+    """Finds them, for one project and session.
+
+    Args:
+        project: Of the views.
+        sources_of: Asked for the views among the parents alone.
+        zone: The session's time zone.
+    """
+
+    def __init__(self, project: Project, sources_of: Sources, zone: str) -> None:
+        self._project = project
+        self._sources_of = sources_of
+        self._zone = zone
+
+    def added(self, plan: ViewPlan, table: TableDef, sources: list[Source]) -> ViewPlan:
+        """The plan of a view that shows final buckets, with what its parents hold back.
+
+        Without buckets, and the reason, where it cannot be told when a parent is complete.
+        """
+        if not isinstance(plan.buckets, Buckets):
+            return plan
+        holds_us = self._by_parent(table, plan.buckets, sources)
+        if isinstance(holds_us, Reason):
+            return replace(plan, buckets=holds_us)
+        return replace(plan, holds_us=holds_us)
+
+    def _by_parent(
+        self, table: TableDef, found: Buckets, sources: list[Source]
+    ) -> dict[str, int] | Reason:
+        types = {source.name: source.columns for source in sources}
+        holds_us = {}
+        for name in table.parents:
+            reads = found.reads.get(name.lower())
+            if reads is None or self._project.table(name).kind == "base":
+                continue
+            hold_us = self._of_view(name, reads.column)
+            if isinstance(hold_us, Reason):
+                return hold_us
+            kind = kind_of_type(types[name.lower()][reads.column]) or "timestamp"
+            holds_us[name] = hold_us + spread_us(kind, self._zone)
+        return holds_us
+
+    def _of_view(self, name: str, column: str) -> int | Reason:
+        """Rows whose ``column`` is up to the view's freshness less this are complete."""
+        view = self._project.table(name)
+        query, sources = self._sources_of(view)
+        found = buckets(query, sources, session_zone=self._zone, column=column)
+        if isinstance(found, Reason):
+            return _open(view, column, found.message)
+        if view.emit == "final":
+            shown = buckets(query, sources, session_zone=self._zone)
+            if not isinstance(shown, Buckets) or shown.column != found.column:
+                return _open(view, column, "it shows its final buckets by another column")
+        holds_us = self._by_parent(view, found, sources)
+        if isinstance(holds_us, Reason):
+            return holds_us
+        ends = {name.lower(): reads.hi_us for name, reads in found.reads.items()}
+        before = {name.lower(): hold_us for name, hold_us in holds_us.items()}
+        return max(0, *(end_us + before.get(name, 0) for name, end_us in ends.items()))
+
+
+def _open(parent: TableDef, column: str, why: str) -> Reason:
+    return Reason(
+        "NEVER_COMPLETE",
+        f"when the rows of {parent.name} are complete by {column} cannot be told: {why}",
+    )

@@ -1,0 +1,173 @@
+"""What every incremental update of a view works with, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.delta.log import CommitRecord
+from freshline.executor.records import UpdateRequest
+from freshline.project.model import Project, TableDef
+from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.engine.columns import kind_of
+from freshline.spark.engine.pins import at_version
+from freshline.spark.views.changes import Changes
+from freshline.sql.costs import Costs, Sizes
+from freshline.sql.query.records import ViewPlan
+from freshline.sql.strategy import Strategy
+from freshline.sql.text.reads import quoted
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A parent at the versions before and after an update.
+
+    Attributes:
+        session: The update's own.
+        name: As in the project.
+        path: Of its Delta table.
+        changes: Between the two versions.
+    """
+
+    session: SparkSession
+    name: str
+    path: str
+    changes: Changes
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """All its rows, at the new version; not opened for an update that is made in full."""
+        return at_version(self.session, self.path, self.changes.new)
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns at the new version."""
+        return self.frame.schema
+
+    def before(self) -> DataFrame:
+        """All its rows at the old version."""
+        if not self.changes.some:
+            return self.frame
+        return at_version(self.session, self.path, self.changes.old)
+
+    def inserted(self) -> DataFrame:
+        """The rows it gained, where it lost none."""
+        if not self.changes.some:
+            return self.frame.limit(0)
+        return self.changes.inserted(self.schema)
+
+    def changed(self) -> DataFrame:
+        """The rows it gained and lost, updated ones before and after."""
+        if not self.changes.some:
+            return self.frame.limit(0)
+        return self.changes.all(self.schema)
+
+    def kind(self, column: str) -> str:
+        """The Spark type of a column, by its name in any case."""
+        return kind_of(self.schema, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """One incremental update.
+
+    Attributes:
+        session: The update's own.
+        transaction: On the view's table, which exists.
+        project, table, request: As given.
+        query: The user's text with static tables at their versions.
+        statics: What stands for the static tables' names in SQL made from the query.
+        plan: What analysis found.
+        strategy: What was chosen.
+        parents: In the order of the table's definition.
+        last: The view's last commit, made from the parents' old versions.
+        schema: The view's columns.
+        sizes: Of what changed, and of all that the parents hold.
+        costs: What former updates took.
+    """
+
+    session: SparkSession
+    transaction: Transaction
+    project: Project
+    table: TableDef
+    request: UpdateRequest
+    query: str
+    statics: Mapping[str, str]
+    plan: ViewPlan
+    strategy: Strategy
+    parents: tuple[Parent, ...]
+    last: CommitRecord
+    schema: StructType
+    sizes: Sizes
+    costs: Costs
+
+    @property
+    def zone(self) -> str:
+        """The session's time zone."""
+        return str(self.session.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether other views read this one."""
+        return any(self.table.name in other.parents for other in self.project.tables)
+
+    def register(self, name: str, frame: DataFrame) -> None:
+        """Make ``frame`` what a parent's name means from now on in this session."""
+        frame.createOrReplaceTempView(quoted(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is ready to be committed.
+
+    Attributes:
+        staged: Data files; None: no row of the view changes, and only its pins advance.
+        more: Keys for the commit's metadata.
+        strategy: Where it is another than the one chosen.
+    """
+
+    staged: Staged | None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    strategy: Strategy | None = None
+
+
+class Way(Protocol):
+    """A strategy's code."""
+
+    def __call__(self, increment: Increment) -> Prepared:
+        """Write the data files of one update.
+
+        Raises:
+            NotIncrementalError: It turned out that only a full update is right.
+            OtherWayError: It turned out that another way is cheaper.
+        """
+        ...
+
+
+class NotIncrementalError(Exception):
+    """Only a full update is right.
+
+    Args:
+        code: One of those that :func:`freshline.sql.strategy.full` takes.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class OtherWayError(Exception):
+    """Another incremental strategy is cheaper; nothing was written yet.
+
+    Args:
+        strategy: Which, with the reason.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        super().__init__(strategy.reason)
+        self.strategy = strategy

@@ -1,0 +1,218 @@
+"""Merging: the state of the new rows is added to the state of the old ones.
+
+A decomposition cuts the query into states and a final query over them
+(:class:`freshline.sql.query.records.Decomposition`). For rows that were only inserted the state of
+the whole is the state of the old rows and that of the new rows put together. The view gets the
+final query's rows of the groups touched, where a group's rows can be told from others', and
+all of them elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from freshline.spark.commits.replacement import replace
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import cast_to
+from freshline.spark.engine.sizing import sized
+from freshline.spark.views.groups import Scope, scope
+from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.views.state import Combine, State
+from freshline.sql.query.records import Decomposition, Partial
+from freshline.sql.strategy import STATE_BUILT, WHOLE, Strategy
+from freshline.sql.text.reads import quoted, reads_of, rewritten
+
+_WHY_WHOLE = (
+    "the new rows' aggregates are merged; all rows are written, since a row does not show which"
+    " group it is of"
+)
+
+
+def merge(increment: Increment) -> Prepared:
+    """Add the inserted rows' state, or build the state where there is none that fits."""
+    plan = increment.plan.merge
+    assert isinstance(plan, Decomposition)
+    named = named_versions(increment, plan)
+    if not any(parent.changes.some for parent in increment.parents):
+        return Prepared(None, state_facts(plan, named) if named is not None else {})
+    if named is None:
+        return _build(increment, plan)
+    changes = {
+        partial.name: rows_of_changes(increment, plan, partial, Parent.inserted)
+        for partial in plan.partials
+    }
+    for rows in changes.values():
+        rows.persist()
+    try:
+        written = None
+        if len(plan.partials) == 1:
+            (rows,) = changes.values()
+            may_join = increment.transaction.feeds_changes
+            written = scope(increment.plan, rows, increment.schema, may_join=may_join)
+        versions = {}
+        for partial in plan.partials:
+            state = state_of(increment, partial)
+            versions[partial.name] = state.add(
+                changes[partial.name], named[partial.name], combining(increment, partial)
+            )
+        return write(increment, plan, versions, written)
+    finally:
+        for rows in changes.values():
+            rows.unpersist()
+
+
+def _build(increment: Increment, plan: Decomposition) -> Prepared:
+    for parent in increment.parents:
+        increment.register(parent.name, parent.frame)
+    rows = {partial.name: sql_of(increment, partial.query) for partial in plan.partials}
+    versions = {
+        partial.name: state_of(increment, partial).build(rows[partial.name])
+        for partial in plan.partials
+    }
+    prepared = write(increment, plan, versions, None)
+    name = increment.strategy.name
+    why = "the state that merging needs was built from all rows"
+    return Prepared(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
+
+
+def rows_of_changes(
+    increment: Increment,
+    plan: Decomposition,
+    partial: Partial,
+    news: Callable[[Parent], DataFrame],
+) -> DataFrame:
+    """The state rows of what changed.
+
+    Args:
+        increment: The update.
+        plan: The view's.
+        partial: One of its.
+        news: A parent's rows that changed; none where nothing did.
+    """
+    if plan.linearity == "joint":
+        for parent in increment.parents:
+            increment.register(parent.name, news(parent))
+        return sql_of(increment, partial.query)
+    read = {mention.name.lower() for mention in reads_of(partial.query)}
+    terms = []
+    for number, changed in enumerate(increment.parents):
+        if not changed.changes.some or quoted(changed.name).lower() not in read:
+            continue
+        for other, parent in enumerate(increment.parents):
+            if other < number:
+                frame = parent.frame
+            elif other == number:
+                frame = news(parent)
+            else:
+                frame = parent.before()
+            increment.register(parent.name, frame)
+        terms.append(sql_of(increment, partial.query))
+    if not terms:  # of a partial that none of the changed parents has to do with
+        return sql_of(increment, partial.query).limit(0)
+    return reduce(DataFrame.unionAll, terms)
+
+
+def write(
+    increment: Increment,
+    plan: Decomposition,
+    versions: Mapping[str, int],
+    written: Scope | None,
+) -> Prepared:
+    """The final query over the states at these versions, into the groups of ``written``.
+
+    Args:
+        increment: The update.
+        plan: The view's.
+        versions: Of each partial's state.
+        written: None: all groups.
+    """
+    combined = {}
+    for partial in plan.partials:
+        rows = state_of(increment, partial).rows(versions[partial.name])
+        if written is not None:
+            rows = written.state.of(rows)
+        combined[partial.name] = combining(increment, partial)(rows)
+    for name, frame in combined.items():
+        increment.register(name, frame)
+    output = sql_of(increment, plan.final)
+    if len(output.columns) != len(increment.schema):
+        raise NotIncrementalError("schema-changed")
+    # The regenerated query's names can differ from the user's, its columns' order cannot.
+    output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
+    configuration, more = increment.project.configuration, state_facts(plan, versions)
+    if written is not None:
+        replaced = replace(
+            increment.transaction,
+            written.view.of(output),
+            written.view,
+            configuration=configuration,
+            input_bytes=jvm.input_bytes(output),
+            apart=written.earlier,
+        )
+        return Prepared(replaced.staged, {**more, **replaced.facts})
+    # Without keys there is one group, and all that is written is of it.
+    several = any(partial.keys for partial in plan.partials)
+    whole = Strategy(increment.strategy.name, WHOLE, _WHY_WHOLE) if several else None
+    if increment.is_read:
+        # Views over this one are told of the rows that differ, as if only these had been made.
+        input_bytes = jvm.input_bytes(output)
+        replaced = replace(
+            increment.transaction,
+            output,
+            "true",
+            configuration=configuration,
+            input_bytes=input_bytes,
+        )
+        return Prepared(replaced.staged, {**more, **replaced.facts}, whole)
+    staged = increment.transaction.stage(
+        sized(increment.session, output, configuration),
+        "overwrite",
+        partitioned_by=increment.table.partitioned_by,
+    )
+    return Prepared(staged, more, whole)
+
+
+def combining(increment: Increment, partial: Partial) -> Combine:
+    """What makes one row a group of a partial's state rows."""
+
+    def combine(rows: DataFrame) -> DataFrame:
+        increment.register(partial.name, rows)
+        return sql_of(increment, partial.combine)
+
+    return combine
+
+
+def sql_of(increment: Increment, query: str) -> DataFrame:
+    """A query made from the view's, with the static tables at their versions."""
+    names = increment.statics
+    return increment.session.sql(rewritten(query, names) if names else query)
+
+
+def state_of(increment: Increment, partial: Partial) -> State:
+    """Where the partial's state is."""
+    return State(increment.session, increment.project, partial.name, increment.request)
+
+
+def named_versions(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
+    """Version of each partial's state that belongs to the view's last commit; None: no state."""
+    state = increment.last.metadata.get("state")
+    if not isinstance(state, Mapping) or state.get("definition") != _definition(plan):
+        return None
+    return {name: int(version) for name, version in state["versions"].items()}
+
+
+def state_facts(plan: Decomposition, versions: Mapping[str, int]) -> dict[str, Any]:
+    """What a commit's metadata say of the states at these versions."""
+    return {"state": {"definition": _definition(plan), "versions": dict(versions)}}
+
+
+def _definition(plan: Decomposition) -> str:
+    """A short name for what the states hold; another version of freshline may cut otherwise."""
+    text = json.dumps([[each.name, each.keys, each.query, each.combine] for each in plan.partials])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,123 @@
+"""A view's plan: its query's analysis over the columns that its sources have in Spark.
+
+Analysis reads names and types alone, so the sources are views without rows here, in a session
+of their own. Static tables get plain names first: what is generated from the query can then
+name them whatever their own names are (:func:`static_names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from freshline.project.model import Project, TableDef
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
+from freshline.spark.views.holds import Holds
+from freshline.spark.views.verify import typer, verify
+from freshline.sql.plan import view_plan
+from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.states.decompose import decompose
+from freshline.sql.text.reads import quoted, rewritten
+
+_STATIC = "freshline_static_"
+
+
+def static_names(table: TableDef) -> dict[str, str]:
+    """What stands for each static table in SQL generated from the query, by its name there."""
+    return {read.name: f"{_STATIC}{number}" for number, read in enumerate(table.statics)}
+
+
+def plan_of(
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    parents: Mapping[str, StructType],
+    columns_of: Callable[[str], StructType] | None = None,
+) -> ViewPlan:
+    """How a view can be maintained.
+
+    Args:
+        session: Any session; it tells the columns of static tables.
+        project: Of the view.
+        table: The view.
+        parents: Columns of each table of the project that it reads.
+        columns_of: Those of any of the project's tables; None: as they are in storage.
+    """
+    own = session.newSession()
+
+    def stored(name: str) -> StructType:
+        return own.read.format("delta").load(location(project.table_path(name))).schema
+
+    def sources_of(view: TableDef) -> tuple[str, list[Source]]:
+        known = {name: (columns_of or stored)(name) for name in view.parents}
+        return _sources(own, project, view, known)
+
+    try:
+        query, sources = _sources(own, project, table, parents)
+        plan = _confirmed(own, query, sources)
+        open_reads = [read for read in table.statics if not read.time_travel]
+        if any(newest_snapshot(own, read) is None for read in open_reads):
+            plan = replace(plan, always_full="static-unversioned")
+        if table.emit != "final":
+            return plan
+        return Holds(project, sources_of, _zone(own)).added(plan, table, sources)
+    except SparkError as error:
+        why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
+        return ViewPlan(why, why, why)
+
+
+def _sources(
+    session: SparkSession, project: Project, table: TableDef, parents: Mapping[str, StructType]
+) -> tuple[str, list[Source]]:
+    """What the view reads, and its query with plain names of static tables."""
+    sources = [
+        _source(session, name, parents[name], time_column=project.table(name).time_column)
+        for name in table.parents
+    ]
+    names = static_names(table)
+    real = pin_statics(session, table, fixed=False).names
+    for name, plain in names.items():
+        schema = session.sql(f"SELECT * FROM {real.get(name, name)}").schema
+        sources.append(_source(session, plain, schema, static=True))
+    return rewritten(table.query, names) if names else table.query, sources
+
+
+def _zone(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.session.timeZone"))
+
+
+def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
+    types = typer(session)
+
+    def cut(query: str, sources: Sequence[Source]) -> Decomposition | Reason:
+        return decompose(query, sources, types)
+
+    plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
+    if not isinstance(plan.merge, Decomposition):
+        return plan
+    refusal = verify(session, query, plan.merge)
+    return plan if refusal is None else replace(plan, merge=refusal)
+
+
+def _source(
+    session: SparkSession,
+    name: str,
+    schema: StructType,
+    *,
+    static: bool = False,
+    time_column: str | None = None,
+) -> Source:
+    nullable = StructType([StructField(each.name, each.dataType) for each in schema])
+    # Of an RDD: rows that the optimiser knows to be missing would make all queries equal.
+    empty = session.createDataFrame(session.sparkContext.emptyRDD(), nullable)
+    empty.createOrReplaceTempView(quoted(name))
+    return Source(
+        name=name.lower(),
+        columns={each.name.lower(): each.dataType.simpleString() for each in schema},
+        static=static,
+        time_column=time_column.lower() if time_column else None,
+    )

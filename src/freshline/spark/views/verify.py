@@ -1,0 +1,136 @@
+"""Spark's word on a decomposition, before anything made by sqlglot runs.
+
+sqlglot changes some of Spark's SQL in silence (``listagg`` gains a separator, ``max_by(x, y, n)``
+loses an argument), so a query is trusted to it only if Spark optimises the text that comes back
+from it to the same plan as the user's own (VIEWS.md, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from sqlglot import exp
+
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.jvm import java_frame
+from freshline.sql.query.normal import parsed
+from freshline.sql.query.records import Decomposition, Reason
+from freshline.sql.query.refusal import Refused
+from freshline.sql.text.tokens import Token, tokens
+
+
+def typer(session: SparkSession) -> Callable[[str], list[tuple[str, str]]]:
+    """Column names and types of a query, as Spark's analysis gives them.
+
+    Args:
+        session: One in which every source of the queries is a table or a view.
+    """
+
+    def types(query: str) -> list[tuple[str, str]]:
+        schema = session.sql(query).schema
+        return [(each.name, each.dataType.simpleString()) for each in schema]
+
+    return types
+
+
+def verify(session: SparkSession, query: str, decomposition: Decomposition) -> Reason | None:
+    """Why Spark does not confirm ``decomposition``; None: it does.
+
+    Args:
+        session: One in which every source is a table or a view, of any content: nothing is
+            read. For a moment it has temporary views of the partials' names.
+        query: The user's text.
+        decomposition: What :func:`freshline.sql.states.decompose.decompose` made of it.
+    """
+    if not same_plan(session, query):
+        return Reason(
+            "ROUND_TRIP",
+            "the query is cut into states with the help of sqlglot, and what sqlglot writes back "
+            "for it has another plan in Spark: a function or a literal of it is read otherwise "
+            "there, so states made from it could be wrong",
+        )
+    try:
+        found = _final_schema(session, decomposition)
+    except SparkError as error:
+        return Reason("ROUND_TRIP", f"Spark refuses the query cut into states: {one_line(error)}")
+    wanted = _columns(session.sql(query).schema)
+    if found != wanted:
+        differences = [
+            f"{name} {kind} instead of {' '.join(other)}"
+            for (name, kind), other in zip(found, wanted, strict=False)
+            if (name, kind) != other
+        ]
+        what = differences[0] if differences else f"{len(found)} columns instead of {len(wanted)}"
+        return Reason("ROUND_TRIP", f"cut into states the query has other columns: {what}")
+    return None
+
+
+def same_plan(session: SparkSession, query: str) -> bool:
+    """Whether Spark optimises sqlglot's rendering of ``query`` to the same plan."""
+    try:
+        trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
+        plan = _optimised(session, _with_units_in_capitals(query))
+        texts = dict.fromkeys(tree.sql(dialect="spark") for tree in reversed(trees))
+        return any(bool(plan.sameResult(_optimised(session, text))) for text in texts)
+    except (Refused, *SparkError):
+        return False
+
+
+def _commas_as_inner_joins(tree: exp.Query) -> exp.Query:
+    """``FROM a, b`` is an inner join to Spark; sqlglot writes CROSS JOIN, another plan."""
+    for join in tree.find_all(exp.Join):
+        if join.kind.upper() == "CROSS" and not join.args.get("on"):
+            join.set("kind", "INNER")
+    return tree
+
+
+def _with_units_in_capitals(query: str) -> str:
+    """``date_trunc('hour', at)`` as sqlglot writes it; to Spark ``'hour'`` is ``'HOUR'`` there."""
+    edits: list[Token] = []
+    open_calls: list[str] = []
+    found = tokens(query)
+    for before, token, behind in zip([None, *found], found, [*found[1:], None], strict=False):
+        if token.is_symbol("("):
+            open_calls.append(before.text.lower() if before is not None else "")
+        elif token.is_symbol(")") and open_calls:
+            open_calls.pop()
+        elif token.kind == "string" and open_calls and before is not None and behind is not None:
+            first = before.is_symbol("(") and behind.is_symbol(",")
+            last = before.is_symbol(",") and behind.is_symbol(")")
+            call = open_calls[-1]
+            if (first and call == "date_trunc") or (last and call == "trunc"):
+                edits.append(token)
+    for edit in reversed(edits):
+        query = f"{query[: edit.start]}{edit.text.upper()}{query[edit.end :]}"
+    return query
+
+
+def _optimised(session: SparkSession, query: str) -> Any:
+    return java_frame(session.sql(query)).queryExecution().optimizedPlan()
+
+
+def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[tuple[str, str]]:
+    """Columns of the final query, over views that have the shape of the states.
+
+    Where combining would change a state's columns, those it would have instead.
+    """
+    made: list[str] = []
+    try:
+        for partial in decomposition.partials:
+            state = session.sql(partial.query)
+            state.createOrReplaceTempView(partial.name)
+            made.append(partial.name)
+            combined = session.sql(partial.combine)
+            if _columns(combined.schema) != _columns(state.schema):
+                return [(partial.name, combined.schema.simpleString())]
+        return _columns(session.sql(decomposition.final).schema)
+    finally:
+        for name in made:
+            session.catalog.dropTempView(name)
+
+
+def _columns(schema: StructType) -> list[tuple[str, str]]:
+    return [(each.name, each.dataType.simpleString()) for each in schema]

@@ -1,0 +1,78 @@
+"""Joins, and subqueries in expressions, as they carry dependence on times from side to side."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from freshline.sql.buckets.conditions import apply
+from freshline.sql.buckets.differences import Differences
+from freshline.sql.buckets.relation import Padded, Relation
+from freshline.sql.buckets.times import Times
+from freshline.sql.query.zone import Zone
+
+
+def side_by_side(left: Relation, right: Relation, differences: Differences) -> Relation:
+    """Both relations' times and columns; what rows depend on is left to fill in."""
+    return Relation(
+        aliases=left.aliases | right.aliases,
+        sources=left.sources | right.sources,
+        differences=differences,
+        kinds={**left.kinds, **right.kinds},
+        grains={**left.grains, **right.grains},
+        columns={**left.columns, **right.columns},
+        padded=[*left.padded, *right.padded],
+    )
+
+
+def joined(
+    left: Relation, right: Relation, side: str, condition: exp.Expr | None, zone: Zone
+) -> Relation:
+    """The join of two relations.
+
+    A pair in the result depends on both its rows. A row that is kept without a match depends
+    on there being none: on every row that could meet the condition.
+
+    Args:
+        side: "" (inner or cross), LEFT, RIGHT or FULL.
+    """
+    if side == "RIGHT":
+        return joined(right, left, "LEFT", condition, zone)
+    matched = _both(left, right)
+    pair = side_by_side(left, right, matched)
+    apply(Times(pair, zone), condition)
+    inner = not side
+    result = pair if inner else side_by_side(left, right, _both(left, right))
+    for one, other in ((left, right), (right, left)):
+        times = [time for time in result.own_times() if time in one.differences]
+        reads, null_ok = one.depending_on(other, matched, times)
+        result.reads.update(reads)
+        if inner or (one is left and side == "LEFT"):
+            result.null_ok |= null_ok
+    if inner:
+        return result
+    for padded in (right,) if side == "LEFT" else (right, left):
+        times_there = frozenset(padded.own_times())
+        result.differences.nonnull -= times_there
+        null_ok_there = frozenset(time for time in times_there if padded.is_null_ok(time))
+        result.padded.append(
+            Padded(padded.aliases, times_there, matched, side == "FULL", null_ok_there)
+        )
+    return result
+
+
+def watching(outer: Relation, inner: Relation, matched: Differences) -> None:
+    """Makes rows of ``outer`` depend on rows of ``inner``, looked at by a subquery.
+
+    Args:
+        matched: Holds for the rows of ``inner`` that the subquery looks at.
+    """
+    reads, null_ok = outer.depending_on(inner, matched, outer.own_times())
+    outer.reads = reads
+    outer.null_ok = null_ok
+    outer.sources |= inner.sources
+
+
+def _both(left: Relation, right: Relation) -> Differences:
+    differences = left.differences.copy()
+    differences.include(right.differences)
+    return differences

@@ -1,0 +1,1 @@
+"""A query with every name resolved, and what it may not contain."""

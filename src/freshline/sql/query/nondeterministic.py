@@ -1,0 +1,198 @@
+"""What makes two runs of a query over the same rows differ: the clock, chance, order.
+
+A view whose query has such a part cannot be kept equal to its query by updating a piece of it,
+and its states cannot be merged. To Spark itself the clock's functions are deterministic, since
+they give one value within one query; hence the lists of names (``functions.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+
+from sqlglot import exp
+
+from freshline.sql.query.records import Reason
+from freshline.sql.query.refusal import Refused, text_of
+from freshline.sql.text.builtin import BUILT_IN
+from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
+
+_CLOCK_NODES = (
+    exp.CurrentDate,
+    exp.CurrentDatetime,
+    exp.CurrentTime,
+    exp.CurrentTimestamp,
+    exp.CurrentTimestampLTZ,
+    exp.Localtime,
+    exp.Localtimestamp,
+    exp.UtcDate,
+    exp.UtcTime,
+    exp.UtcTimestamp,
+)
+_CHANCE_NODES = (exp.Rand, exp.Randn, exp.Randstr, exp.Shuffle, exp.Uniform, exp.Uuid)
+_ENVIRONMENT = frozenset(
+    """
+    current_catalog current_database current_path current_schema current_user java_method
+    measure reflect session_user try_reflect user version
+    """.split()  # noqa: SIM905
+)
+_ENVIRONMENT_NODES = (
+    exp.CurrentCatalog,
+    exp.CurrentDatabase,
+    exp.CurrentSchema,
+    exp.CurrentUser,
+    exp.SessionUser,
+)
+_ORDERED_NODES = (
+    exp.AnyValue,
+    exp.ArrayAgg,
+    exp.First,
+    exp.FirstValue,
+    exp.Last,
+    exp.LastValue,
+    exp.NthValue,
+)
+_RANKING = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
+_ORDER_DOES_NOT_MATTER = (exp.ArraySort, exp.ArraySize)
+_CHOICES = {
+    exp.ArgMax: "max_by chooses freely among rows that tie",
+    exp.ArgMin: "min_by chooses freely among rows that tie",
+    exp.Mode: "mode chooses freely among values that are equally frequent",
+    exp.ArrayUniqueAgg: "the elements of collect_set have no order of their own",
+    exp.ApproxQuantile: "an approximate percentile may differ slightly when computed again",
+    exp.RowNumber: "row_number numbers rows freely that tie in its ORDER BY",
+}
+_NOW = re.compile(
+    r"\s*(now|today|tomorrow|yesterday)(\s+(utc|gmt|z|[a-z]+/\S+|[+-]\d\S*))?\s*\Z", re.IGNORECASE
+)
+
+
+def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> Reason | None:
+    """The first part of ``tree`` that may answer differently over the same rows, or None.
+
+    Args:
+        tree: Of a whole query (or a part of one).
+        functions: Names, lower case, of user-defined functions that were declared to be
+            deterministic functions of a row.
+
+    Returns:
+        A reason with one of these codes. CLOCK: the time of the run. VOLATILE: chance, the
+        files' layout, or who runs it. ORDER_DEPENDENT: the order in which rows happen to
+        come. LIMIT_UNORDERED: some rows, whichever. UNKNOWN_FUNCTION: nothing is known.
+    """
+    for node in tree.walk():
+        if found := _clock(node) or _chance(node) or _order(node) or _limit(node):
+            return found
+        if isinstance(node, exp.Anonymous) and not _is_known(node.name.lower(), functions):
+            return _reason(
+                "UNKNOWN_FUNCTION",
+                f"{node.name} is not built in; nothing says that it is a deterministic function "
+                "of a row",
+                node,
+            )
+    return None
+
+
+def require_deterministic(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> None:
+    """Raises :class:`~freshline.sql.query.refusal.Refused` with what :func:`nondeterminism` finds."""
+    if reason := nondeterminism(tree, functions=functions):
+        raise Refused(reason)
+
+
+def cautions(tree: exp.Expr) -> tuple[str, ...]:
+    """Sentences on parts that may choose among equally right answers."""
+    kinds = {type(node) for node in tree.walk()}
+    return tuple(text for kind, text in _CHOICES.items() if kind in kinds)
+
+
+def _reason(code: str, message: str, node: exp.Expr) -> Reason:
+    return Reason(code, message, text_of(node))
+
+
+def _is_known(name: str, functions: AbstractSet[str]) -> bool:
+    return name in BUILT_IN or name in AGGREGATES or name in functions
+
+
+def _clock(node: exp.Expr) -> Reason | None:
+    called = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    asks = isinstance(node, _CLOCK_NODES)
+    asks = asks or (called in CLOCK and (called != "unix_timestamp" or not node.expressions))
+    if isinstance(node, exp.Literal) and node.is_string and _NOW.match(node.name):
+        return _reason("CLOCK", f"'{node.name}' as a time is read anew by every run", node)
+    if asks:
+        return _reason("CLOCK", f"{text_of(node)} is read anew by every run; write a literal", node)
+    return None
+
+
+def _chance(node: exp.Expr) -> Reason | None:
+    called = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, _CHANCE_NODES) or called in CHANCE:
+        return _reason("VOLATILE", f"{text_of(node)} differs from run to run", node)
+    if isinstance(node, _ENVIRONMENT_NODES) or called in _ENVIRONMENT:
+        return _reason(
+            "VOLATILE", f"{text_of(node)} depends on who runs the query, or on other code", node
+        )
+    return None
+
+
+def _order(node: exp.Expr) -> Reason | None:
+    if isinstance(node, exp.GroupConcat):
+        ordered = isinstance(node.this, exp.Order) or isinstance(node.parent, exp.WithinGroup)
+    elif isinstance(node, _ORDERED_NODES):
+        ordered = (
+            isinstance(_user(node), _ORDER_DOES_NOT_MATTER)
+            or isinstance(node.this, exp.Order)
+            or _is_ordered_window(node)
+        )
+    elif isinstance(node, _RANKING):
+        ordered = _is_ordered_window(node)
+    elif isinstance(node, exp.WindowSpec) and node.args.get("kind") == "ROWS":
+        window = node.parent
+        ordered = isinstance(window, exp.Window) and (
+            bool(window.args.get("order")) or bool(window.args.get("alias"))
+        )
+    else:
+        return None
+    if ordered:
+        return None
+    return _reason(
+        "ORDER_DEPENDENT",
+        f"{text_of(node)} depends on the order in which rows come; give it an order of its own",
+        node,
+    )
+
+
+def _user(node: exp.Expr) -> exp.Expr | None:
+    """What uses the value of ``node``, past FILTER, DISTINCT and IGNORE NULLS."""
+    parent = node.parent
+    while isinstance(parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Paren):
+        parent = parent.parent
+    if isinstance(parent, exp.ArraySort) and parent.args.get("expression"):
+        return None  # sorted by a comparison of the user's
+    return parent
+
+
+def _is_ordered_window(node: exp.Expr) -> bool:
+    """Whether ``node`` is the function of a window that has an order (or a name: see WINDOW)."""
+    user = _user(node)
+    if not isinstance(user, exp.Window):
+        return False
+    if user.args.get("order"):
+        return True
+    named = user.args.get("alias")
+    select = user.find_ancestor(exp.Select)
+    if named is None or select is None:
+        return False
+    return any(
+        window.name == named.name and window.args.get("order")
+        for window in select.args.get("windows") or []
+    )
+
+
+def _limit(node: exp.Expr) -> Reason | None:
+    if not isinstance(node, exp.Query) or isinstance(node.parent, exp.Exists):
+        return None
+    limit = node.args.get("limit") or node.args.get("offset")
+    if limit is None or node.args.get("order"):
+        return None
+    return _reason("LIMIT_UNORDERED", "LIMIT without ORDER BY keeps whichever rows come", limit)

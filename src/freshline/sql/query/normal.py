@@ -1,0 +1,327 @@
+"""A query in the form that analyses read: every name resolved, nothing said by shorthand.
+
+The user's text is parsed and brought into one shape: WITH queries stand where they are read,
+every column names its table's alias, every alias is unique in the whole query, stars, USING,
+NATURAL, ``GROUP BY 1`` and ``GROUP BY ALL`` are spelt out, LEFT SEMI and ANTI joins are EXISTS
+and NOT EXISTS, and what GROUP BY calls ``window`` stands where ``window.start`` is selected.
+The tree serves to understand the query; whoever runs SQL made from it must compare Spark's
+plans of both first, since sqlglot changes some of Spark's functions in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+
+from freshline.sql.query.calendar import unit_name
+from freshline.sql.query.records import Source
+from freshline.sql.query.refusal import refused
+from freshline.sql.query.unique import with_unique_aliases
+from freshline.sql.text.functions import CLOCK_WORDS
+from freshline.sql.text.legible import legible
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
+
+_DIALECT = "spark"
+_WINDOWS = ("window", "session_window")
+_GENERATORS = (exp.Explode, exp.Inline, exp.Posexplode, exp.ExplodeOuter, exp.PosexplodeOuter)
+UNNAMED = "_col_"
+"""Prefix of the alias of an output column that the query does not name (Spark invents one)."""
+
+
+def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
+    """``query`` resolved against ``sources``.
+
+    Every :class:`sqlglot.exp.Table` in the result that is not a table function is one of the
+    sources, see :func:`source_name`. Output columns without a name are called ``_col_0``, ...
+    by their place.
+
+    Raises:
+        Refused: sqlglot cannot read the query (PARSE) or cannot resolve its names
+            (UNRESOLVED; CLOCK where such a name is the clock's), or it has a form that is not
+            analysed (UNKNOWN_TABLE, RECURSIVE, TIME_TRAVEL, SAMPLE, PIVOT, LATERAL_SUBQUERY,
+            GROUP_BY_ALL, STREAM_WINDOW, SYNTAX).
+    """
+    tree = parsed(query)
+    _refuse_forms(tree)
+    _name_outputs(tree)
+    _spell_out_windows(tree)
+    _inline(tree, {})
+    _semi_joins_as_exists(tree)
+    known = _internal_names(tree, sources)
+    try:
+        tree = qualify(
+            tree,
+            schema={known[source.name]: _types(source) for source in sources},
+            dialect=_DIALECT,
+            quote_identifiers=False,
+            identify=False,
+        )
+    except Exception as error:  # whatever stops sqlglot, Spark can still run it
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        for word in sorted(CLOCK_WORDS):  # sqlglot takes some without brackets for columns
+            if f"column '{word}'" in what.lower():
+                raise refused("CLOCK", f"{word} is read anew by every run") from error
+        raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
+    _restore_names(tree, {internal: name for name, internal in known.items()})
+    _spell_out_group_by_all(tree)
+    return with_unique_aliases(tree)
+
+
+def parsed(query: str) -> exp.Query:
+    """The syntax tree of ``query`` as Spark's dialect has it.
+
+    Raises:
+        Refused: sqlglot cannot read it (PARSE), or it is not a plain query (SYNTAX).
+    """
+    try:
+        tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
+    except (SqlglotError, SqlTextError, RecursionError) as error:
+        what = str(error).splitlines()[0] if str(error) else "too deep"
+        raise refused("PARSE", f"the query's text cannot be analysed: {what}") from error
+    if not isinstance(tree, exp.Query) or "|>" in (token.text for token in tokens(query)):
+        raise refused("SYNTAX", "only SELECT, WITH and set operations are analysed")
+    _require_literal_units(query)
+    return tree
+
+
+def _require_literal_units(query: str) -> None:
+    """``date_trunc(hour, ts)`` truncates to what a column called hour says; sqlglot hides it.
+
+    It also takes units for others' abbreviations, by which Spark truncates to NULL.
+    """
+    found = tokens(query)
+    for name, bracket, unit in zip(found, found[1:], found[2:], strict=False):
+        if not (name.is_word("DATE_TRUNC") and bracket.is_symbol("(")):
+            continue
+        if unit.kind != "string":
+            raise refused("SYNTAX", "only a literal unit of date_trunc can be analysed")
+        _require_unit(unit)
+    for at, (name, bracket) in enumerate(pairwise(found)):
+        if name.is_word("TRUNC") and bracket.is_symbol("("):
+            _require_unit(_last_of_call(found, at + 1))
+
+
+def _require_unit(unit: Token) -> None:
+    if unit.kind != "string" or unit_name(unit.value) is None:
+        raise refused("SYNTAX", f"{unit.text} is no unit by which Spark truncates: all is NULL")
+
+
+def _last_of_call(found: list[Token], bracket: int) -> Token:
+    """The last token before the bracket that closes the one at this place."""
+    depth = 0
+    for at in range(bracket, len(found)):
+        depth += found[at].is_symbol("(") - found[at].is_symbol(")")
+        if depth == 0:
+            return found[at - 1]
+    return found[-1]
+
+
+def source_name(table: exp.Table) -> str:
+    """The name of the source that ``table`` reads, lower case, parts joined by points."""
+    return ".".join(part.name.lower() for part in table.parts)
+
+
+def own_nodes(query: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """Nodes of these kinds that belong to ``query`` itself, not to a query inside it."""
+    for child in query.iter_expressions():
+        if isinstance(child, exp.Query):
+            continue
+        if isinstance(child, kinds):
+            yield child
+        yield from own_nodes(child, *kinds)
+
+
+def is_call_of(node: exp.Expr, *names: str) -> bool:
+    """Whether ``node`` is a call, unknown to sqlglot, of a function with one of these names."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in names
+
+
+def _refuse_forms(tree: exp.Query) -> None:
+    """Refuses what the analyses do not look at, whatever it means."""
+    for node in tree.walk():
+        if isinstance(node, exp.With) and node.recursive:
+            raise refused("RECURSIVE", "a recursive WITH query is computed again as a whole", node)
+        if isinstance(node, exp.TableSample):
+            raise refused("SAMPLE", "TABLESAMPLE draws other rows in every run", node)
+        if isinstance(node, exp.Pivot):
+            raise refused("PIVOT", "PIVOT and UNPIVOT are not analysed", node)
+        if isinstance(node, exp.Table) and (node.args.get("version") or node.args.get("when")):
+            raise refused("TIME_TRAVEL", "the query fixes a table's version itself", node)
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery | exp.Query):
+            raise refused("LATERAL_SUBQUERY", "a LATERAL subquery is not analysed", node)
+        if isinstance(node, exp.QueryTransform):
+            raise refused("SYNTAX", "TRANSFORM runs a program of its own", node)
+
+
+def _name_outputs(tree: exp.Query) -> None:
+    """Names expressions that have none, before sqlglot gives them names Spark does not."""
+    for select in tree.find_all(exp.Select):
+        for at, item in enumerate(select.expressions):
+            if isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Dot | exp.Star):
+                continue
+            if isinstance(item, _GENERATORS):
+                continue
+            name = item.name.lower() if is_call_of(item, *_WINDOWS) else f"{UNNAMED}{at}"
+            item.replace(exp.alias_(item.copy(), name))
+
+
+def _spell_out_windows(tree: exp.Query) -> None:
+    """Puts the call of ``window`` in GROUP BY where ``window`` and ``window.start`` stand."""
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        calls = [node for node in group.expressions if is_call_of(node, *_WINDOWS)] if group else []
+        if len({call.sql() for call in calls}) > 1:
+            raise refused("STREAM_WINDOW", "only one window can be grouped by", group)
+        if not calls or any(table.alias_or_name in _WINDOWS for table in _relations(select)):
+            continue
+        call = calls[0]
+        for column in list(own_nodes(select, exp.Column)):
+            if not isinstance(column, exp.Column) or column.find_ancestor(exp.Group):
+                continue
+            name = call.name.lower()
+            if column.table.lower() == name and len(column.parts) == 2:  # noqa: PLR2004
+                field: exp.Expr = exp.Dot(this=call.copy(), expression=column.this.copy())
+                if column.parent is select:
+                    field = exp.alias_(field, column.name.lower())
+                column.replace(field)
+            elif column.name.lower() == name and not column.table:
+                whole = call.copy()
+                column.replace(exp.alias_(whole, name) if column.parent is select else whole)
+
+
+def _relations(select: exp.Select) -> Iterator[exp.Expr]:
+    if source := select.args.get("from_"):
+        yield source.this
+    for join in select.args.get("joins") or []:
+        yield join.this
+
+
+def _inline(node: exp.Expr, ctes: Mapping[str, exp.Query]) -> None:
+    """Replaces every mention of a WITH query below ``node`` by that query."""
+    with_ = node.args.get("with_")
+    if isinstance(with_, exp.With):
+        seen = dict(ctes)
+        for cte in with_.expressions:
+            _inline(cte.this, seen)
+            seen[cte.alias.lower()] = _named_columns(cte)
+        ctes = seen
+        node.set("with_", None)
+    for child in list(node.iter_expressions()):
+        body = ctes.get(child.name.lower()) if _is_plain_table(child) else None
+        if body is None:
+            _inline(child, ctes)
+            continue
+        alias = child.args.get("alias") or exp.TableAlias(this=exp.to_identifier(child.name))
+        subquery = exp.Subquery(this=body.copy(), alias=alias.copy())
+        for key in ("joins", "laterals"):
+            if parts := child.args.get(key):
+                for part in parts:
+                    _inline(part, ctes)
+                subquery.set(key, [part.copy() for part in parts])
+        child.replace(subquery)
+
+
+def _is_plain_table(node: exp.Expr) -> bool:
+    return (
+        isinstance(node, exp.Table)
+        and isinstance(node.this, exp.Identifier)
+        and len(node.parts) == 1
+    )
+
+
+def _named_columns(cte: exp.CTE) -> exp.Query:
+    """The body of a WITH query, its columns called as ``name (a, b) AS`` says."""
+    body = cte.this
+    assert isinstance(body, exp.Query)
+    names = cte.args["alias"].args.get("columns") if cte.args.get("alias") else None
+    if not names:
+        return body
+    columns = [name.copy() for name in names]
+    alias = exp.TableAlias(this=exp.to_identifier(cte.alias), columns=columns)
+    return exp.Select(
+        expressions=[exp.Star()],
+        from_=exp.From(this=exp.Subquery(this=body, alias=alias)),
+    )
+
+
+def _semi_joins_as_exists(tree: exp.Expr) -> None:
+    """LEFT SEMI and ANTI joins become EXISTS and NOT EXISTS where that is the same."""
+    for select in list(tree.find_all(exp.Select)):
+        joins = list(select.args.get("joins") or [])
+        for at, join in enumerate(joins):
+            if join.kind.upper() not in {"SEMI", "ANTI"}:
+                continue
+            if any(later.side.upper() in {"RIGHT", "FULL"} for later in joins[at + 1 :]):
+                raise refused("SEMI_JOIN", "a SEMI or ANTI join under an outer join", join)
+            if join.args.get("using") or join.method:
+                raise refused("SEMI_JOIN", "write a SEMI or ANTI join with ON", join)
+            inner = exp.select("1").from_(join.this.copy())
+            if on := join.args.get("on"):
+                inner = inner.where(on.copy())
+            exists: exp.Expr = exp.Exists(this=inner)
+            if join.kind.upper() == "ANTI":
+                exists = exp.Not(this=exists)
+            join.pop()
+            select.where(exists, copy=False)
+
+
+def _internal_names(tree: exp.Expr, sources: Sequence[Source]) -> dict[str, str]:
+    """Gives every table a plain one-part name; the answer is that name by source."""
+    known = {source.name: f"source_{at}" for at, source in enumerate(sources)}
+    plain = {name.replace("`", ""): internal for name, internal in known.items()}
+    for table in list(tree.find_all(exp.Table)):
+        if not isinstance(table.this, exp.Identifier):
+            continue  # a table function
+        name = source_name(table)
+        if name not in plain:
+            raise refused("UNKNOWN_TABLE", f"nothing is known of the table {name}", table)
+        if (named := table.args.get("alias")) and named.args.get("columns"):
+            raise refused("SYNTAX", "other names for a table's columns are not analysed", table)
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+        table.set("this", exp.to_identifier(plain[name]))
+        table.set("db", None)
+        table.set("catalog", None)
+    return known
+
+
+def _restore_names(tree: exp.Expr, names: Mapping[str, str]) -> None:
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and table.name in names:
+            parts = names[table.name].replace("`", "").split(".")
+            for key, part in zip(("this", "db", "catalog"), reversed(parts), strict=False):
+                table.set(key, exp.to_identifier(part))
+
+
+def _types(source: Source) -> dict[str, object]:
+    return {name.lower(): _type(kind) for name, kind in source.columns.items()}
+
+
+def _type(kind: str) -> exp.DataType:
+    try:
+        return exp.DataType.build(kind, dialect=_DIALECT)
+    except (SqlglotError, ValueError):
+        return exp.DataType.build("unknown")
+
+
+def _spell_out_group_by_all(tree: exp.Expr) -> None:
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        if group is None or not group.args.get("all"):
+            continue
+        keys: list[exp.Expr] = []
+        for item in select.expressions:
+            value = item.unalias()
+            if not any(True for _ in value.find_all(exp.AggFunc, exp.Anonymous)):
+                keys.append(value.copy())
+            elif isinstance(value, exp.AggFunc) or not value.find(exp.Column):
+                continue
+            else:
+                raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
+        group.set("all", None)
+        group.set("expressions", keys)

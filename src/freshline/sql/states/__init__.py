@@ -1,0 +1,1 @@
+"""Which queries decompose into mergeable partial states, and how states are merged."""

@@ -1,0 +1,1 @@
+"""SQL as written: tokens, statements, the tables that a query reads."""

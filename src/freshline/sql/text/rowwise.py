@@ -1,0 +1,173 @@
+"""Is a base table's query row-wise over its feed?
+
+It is when each record of the feed makes its output rows alone, whatever other records there
+are: then appending the rows of each file, in any order and any grouping of files, gives the
+table of all files. The way from the feed's mention up to the query's root decides it: every
+SELECT that it passes must be free of grouping, DISTINCT, ordering, limits, aggregates and
+windows, every join must keep no row of its other side on its own, and no set operation may
+add rows that do not come from the feed. Parts off that way read static tables only and are
+free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshline.sql.text.functions import AGGREGATES, is_call
+from freshline.sql.text.reads import reads_of, rewritten
+from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tree import tree_of
+
+_MARK = "__freshline_feed__"
+_CLAUSES = {
+    "distinct": "DISTINCT compares records with each other",
+    "group": "GROUP BY groups records",
+    "having": "HAVING judges groups of records",
+    "qualify": "QUALIFY judges windows over records",
+    "order": "ORDER BY sorts records",
+    "sort": "SORT BY sorts records",
+    "cluster": "CLUSTER BY sorts records",
+    "distribute": "DISTRIBUTE BY regroups records",
+    "limit": "LIMIT counts records",
+    "offset": "OFFSET counts records",
+    "pivots": "PIVOT aggregates records",
+    "sample": "TABLESAMPLE draws records by chance",
+}
+_SET_OPERATION = "{} adds or compares rows beside the feed's"
+_WORDS = {
+    "GROUP": "group", "HAVING": "having", "QUALIFY": "qualify", "ORDER": "order",
+    "SORT": "sort", "CLUSTER": "cluster", "DISTRIBUTE": "distribute", "LIMIT": "limit",
+    "OFFSET": "offset", "PIVOT": "pivots", "TABLESAMPLE": "sample",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a query is row-wise.
+
+    Attributes:
+        fault: Why not, in words, or None.
+        analysed: False where the query was judged by its words alone, more strictly, because
+            its form is known to Spark only.
+    """
+
+    fault: str | None
+    analysed: bool
+
+
+def row_wise(query: str) -> Verdict:
+    """Judges a query that reads exactly one feed, once."""
+    feed = next(read.name for read in reads_of(query) if read.stream)
+    tree = tree_of(rewritten(query, {feed: _MARK}))
+    mention = tree and next((t for t in tree.find_all(exp.Table) if t.name == _MARK), None)
+    if tree is None or mention is None:
+        return Verdict(_fault_of_words(query), analysed=False)
+    return Verdict(_fault_on_way(mention, tree), analysed=True)
+
+
+def _fault_on_way(node: exp.Expr, tree: exp.Expr) -> str | None:
+    """The first fault on the way from ``node`` up to the root."""
+    while True:
+        parent = node.parent
+        if fault := _own_fault(node) or (parent and _step_fault(node, parent)):
+            return fault
+        if isinstance(node, exp.CTE):
+            mentions = _mentions(node, tree)
+            if len(mentions) != 1:
+                return f"its WITH query {node.alias} is read {len(mentions)} times"
+            if mentions[0].find_ancestor(exp.CTE) is node:
+                return f"its WITH query {node.alias} reads only itself"
+            node = mentions[0]
+        elif parent is None:
+            return None
+        else:
+            node = parent
+
+
+def _mentions(cte: exp.CTE, tree: exp.Expr) -> list[exp.Table]:
+    name = cte.alias.lower()
+    return [t for t in tree.find_all(exp.Table) if t.name.lower() == name and not t.db]
+
+
+def _own_fault(node: exp.Expr) -> str | None:
+    """What in ``node`` itself makes records depend on each other."""
+    if isinstance(node, exp.SetOperation):
+        return _SET_OPERATION.format(type(node).__name__.upper())
+    if isinstance(node, exp.Select | exp.Subquery | exp.Table):
+        for key, fault in _CLAUSES.items():
+            if node.args.get(key):
+                return fault
+    if isinstance(node, exp.Select):
+        for part in _own_expressions(node):
+            if isinstance(part, exp.Window):
+                return "a window function (OVER) looks at other records"
+            if name := _aggregate(part):
+                return f"the aggregate {name} looks at many records"
+    return None
+
+
+def _own_expressions(select: exp.Select) -> Iterator[exp.Expr]:
+    """The nodes of a SELECT without those of its subqueries."""
+    for item in select.expressions:
+        yield from item.walk(prune=lambda part: isinstance(part, exp.Query))
+
+
+def _aggregate(node: exp.Expr) -> str | None:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() if node.name.lower() in AGGREGATES else None
+    if isinstance(node, exp.AggFunc):
+        return node.sql(dialect="databricks").split("(")[0].lower()
+    return None
+
+
+def _step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
+    """What makes the step from ``node`` to ``parent`` more than passing records on."""
+    if isinstance(parent, exp.Join):
+        return _join_fault(parent, feed_is_right=True)
+    if isinstance(node, exp.From | exp.Join):
+        joins = parent.args.get("joins") or []
+        behind = joins[joins.index(node) + 1 :] if isinstance(node, exp.Join) else joins
+        return next(
+            (fault for join in behind if (fault := _join_fault(join, feed_is_right=False))), None
+        )
+    if isinstance(parent, exp.Subquery | exp.Table | exp.SetOperation):
+        return None  # a set operation is a fault of its own
+    if isinstance(parent, exp.From | exp.CTE) or isinstance(node, exp.CTE | exp.With):
+        return None
+    if isinstance(parent, exp.Query) and isinstance(node, exp.Subquery):
+        return None
+    return "the feed is read inside an expression"
+
+
+def _join_fault(join: exp.Join, *, feed_is_right: bool) -> str | None:
+    side, kind = join.side.upper(), join.kind.upper()
+    lost = {"LEFT", "FULL"} if feed_is_right else {"RIGHT", "FULL"}
+    if side in lost and kind not in {"SEMI", "ANTI"}:
+        return f"the {side} JOIN keeps rows of the other side that no record of the feed meets"
+    if feed_is_right and kind in {"SEMI", "ANTI"}:
+        return f"the {kind} JOIN gives rows of the other side, not of the feed"
+    return None
+
+
+def _fault_of_words(query: str) -> str | None:
+    """The first word that can make records depend on each other, wherever it stands."""
+    found = tokens(query)
+    for at, token in enumerate(found):
+        if token.kind != "word":
+            continue
+        word = token.text.upper()
+        behind = found[at + 1] if at + 1 < len(found) else None
+        if word in _WORDS and behind is not None and not behind.is_symbol("."):
+            return _CLAUSES[_WORDS[word]]
+        if word == "DISTINCT" and not (at and found[at - 1].is_word("IS", "NOT")):
+            return _CLAUSES["distinct"]
+        if word == "OVER" and behind is not None and behind.is_symbol("("):
+            return "a window function (OVER) looks at other records"
+        if word in {"UNION", "EXCEPT", "INTERSECT", "MINUS"}:
+            return _SET_OPERATION.format(word)
+        if is_call(found, at) and word.lower() in AGGREGATES:
+            return f"the aggregate {word.lower()} looks at many records"
+    return None
