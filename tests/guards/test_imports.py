@@ -24,6 +24,7 @@ HEAVY = {"pandas", "pyarrow", "matplotlib", "scipy", "duckdb", "deltalake"}
 # top-level names of all that is neither freshline's nor the standard library's.
 PROBE = """
 import importlib, json, sys
+sys.path.insert(0, sys.argv.pop(1))
 before = set(sys.modules)
 for name in sys.argv[1:]:
     importlib.import_module(name)
@@ -37,7 +38,7 @@ print(json.dumps({"own": sorted(own), "foreign": sorted(foreign)}))
 def loaded_by(modules: list[str]) -> tuple[set[str], set[str]]:
     """Freshline's and foreign modules that a new interpreter loads when it imports these."""
     done = subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", PROBE, *modules],
+        [sys.executable, "-I", "-W", "error", "-c", PROBE, str(SOURCE.parent), *modules],
         capture_output=True,
         text=True,
         check=False,

@@ -55,7 +55,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in (typed,) if typed in COMMANDS else COMMANDS:
-        module_name = f"freshline.cli.{name}"
+        module_name = f"freshline.cli.commands.{name}"
         if importlib.util.find_spec(module_name) is not None:
             module = importlib.import_module(module_name)
             app.command(name)(reported(getattr(module, name)))

@@ -2,7 +2,7 @@
 
 Source: Chandrasekaran and Sudarshan 2024, "Scheduling of Intermittent Query Processing";
 where its text is wrong or silent, the reading-note rules C1 to C17. One report with known
-input is planned by `freshline.reports.planning.planner`; many reports are run by the state machine in
-`freshline.reports.scheduler`, which knows no clock and no Spark: events go in, commands
+input is planned by `freshline.reports.planning.planner`; many reports are run by the state
+machine in `freshline.reports.scheduler`, which knows no clock and no Spark: events go in, commands
 come out, so that the simulator and the warehouse drive the same object.
 """

@@ -3,9 +3,9 @@
 Both kinds of table are functions of what their last commit says: a base table of the files
 loaded so far, a view of its parents' versions. So the rows whose event time lies in the range
 are computed again from all of it, and replace the rows of the table in that range
-(:mod:`freshline.spark.commits.replacement`). That holds wherever an event's row came from: a late file's
-rows too are in exactly once. Rows without an event time are outside every range and stay as they
-are.
+(:mod:`freshline.spark.commits.replacement`). That holds wherever an event's row came from: a
+late file's rows too are in exactly once. Rows without an event time are outside every range and
+stay as they are.
 
 The table's children are told of the rows that came out otherwise, and of no others. The commit
 brings no freshness, names no files (they are in the table already, by the commits that name

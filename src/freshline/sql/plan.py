@@ -13,7 +13,7 @@ from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.query.refusal import Refused
 
 Decompose = Callable[[str, Sequence[Source]], Decomposition | Reason]
-"""Cuts a query into states: :func:`freshline.sql.states.decompose.decompose` with its typer bound."""
+"""Cuts a query into states: ``sql.states.decompose.decompose`` with its typer bound."""
 
 
 def view_plan(

@@ -22,7 +22,10 @@ _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})\Z")
 LANDED_TIMESTAMP = TimestampPattern(
     re.compile(r"-(\d{8}T\d{6}\.\d{6})Z-\d{16}-\d{16}\.parquet$"), "%Y%m%dT%H%M%S.%f"
 )
-"""How the name of a landed file tells its timestamp, in UTC (``freshline.ingest.engine.landedfile``)."""
+"""How the name of a landed file gives its timestamp, in UTC.
+
+See ``freshline.ingest.engine.landedfile``.
+"""
 
 _FOLDER_RULE = "the log needs a folder on this machine"
 

@@ -1,7 +1,7 @@
 """What many reports come to together, on one track: who is late, and what is left to each.
 
-Plans of one report alone (`freshline.reports.planning.planner`) may all meet their deadlines, and the reports
-not, since they share a track.
+Plans of one report alone (`freshline.reports.planning.planner`) may all meet their deadlines,
+and the reports not, since they share a track.
 """
 
 from __future__ import annotations

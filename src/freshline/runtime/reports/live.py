@@ -121,7 +121,8 @@ class Live:
         """What is left of the deadline; None: nothing is known yet.
 
         The less of two: if all that is to do runs in one batch with the margin (equation 2), and
-        if the track stands still while others want it, too (`freshline.reports.joint.together.slack_s`).
+        if the track stands still while others want it, too
+        (`freshline.reports.joint.together.slack_s`).
         Both from the window's end on, or from when its rows should be there, or from now,
         whichever is last.
 

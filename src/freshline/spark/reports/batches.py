@@ -1,8 +1,8 @@
 """Batches of a report on Spark: a partial for each, then the final, in one commit.
 
 The query over a window's rows is cut into partials and a final
-(:func:`freshline.sql.states.decompose.decompose`). A batch computes the partials of the rows that came
-since the one before it; where streams are joined, of each stream's new rows with the others as
+(:func:`freshline.sql.states.decompose.decompose`). A batch computes the partials of the rows that
+came since the one before it; where streams are joined, of each stream's new rows with the others as
 they were before or are now, so that rows that belong together may come in different batches.
 What cannot be cut runs once, at the end. Either way the result appears in one commit, which
 names the window, the batches, their cost and the deadline.

@@ -2,8 +2,9 @@
 
 Times are instants, in microseconds since the epoch. A DATE and a TIMESTAMP_NTZ mean the instant
 at which their wall clock shows them in the session's time zone, as analysis has it
-(:mod:`freshline.sql.query.zone`). Which instant that is depends on the zone's history; what is needed
-here are sets that are certainly wide enough, for which the zone's least and greatest offset do.
+(:mod:`freshline.sql.query.zone`). Which instant that is depends on the zone's history; what is
+needed here are sets that are certainly wide enough, for which the zone's least and greatest offset
+do.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
 
 
 def require_deterministic(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> None:
-    """Raises :class:`~freshline.sql.query.refusal.Refused` with what :func:`nondeterminism` finds."""
+    """Raises :class:`.Refused` with what :func:`nondeterminism` finds."""
     if reason := nondeterminism(tree, functions=functions):
         raise Refused(reason)
 
