@@ -15,10 +15,13 @@ from freshline.cli.commands.status import table_record
 from freshline.cli.pushes import pushes
 from freshline.cli.render.lines import Counting, LineObserver
 from freshline.cli.render.output import counted, moment, print_json
+from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
+from freshline.runtime.metrics.exposition import RunMetrics
+from freshline.runtime.observer import Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
-from freshline.runtime.warehouse import RunOptions, Warehouse, run_error
+from freshline.runtime.warehouse import RunOptions, Warehouse
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -45,9 +48,11 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
             observer.spark_ui = session.sparkContext.uiWebUrl
             return SparkExecutor(project, session)
         except Exception as error:
-            raise run_error(error) from error
+            raise _run_error(error) from error
 
-    warehouse = Warehouse(project, make_executor, observer, options)
+    metrics = RunMetrics(project, time.time)
+    observers = Observers((observer, metrics.counts))
+    warehouse = Warehouse(project, make_executor, observers, options)
     with observer, _stopped_by_signals(warehouse), pushes(project, options, observer):
         left_behind = warehouse.run()
     found = read_status(project, time.time())
@@ -63,6 +68,13 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
     for name, why in behind:
         print(f"{name} could not be brought up to date: {why}", file=sys.stderr)
     return 0
+
+
+def _run_error(error: Exception) -> FreshlineError:
+    """What kept Spark from starting, as one of our errors."""
+    if isinstance(error, FreshlineError):
+        return error
+    return PlatformError("spark-start", f"Spark did not start: {error}")
 
 
 def _observer(project: Project) -> Counting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from freshline.core.commands import StartUpdate
@@ -17,8 +18,43 @@ class Observer(Protocol):
     def started(self, command: StartUpdate) -> None:
         """An update starts."""
 
+    def decided(self, seconds: float) -> None:
+        """The scheduler decided at one instant, in ``seconds``."""
+
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """An update ended; ``retry_in_s`` when it failed."""
 
     def notice(self, text: str) -> None:
         """Something people should hear."""
+
+
+class Observers:
+    """Several observers, told in their order."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = tuple(observers)
+
+    def ready(self, seconds: float) -> None:
+        """Spark is ready after ``seconds``."""
+        for observer in self._observers:
+            observer.ready(seconds)
+
+    def started(self, command: StartUpdate) -> None:
+        """An update starts."""
+        for observer in self._observers:
+            observer.started(command)
+
+    def decided(self, seconds: float) -> None:
+        """The scheduler decided at one instant."""
+        for observer in self._observers:
+            observer.decided(seconds)
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """An update ended."""
+        for observer in self._observers:
+            observer.ended(outcome, retry_in_s)
+
+    def notice(self, text: str) -> None:
+        """Something people should hear."""
+        for observer in self._observers:
+            observer.notice(text)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from freshline.core.errors import FreshlineError, PlatformError
+from freshline.core.errors import PlatformError
 from freshline.core.events import (
     Event,
     FileArrived,
@@ -367,13 +367,16 @@ class Warehouse:
         # An instant that the core asked for may change it although nothing happens.
         awaited = self._scheduler.next_wakeup_s() <= self._now_s
         failpoint("event.before")
+        began_s = time.perf_counter()
         commands = self._scheduler.handle(self._now_s, events)
+        took_s = time.perf_counter() - began_s
         failpoint("event.after")
         for notice in self._oversight.instant(self._now_s, events, commands):
             self._observer.notice(notice)
         if not (events or commands or awaited):
             self._journal.flush()  # a refused request's answer, or what could not be written
             return
+        self._observer.decided(took_s)
         told = [event for event in events if not isinstance(event, TrackReserved)]
         touched = {event.table for event in told} | {item.table for item in commands}
         for name in list(touched):
@@ -491,10 +494,3 @@ class Warehouse:
     def _left_behind(self) -> int:
         late = {table.name for table in self._scheduler.tables if table.known and table.has_news}
         return len(late | self._listening.deaf)
-
-
-def run_error(error: BaseException) -> FreshlineError:
-    """Whatever ended a run, as one of our errors."""
-    if isinstance(error, FreshlineError):
-        return error
-    return PlatformError("spark-start", f"Spark did not start: {error}")

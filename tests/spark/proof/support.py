@@ -92,6 +92,9 @@ class Seen:
         self.failed: list[tuple[str, str]] = []
         self.notices: list[str] = []
 
+    def decided(self, seconds: float) -> None:
+        pass
+
     def ready(self, seconds: float) -> None:
         pass
 

@@ -273,6 +273,9 @@ class Recorder:
         self._changed = threading.Condition()
         self.lines: list[str] = []
 
+    def decided(self, seconds: float) -> None:
+        pass
+
     def ready(self, seconds: float) -> None:
         self._add("ready")
 

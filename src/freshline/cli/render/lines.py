@@ -42,6 +42,9 @@ class Counting:
     def started(self, command: StartUpdate) -> None:
         """An update starts."""
 
+    def decided(self, seconds: float) -> None:
+        """The scheduler decided at one instant."""
+
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """An update ended."""
         if outcome.result is None:

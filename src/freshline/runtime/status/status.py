@@ -94,7 +94,7 @@ class TableStatus:
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
         lately: How its target was kept in the last day, and what that took; None while the
-            journal does not know the table.
+            journal does not know the table, or where it was not asked for.
     """
 
     name: str
@@ -169,8 +169,14 @@ class WarehouseStatus:
         return self.watched.get(name, NOTHING_WATCHED)
 
 
-def read_status(project: Project, now_s: float) -> WarehouseStatus:
+def read_status(project: Project, now_s: float, *, account: bool = True) -> WarehouseStatus:
     """How every table of ``project`` stands at ``now_s``.
+
+    Args:
+        project: Its tables, and where its journal is.
+        now_s: Seconds since the epoch.
+        account: Also read how each target was kept in the last day (``lately``), which takes
+            longer than all the rest.
 
     Raises:
         PlatformError: The journal is there and cannot be read.
@@ -183,7 +189,7 @@ def read_status(project: Project, now_s: float) -> WarehouseStatus:
     try:
         if journal.row("SELECT 1 FROM sqlite_master WHERE name='requests'") is None:
             return _nothing_known(project, pid, now_s)  # a run is just making it
-        return _read(project, journal, pid, now_s)
+        return _read(project, journal, pid, now_s, account=account)
     except sqlite3.DatabaseError as error:
         raise PlatformError(
             "journal",
@@ -205,7 +211,9 @@ def _nothing_known(project: Project, pid: int | None, now_s: float) -> Warehouse
     return WarehouseStatus(now_s, project.name, project.storage, run, tables, note)
 
 
-def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> WarehouseStatus:
+def _read(
+    project: Project, journal: Journal, pid: int | None, now_s: float, *, account: bool
+) -> WarehouseStatus:
     last = journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
     run = _run_status(project, last, pid)
     busy: dict[str, Row] = {}
@@ -215,7 +223,7 @@ def _read(project: Project, journal: Journal, pid: int | None, now_s: float) -> 
             (last["started_s"], last["id"]),
         ):
             busy[row["table_name"]] = row
-    reader = _Reader(run, now_s, target_lags(project), busy)
+    reader = _Reader(run, now_s, target_lags(project), busy, account=account)
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     tables = [
         reader.table(table, rows[table.name], journal)
@@ -286,11 +294,14 @@ class _Reader:
         now_s: float,
         lags: Mapping[str, float],
         busy: Mapping[str, Row],
+        *,
+        account: bool = True,
     ) -> None:
         self._run = run
         self._now_s = now_s
         self._lags = lags
         self._busy = busy
+        self._account = account
 
     def table(self, table: TableDef, row: Row, journal: Journal) -> TableStatus:
         """A table that the journal knows."""
@@ -324,7 +335,7 @@ class _Reader:
             note=row["note"],
             track=update["track"] if update else None,
             next=self._next(state, row, update),
-            lately=lately(journal, table.name, lag_s, self._now_s),
+            lately=lately(journal, table.name, lag_s, self._now_s) if self._account else None,
         )
 
     def unknown(self, table: TableDef) -> TableStatus:

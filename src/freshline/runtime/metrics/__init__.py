@@ -1,0 +1,1 @@
+"""A run's metrics for Prometheus: what it counted, and how its tables stand."""

@@ -1,0 +1,84 @@
+"""What a run counts: updates, rows, durations. An observer of the run."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+
+from freshline.core.commands import StartUpdate
+from freshline.runtime.tracks import Outcome
+
+# A scrape would have one more line for each counter, which says when the run began.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # of the library
+
+UNKNOWN = "unknown"
+"""The strategy of an update that failed: the executor chooses it, and had no answer."""
+
+_UPDATE_BUCKETS_S = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+_ERROR_BUCKETS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+_DECISION_BUCKETS_S = (
+    0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
+)  # fmt: skip
+
+
+class RunCounts:
+    """Counts since the start of the process.
+
+    Args:
+        registry: Where the metrics are registered.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._updates = Counter(
+            "freshline_updates",
+            "Updates that ended; outcome is committed or failed",
+            ("table", "strategy", "outcome"),
+            registry=registry,
+        )
+        self._rows = Counter(
+            "freshline_update_rows", "Rows that updates wrote", ("table",), registry=registry
+        )
+        self._duration_s = Histogram(
+            "freshline_update_duration_seconds",
+            "Seconds of an update on its track, committed ones only",
+            ("strategy",),
+            buckets=_UPDATE_BUCKETS_S,
+            registry=registry,
+        )
+        self._error_s = Histogram(
+            "freshline_prediction_error_seconds",
+            "Difference between the estimated and the measured seconds of a committed update",
+            buckets=_ERROR_BUCKETS_S,
+            registry=registry,
+        )
+        self._decision_s = Histogram(
+            "freshline_decision_duration_seconds",
+            "Seconds that the scheduler took to decide at one instant",
+            buckets=_DECISION_BUCKETS_S,
+            registry=registry,
+        )
+
+    def ready(self, seconds: float) -> None:
+        """Spark is ready; nothing is counted."""
+
+    def started(self, command: StartUpdate) -> None:
+        """An update starts; it is counted when it ends."""
+
+    def decided(self, seconds: float) -> None:
+        """The scheduler decided at one instant."""
+        self._decision_s.observe(seconds)
+
+    def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
+        """An update ended."""
+        table, result = outcome.command.table, outcome.result
+        if result is None:
+            strategy = outcome.command.upkeep or UNKNOWN
+            self._updates.labels(table, strategy, "failed").inc()
+            return
+        self._updates.labels(table, result.strategy, "committed").inc()
+        self._rows.labels(table).inc(result.rows)
+        self._duration_s.labels(result.strategy).observe(outcome.seconds)
+        if not result.repeated:  # which was computed by an earlier attempt
+            self._error_s.observe(abs(outcome.seconds - outcome.command.expected_s))
+
+    def notice(self, text: str) -> None:
+        """Something people should hear; nothing is counted."""
