@@ -110,6 +110,7 @@ def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
 def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
     """Tables that have news all the same, and why."""
     unread = [(item.table, item.error) for item in found.topics if item.error is not None]
+    unread += [(item.name, item.error) for item in found.feeds if item.error is not None]
     return unread + [
         (item.name, item.error or item.next)
         for item in found.tables

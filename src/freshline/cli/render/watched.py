@@ -19,6 +19,7 @@ def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:
         "jitter_s": feed.jitter_s,
         "out_since": moment(feed.out_since_s) if running else None,
         "came_back": moment(feed.came_back_s),
+        "error": feed.error,
     }
 
 
@@ -89,6 +90,7 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
                 lines.append(
                     f"feed {feed.name}: out, nothing since {clock(feed.out_since_s, now_s)}{due}"
                 )
+    lines += [feed.error for feed in found.feeds if feed.error is not None]
     lines += [
         f"{each.table}: a backfill of {clock(each.from_s)} to {clock(each.to_s)} is {each.state}"
         for each in found.backfills

@@ -1,8 +1,8 @@
 """Who listens to which feed, and what of it is known: folders are listed, topics looked at.
 
-Folders are listed from the start of a run, by one thread. Topics are looked at once Spark is
-there, whose JVM has Kafka's client: each table's by a thread of its own, since two tables of
-one topic may have lost different parts of it.
+Folders are listed from the start of a run, each by a thread of its own. Topics are looked at
+once Spark is ready, whose JVM has Kafka's client: each table's by a thread of its own, since two
+tables of one topic may have lost different parts of it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from freshline.core.errors import FreshlineError, InternalError
 from freshline.executor.records import Executor, FeedFile
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
-from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.feeds.listing import FeedListing, Look
 from freshline.runtime.feeds.topic_watcher import TopicWatcher
 from freshline.runtime.feeds.topics import TopicListing, TopicNews
 from freshline.runtime.feeds.watcher import FeedWatcher
 from freshline.runtime.journal.writer import Ledger
+
+_REPEAT_S = 60.0
+"""A problem that stays is said again so often."""
+
+_SHOWN = 3
+"""So many problems of a feed are said one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class Heard:
         readers: Tables to be told.
         files: New ones, ranges of a topic among them.
         topic: Of a topic all that was found.
-        error: Why nothing was found; None: it went well.
+        error: Why nothing of a topic was found; None: it went well.
+        problems: What of a folder could not be listed or cannot be loaded.
         last: No more comes of itself: the first listing of a run is done, or given up.
     """
 
@@ -43,6 +50,15 @@ class Heard:
     topic: TopicNews | None = None
     error: FreshlineError | None = None
     last: bool = True
+    problems: tuple[FreshlineError, ...] = ()
+
+
+@dataclass(slots=True)
+class _Complaint:
+    """What is wrong with a folder, and when that was said last."""
+
+    texts: tuple[str, ...]
+    told_s: float
 
 
 class Listening:
@@ -56,7 +72,7 @@ class Listening:
 
     Attributes:
         unheard: Keys of listings of which nothing was heard yet.
-        deaf: Tables whose topic could not be looked at.
+        deaf: Tables whose feed could not be listed, or not all of it.
     """
 
     def __init__(
@@ -78,7 +94,8 @@ class Listening:
                 self._readers[feed.name] = readers
         self._folders: dict[str, FeedListing] = {}
         self._topics: dict[str, TopicWatcher] = {}
-        self._watcher: FeedWatcher | None = None
+        self._watchers: list[FeedWatcher] = []
+        self._complaints: dict[str, _Complaint] = {}
         self._states: dict[str, tuple[str, str]] = {}
         self.deaf: set[str] = set()
         self.unheard: set[str] = set()
@@ -89,6 +106,7 @@ class Listening:
 
     def start_folders(self) -> None:
         """List folders from now on."""
+        self._ledger.journal.write("UPDATE feeds SET error=NULL")
         for name, readers in self._readers.items():
             if self._is_topic(name):
                 continue
@@ -96,13 +114,9 @@ class Listening:
             # A file that one reader of the feed does not know yet is told again.
             listing.remember(set.intersection(*map(self._known, readers)))
             self._folders[name] = listing
-        self._watcher = FeedWatcher(
-            list(self._folders.values()),
-            lambda feed, files: self._tell(feed, files, None),
-            lambda feed, error: self._tell(feed, [], error),
-            once=self._once,
-        )
-        self._watcher.start()
+            self._watchers.append(FeedWatcher(listing, self._tell, once=self._once))
+        for watcher in self._watchers:
+            watcher.start()
 
     def start_topics(self, executor: Executor) -> None:
         """Look at topics from now on.
@@ -129,10 +143,10 @@ class Listening:
 
     def stop(self) -> None:
         """Listen no more."""
-        if self._watcher is not None:
-            self._watcher.stop()
-        for watcher in self._topics.values():
+        for watcher in self._watchers:
             watcher.stop()
+        for topic in self._topics.values():
+            topic.stop()
 
     # ---- in the warehouse's thread ----
 
@@ -141,7 +155,7 @@ class Listening:
         if heard.last:
             self.unheard.discard(heard.key)
         if heard.feed.kind != "kafka":
-            return [] if heard.error is None else [heard.error.render()]
+            return self._folder(heard, now_s)
         notices = self._state(heard, now_s)
         if heard.topic is not None:
             notices += heard.topic.notices
@@ -166,6 +180,28 @@ class Listening:
         return True
 
     # ---- inside ----
+
+    def _folder(self, heard: Heard, now_s: float) -> list[str]:
+        """Write down what is wrong with a folder; say it when it changes, and once a minute."""
+        name, before = heard.feed.name, self._complaints.get(heard.feed.name)
+        if not heard.problems:
+            self.deaf -= set(heard.readers)
+            if before is None:
+                return []
+            del self._complaints[name]
+            self._ledger.journal.put("feeds", {"name": name}, error=None)
+            return [f"feed {name} is listed in full again"]
+        self.deaf |= set(heard.readers)
+        texts = tuple(sorted(problem.render() for problem in heard.problems))
+        if before is not None and before.texts == texts and now_s - before.told_s < _REPEAT_S:
+            return []
+        self._complaints[name] = _Complaint(texts, now_s)
+        more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+        self._ledger.journal.put("feeds", {"name": name}, error=texts[0] + more)
+        told = list(texts[:_SHOWN])
+        if len(texts) > _SHOWN:
+            told.append(f"feed {name}: {len(texts) - _SHOWN} more such problems")
+        return told
 
     def _state(self, heard: Heard, now_s: float) -> list[str]:
         """Write down how a topic stands where that changed; what is to be said of it."""
@@ -214,8 +250,12 @@ class Listening:
         )
         return None if row is None else row["newest_s"]
 
-    def _tell(self, feed: str, files: list[FeedFile], error: FreshlineError | None) -> None:
-        heard = Heard(feed, self._project.feeds[feed], self._readers[feed], files, error=error)
+    def _tell(self, feed: str, found: Look, last: bool) -> None:  # noqa: FBT001 - a callback
+        problems = tuple(found.problems)
+        readers = self._readers[feed]
+        heard = Heard(
+            feed, self._project.feeds[feed], readers, found.files, last=last, problems=problems
+        )
         self._put(("heard", heard))
 
     def _tell_topic(

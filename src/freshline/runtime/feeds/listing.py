@@ -9,7 +9,7 @@ under a known name is the same file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
@@ -23,6 +23,19 @@ def is_complete(name: str) -> bool:
     """Whether a file of this name (relative to the feed) may be read."""
     parts = name.split("/")
     return not name.endswith(_UNFINISHED) and not any(part[:1] in ("_", ".") for part in parts)
+
+
+@dataclass(slots=True)
+class Look:
+    """What one look at a feed found.
+
+    Attributes:
+        files: Complete files not told before, by timestamp, then name.
+        problems: What could not be listed or cannot be loaded. The rest of the feed was listed.
+    """
+
+    files: list[FeedFile] = field(default_factory=list)
+    problems: list[PlatformError] = field(default_factory=list)
 
 
 class FeedListing:
@@ -42,68 +55,83 @@ class FeedListing:
         self._known |= names
 
     def exists(self, name: str) -> bool:
-        """Whether a file is still there."""
-        if "://" not in self.feed.path:
-            return os.path.exists(os.path.join(self.feed.path, name))  # noqa: PTH110, PTH118
-        from pyarrow import fs
+        """Whether a file is still there; also true where that cannot be found out."""
+        try:
+            if "://" not in self.feed.path:
+                os.stat(os.path.join(self.feed.path, name))  # noqa: PTH116, PTH118
+                return True
+            from pyarrow import fs
 
-        system, base = self._arrow()
-        return bool(system.get_file_info(f"{base}/{name}").type != fs.FileType.NotFound)
+            system, base = self._arrow()
+            return bool(system.get_file_info(f"{base}/{name}").type != fs.FileType.NotFound)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except Exception:  # noqa: BLE001 - whatever the store says, a file that may exist is kept
+            return True
 
     def new_files(self) -> list[FeedFile]:
         """Complete files not told before, by timestamp, then name.
 
         Raises:
-            PlatformError: The folder cannot be listed. A folder that is not there yet is an
-                empty one: producers make it with their first file.
+            PlatformError: A part of the feed cannot be listed; nothing counts as told.
         """
-        found = []
-        try:
-            for name, size_bytes, modified_s in self._listed():
-                self._known.add(name)
-                timestamp_s = None
-                if self.feed.timestamp is not None:
-                    timestamp_s = self.feed.timestamp.timestamp_s(name.rsplit("/", 1)[-1])
-                if timestamp_s is None:
-                    timestamp_s = modified_s
-                # To the microsecond, as commits record it: what is read back is the same.
-                found.append(FeedFile(name, size_bytes, modified_s, round(timestamp_s, 6)))
-        except OSError as error:
-            raise PlatformError(
-                "feed-listing",
-                f"cannot list {self.feed.path} of feed {self.feed.name}: {error}",
-                where=self.feed.place,
-                next_step="Check that it exists and may be read.",
-            ) from error
-        found.sort(key=lambda file: (file.timestamp_s, file.name))
+        look = self._look()
+        if look.problems:
+            raise look.problems[0]
+        self._known |= {file.name for file in look.files}
+        return look.files
+
+    def look(self) -> Look:
+        """What is new, and what cannot be listed.
+
+        A folder that does not exist yet is empty: producers make it with their first file.
+        """
+        found = self._look()
+        self._known |= {file.name for file in found.files}
         return found
 
-    def _listed(self) -> Iterator[tuple[str, int, float]]:
-        if "://" not in self.feed.path:
-            yield from self._listed_locally(self.feed.path, "")
-        else:
-            yield from self._listed_by_arrow()
-
-    def _listed_locally(self, folder: str, prefix: str) -> Iterator[tuple[str, int, float]]:
+    def _look(self) -> Look:
+        found = Look()
         try:
-            entries = os.scandir(folder)
-        except FileNotFoundError:
-            return
-        with entries:
-            for entry in entries:
-                name = prefix + entry.name
-                if name in self._known or not is_complete(name):
-                    continue
-                try:
-                    if entry.is_dir():
-                        yield from self._listed_locally(entry.path, name + "/")
-                        continue
-                    status = entry.stat()
-                except FileNotFoundError:
-                    continue  # gone between the listing and the look
-                yield name, status.st_size, status.st_mtime
+            if "://" not in self.feed.path:
+                self._list_locally(found)
+            else:
+                self._list_by_arrow(found)
+        except Exception as error:  # noqa: BLE001 - one feed's fault, of whatever kind
+            found.problems.append(self._unlisted(self.feed.path, error))
+        found.files.sort(key=lambda file: (file.timestamp_s, file.name))
+        return found
 
-    def _listed_by_arrow(self) -> Iterator[tuple[str, int, float]]:
+    def _list_locally(self, found: Look) -> None:
+        """Folders one after the other; one that cannot be listed does not hide the others."""
+        folders = [(self.feed.path, "")]
+        while folders:
+            folder, prefix = folders.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        name = prefix + entry.name
+                        if name in self._known or not is_complete(name):
+                            continue
+                        if not self._is_text(name, found):
+                            continue
+                        try:
+                            if entry.is_dir():
+                                folders.append((entry.path, name + "/"))
+                                continue
+                            status = entry.stat()
+                        except FileNotFoundError:
+                            continue  # gone between the listing and the look
+                        except OSError as error:
+                            found.problems.append(self._unlisted(entry.path, error))
+                            continue
+                        self._add(found, name, status.st_size, status.st_mtime)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                found.problems.append(self._unlisted(folder, error))
+
+    def _list_by_arrow(self, found: Look) -> None:
         from pyarrow import fs
 
         system, base = self._arrow()
@@ -111,15 +139,61 @@ class FeedListing:
         for info in system.get_file_info(selector):
             name = info.path[len(base) :].lstrip("/")
             if info.type == fs.FileType.File and name not in self._known and is_complete(name):
-                yield name, info.size, (info.mtime_ns or 0) / 1e9
+                self._add(found, name, info.size, (info.mtime_ns or 0) / 1e9)
+
+    def _add(self, found: Look, name: str, size_bytes: int, modified_s: float) -> None:
+        timestamp_s = None
+        if self.feed.timestamp is not None:
+            timestamp_s = self.feed.timestamp.timestamp_s(name.rsplit("/", 1)[-1])
+        if timestamp_s is None:
+            timestamp_s = modified_s
+        # To the microsecond, as commits record it: what is read back is the same.
+        found.files.append(FeedFile(name, size_bytes, modified_s, round(timestamp_s, 6)))
+
+    def _is_text(self, name: str, found: Look) -> bool:
+        """Whether a name is UTF-8, as the journal and the commits need it."""
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+            found.problems.append(
+                PlatformError(
+                    "file-name",
+                    f"feed {self.feed.name} leaves out {shown}: its name is not UTF-8",
+                    where=self.feed.place,
+                    next_step="Rename it.",
+                )
+            )
+            return False
+        return True
+
+    def _unlisted(self, path: str, error: Exception) -> PlatformError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        return PlatformError(
+            "feed-listing",
+            f"cannot list {shown} of feed {self.feed.name}: {error}",
+            where=self.feed.place,
+            next_step="Check that it exists and may be read.",
+        )
 
     def _arrow(self) -> tuple[Any, str]:
         from pyarrow import fs
 
         if self._fs is None:
-            system, path = fs.FileSystem.from_uri(self.feed.path)
+            system, path = fs.FileSystem.from_uri(arrow_uri(self.feed.path))
             self._fs = system, path.rstrip("/")
         return self._fs
+
+
+def arrow_uri(path: str) -> str:
+    """A URI as Spark's Hadoop clients want it, in the form that Arrow knows."""
+    scheme, separator, rest = path.partition("://")
+    if scheme in ("s3a", "s3n"):
+        scheme = "s3"
+    elif scheme in ("wasb", "wasbs"):
+        scheme = scheme.replace("wasb", "abfs")
+        rest = rest.replace(".blob.core.windows.net", ".dfs.core.windows.net", 1)
+    return scheme + separator + rest
 
 
 class PeriodEstimate:

@@ -1,15 +1,13 @@
-"""Watching the feeds: one thread that lists each of them again and again."""
+"""Watching the feeds of files: a thread for each."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from freshline.core.errors import PlatformError
-from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
-from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.feeds.listing import FeedListing, Look
 
 _SHORTEST_S = 0.2
 _LONGEST_S = 10.0
@@ -35,30 +33,35 @@ def listing_interval_s(feed: Feed) -> float:
 
 
 class FeedWatcher:
-    """Lists feeds and tells what is new.
+    """Lists one feed again and again, in a thread of its own.
+
+    So one store that hangs holds up no other feed.
 
     Args:
-        listings: One per feed of kind files.
-        tell: Called with (feed name, new files), from the watcher's thread; also with no
-            files after a feed's first listing, so that "nothing there" is known too.
-        fault: Called with (feed name, error) when a listing fails; it is tried again.
-        once: List each feed once and stop (``--until-idle``).
+        listing: Of the feed.
+        tell: Called from the watcher's thread with what is new, and whether no more comes by
+            itself. Also called with nothing after the first listing, so that "nothing there" is
+            known too, and when the problems are over.
+        once: List until it worked once, or failed three times (``--until-idle``).
+        backoff: Of listings that failed.
     """
 
     def __init__(
         self,
-        listings: Sequence[FeedListing],
-        tell: Callable[[str, list[FeedFile]], None],
-        fault: Callable[[str, PlatformError], None],
+        listing: FeedListing,
+        tell: Callable[[str, Look, bool], None],
         *,
         once: bool,
+        backoff: Backoff | None = None,
     ) -> None:
-        self._listings = listings
+        self._listing = listing
         self._tell = tell
-        self._fault = fault
         self._once = once
+        self._backoff = backoff or Backoff(first_s=0.5, most_s=_LONGEST_S, attempts=3)
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="feeds", daemon=True)
+        self._thread = threading.Thread(
+            target=self._watch, name=f"feed-{listing.feed.name}", daemon=True
+        )
 
     def start(self) -> None:
         """Begin listing."""
@@ -69,23 +72,18 @@ class FeedWatcher:
         self._stopped.set()
 
     def _watch(self) -> None:
-        due_s = dict.fromkeys(range(len(self._listings)), 0.0)
-        first = set(due_s)
-        while due_s and not self._stopped.is_set():
-            index = min(due_s, key=due_s.__getitem__)
-            wait_s = due_s[index] - time.monotonic()
-            if wait_s > 0.0 and self._stopped.wait(wait_s):
+        failures = 0
+        news_wanted = True
+        while not self._stopped.is_set():
+            found = self._listing.look()
+            failures = failures + 1 if found.problems else 0
+            done = not failures or failures >= self._backoff.attempts
+            if found.files or found.problems or news_wanted:
+                self._tell(self._listing.feed.name, found, done)
+            news_wanted = bool(found.problems)
+            if self._once and done:
                 return
-            listing = self._listings[index]
-            try:
-                files = listing.new_files()
-            except PlatformError as error:
-                self._fault(listing.feed.name, error)
-                files = []
-            if files or index in first:
-                first.discard(index)
-                self._tell(listing.feed.name, files)
-            if self._once:
-                del due_s[index]
-            else:
-                due_s[index] = time.monotonic() + interval_s(listing)
+            wait_s = interval_s(self._listing)
+            if failures:
+                wait_s = max(wait_s, self._backoff.delay_s(failures))
+            self._stopped.wait(wait_s)

@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS requests (
   answered_s REAL, answer TEXT);
 CREATE TABLE IF NOT EXISTS feeds (
   name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, out_since_s REAL,
-  came_back_s REAL);
+  came_back_s REAL, error TEXT);
 CREATE TABLE IF NOT EXISTS topics (
   table_name TEXT PRIMARY KEY, feed TEXT, topic_id TEXT, state TEXT, since_s REAL, error TEXT,
   ends TEXT, newest_s REAL);
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS watched (
 CREATE TABLE IF NOT EXISTS misfits (partition TEXT PRIMARY KEY, since_s REAL, what TEXT);
 """
 
-_ADDED = (("reports", "complete", "INTEGER"),)
+_ADDED = (("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"))
 """Columns that journals of before have not got."""
 
 Row = sqlite3.Row
@@ -183,7 +183,7 @@ class Journal:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             for sql, values in self._buffer:
-                self._db.execute(sql, values)
+                self._execute(sql, values)
             failpoint("journal.before_commit")
             self._db.execute("COMMIT")
             failpoint("journal.after_commit")
@@ -195,6 +195,13 @@ class Journal:
         self._buffer.clear()
         self.behind = False
         return True
+
+    def _execute(self, sql: str, values: Sequence[Any]) -> None:
+        try:
+            self._db.execute(sql, values)
+        except UnicodeEncodeError:
+            # A part of an error message that was never text, such as a file's name.
+            self._db.execute(sql, [_storable(value) for value in values])
 
     # ---- reading ----
 
@@ -230,6 +237,13 @@ class Journal:
         """Write what is left, and close."""
         self.flush()
         self._db.close()
+
+
+def _storable(value: Any) -> Any:
+    """A value that SQLite takes: a text without what UTF-8 cannot hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def _is_damaged(path: Path) -> bool:

@@ -22,6 +22,7 @@ class FeedStatus:
         jitter_s: How much later than that one may come.
         out_since_s: Since when nothing has come, while it is out.
         came_back_s: When its last outage ended.
+        error: What of it could not be listed or cannot be loaded; None: nothing.
     """
 
     name: str
@@ -30,6 +31,7 @@ class FeedStatus:
     jitter_s: float | None
     out_since_s: float | None
     came_back_s: float | None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,16 @@ def read_misfit(journal: Journal) -> Misfit | None:
 def read_feeds(journal: Journal) -> tuple[FeedStatus, ...]:
     """Every feed that a run has listened to; none in a journal of an earlier version."""
     try:
-        rows = journal.rows("SELECT * FROM feeds ORDER BY name")
+        rows = journal.rows(
+            "SELECT name, last_s, period_s, jitter_s, out_since_s, came_back_s, error FROM feeds"
+            " ORDER BY name"
+        )
     except sqlite3.OperationalError:
         return ()
     return tuple(
         FeedStatus(
             row["name"], row["last_s"], row["period_s"], row["jitter_s"], row["out_since_s"],
-            row["came_back_s"],
+            row["came_back_s"], row["error"],
         )
         for row in rows
     )  # fmt: skip
