@@ -15,7 +15,8 @@ from statistics import median
 
 from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.reports.costs import FinalCost, PiecewiseCost
-from freshline.reports.planning.planner import Objective, Plan, Window, plan_window
+from freshline.reports.planning.model import Objective, Plan, Window
+from freshline.reports.planning.planner import plan_window
 
 _SMALL, _LARGE = 450, 4500
 _GOAL = 20.0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.pushing.producers import engine_in
 from benchmarks.pushing.records import RECORDS, requests
-from freshline.ingest.engine.receipts import Batch
 from freshline.ingest.engine.settings import EngineSettings
+from freshline.ingest.receipts import Batch
 
 GIB = 1 << 30
 UNLANDED = EngineSettings(

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from benchmarks.pushing.records import RECORDS, SCHEMA, Sent
 from freshline.ingest.engine.engine import Engine
-from freshline.ingest.engine.receipts import Batch, Unavailable
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
+from freshline.ingest.receipts import Batch, Unavailable
 from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.project.ddl import columns
 

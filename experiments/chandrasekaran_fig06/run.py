@@ -12,7 +12,8 @@ from experiments.common.experiment import Experiment, Finding, Row
 from experiments.common.picture import axes_of
 from experiments.common.reports import FACTORS, WINDOW_S, Query, thirteen
 from experiments.common.size import Size
-from freshline.reports.planning.planner import Infeasible, plan_window
+from freshline.reports.planning.model import Infeasible
+from freshline.reports.planning.planner import plan_window
 
 HERE = Path(__file__).parent
 PAPER, OURS = "sweep", "exact"

@@ -15,7 +15,7 @@ from pathlib import Path
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import TOLERANCE_S, FinalCost, PiecewiseCost
 from freshline.reports.events import InputKind, Report
-from freshline.reports.planning.planner import Window
+from freshline.reports.planning.model import Window
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import ReportInput, VirtualRun

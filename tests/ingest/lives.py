@@ -26,7 +26,7 @@ from pathlib import Path
 
 from freshline.failpoints import armed
 from freshline.ingest.engine.engine import Engine
-from freshline.ingest.engine.receipts import Batch, Receipt, Unavailable
+from freshline.ingest.receipts import Batch, Receipt, Unavailable
 from tests.ingest.pushing import batch, engine, landed
 
 FEEDS = ("clicks", "visits")

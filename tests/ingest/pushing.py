@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from freshline.ingest.engine.engine import Engine
 from freshline.ingest.engine.landedfile import landed_names
-from freshline.ingest.engine.receipts import Batch
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
+from freshline.ingest.receipts import Batch
 
 SCHEMA = pa.schema([("who", pa.string()), ("request", pa.int64()), ("record", pa.int64())])
 

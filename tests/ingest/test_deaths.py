@@ -17,7 +17,7 @@ import pytest
 
 import freshline.ingest
 from freshline.failpoints import armed
-from freshline.ingest.engine.receipts import Unavailable
+from freshline.ingest.receipts import Unavailable
 from tests.ingest.lives import FEEDS, Committing, check, produce
 from tests.ingest.pushing import batch, engine, landed
 

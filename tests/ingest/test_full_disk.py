@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.ingest.engine.landedfile import landed_names
-from freshline.ingest.engine.receipts import Batch, Unavailable
 from freshline.ingest.log.disk import DiskGate, is_full
 from freshline.ingest.log.rows import pack
 from freshline.ingest.log.segment import Segment
+from freshline.ingest.receipts import Batch, Unavailable
 from tests.ingest.pushing import batch, engine
 from tests.small_disk import fill, mounted
 

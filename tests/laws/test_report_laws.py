@@ -18,7 +18,8 @@ from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import CostModel, FinalCost, LinearCost, PiecewiseCost
 from freshline.reports.events import Command, Event, InputKind, Report, StartBatch
 from freshline.reports.planning import exact
-from freshline.reports.planning.planner import Infeasible, Objective, Plan, Window, plan_window
+from freshline.reports.planning.model import Infeasible, Objective, Plan, Window
+from freshline.reports.planning.planner import plan_window
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import ReportInput, VirtualRun

@@ -15,9 +15,9 @@ import pyarrow as pa
 from deltalake import CommitProperties
 
 from freshline.delta.log import last_commit
-from freshline.delta.metadata import rfc3339
 from freshline.executor.records import UpdateResult
 from freshline.sql.text.reads import rewritten
+from freshline.times import rfc3339
 from tests.spark.conftest import Shop
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from demo.kafka_jars import source_jars
 from freshline.core.errors import Place
 from freshline.executor.records import FeedFile, UpdateRequest, UpdateResult
+from freshline.project.definition import definition_of
 from freshline.project.model import Feed, Project, StaticRead, TableDef
-from freshline.runtime.journal.recovery import definition_of
 from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 from freshline.sql.query.records import ViewPlan

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from freshline.core.errors import UserError
 from freshline.delta.log import CommitRecord, commits, last_commit, version
-from freshline.runtime.journal.recovery import definition_of
+from freshline.project.definition import definition_of
 
 pytestmark = pytest.mark.spark
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from freshline.cli.commands.status import table_record
 from freshline.cli.pushes import pushes
 from freshline.cli.render.lines import Counting, LineObserver
 from freshline.cli.render.output import counted, moment, print_json
+from freshline.cli.render.status import table_record
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project

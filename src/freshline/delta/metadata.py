@@ -7,28 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from freshline.executor.offsets import names_in
 from freshline.executor.records import UpdateRequest
+from freshline.times import rfc3339
 
 FORMAT = 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def rfc3339(moment_s: float) -> str:
-    """Seconds since the epoch as RFC 3339 in UTC, with microseconds.
-
-    Rounded to the nearest microsecond, so that reading it gives the same float back.
-    """
-    moment = _EPOCH + timedelta(microseconds=round(moment_s * 1_000_000))
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def seconds(moment: str) -> float:
-    """The inverse of :func:`rfc3339`."""
-    return (datetime.fromisoformat(moment) - _EPOCH) / timedelta(microseconds=1) / 1_000_000
 
 
 def encode(

@@ -18,7 +18,8 @@ from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.server import GatewayServer, bound_socket, tls_context
 from freshline.ingest.records.arrow_types import arrow_schema
-from freshline.ingest.records.records import Limits, RecordChecker
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import RecordChecker
 from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
 from freshline.project.model import Feed, IngestSettings, Project, PushSource

@@ -49,3 +49,8 @@ def correction(name: str, known: Iterable[str], otherwise: str) -> str:
     """The next step for an unknown name: the nearest known one, or ``otherwise``."""
     close = nearest(name, known)
     return f"Did you mean {close}?" if close else otherwise
+
+
+def rejected_name(table: str) -> str:
+    """The name of a table's table of rejected rows."""
+    return f"{table}__rejected"

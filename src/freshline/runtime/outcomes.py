@@ -6,13 +6,14 @@ from freshline.core.background.upkeep import VACUUM
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
 from freshline.delta.log import commit_of
-from freshline.delta.metadata import loaded_names, seconds
+from freshline.delta.metadata import loaded_names
 from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.project.definition import definition_of
 from freshline.project.model import Project
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.pending import PendingFiles
-from freshline.runtime.journal.recovery import definition_of
 from freshline.runtime.tracks import Outcome
+from freshline.times import seconds
 
 
 def request_for(

@@ -33,6 +33,7 @@ from freshline.core.events import (
 from freshline.core.scheduler import Scheduler
 from freshline.executor.records import Executor
 from freshline.failpoints import failpoint
+from freshline.project.lags import target_lags
 from freshline.project.model import Project
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.backfills import backfills_to_do, note_ended
@@ -54,7 +55,6 @@ from freshline.runtime.reloading import check_reload
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests import Requests
 from freshline.runtime.statics import StaticTables
-from freshline.runtime.status.status import target_lags
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
 

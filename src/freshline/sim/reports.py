@@ -12,7 +12,8 @@ from freshline.reports.arrivals import Arrivals, ConstantRate, ListedArrivals
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import TOLERANCE_S, CostModel, FinalCost, LinearCost, PiecewiseCost
 from freshline.reports.events import InputKind, Report
-from freshline.reports.planning.planner import Infeasible, Objective, Window, plan_window, solvers
+from freshline.reports.planning.model import Infeasible, Objective, Window
+from freshline.reports.planning.planner import plan_window, solvers
 from freshline.reports.policies import KEYS, ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import BatchRun, Outcome, ReportInput, VirtualRun

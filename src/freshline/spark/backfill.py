@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit, same_rows
-from freshline.delta.metadata import encode, rfc3339
+from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -38,6 +38,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.hindrances import are_others, changed_by_others, ids_of
 from freshline.sql.text.reads import quoted
+from freshline.times import rfc3339
 
 STRATEGY = "backfill"
 _CARRIED_ON = ("settings", "state", "costs", "ids")

@@ -10,7 +10,7 @@ from typing import Any
 import deltalake
 import pytest
 
-from freshline.delta.metadata import rfc3339
+from freshline.times import rfc3339
 from tests.spark.kafka.shop import BASE_S, TopicShop
 from tests.spark.proof.equality import utc_session
 from tests.spark.reports.live import LiveReports, as_json, check_replays, reports_of, results_of

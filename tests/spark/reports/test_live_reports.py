@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.delta.log import commits
-from freshline.delta.metadata import rfc3339
 from freshline.runtime.reports.store import ReportStatus
+from freshline.times import rfc3339
 from tests.spark.proof.equality import utc_session
 from tests.spark.proof.support import eventually, running_here
 from tests.spark.reports.live import (

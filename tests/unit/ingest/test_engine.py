@@ -12,7 +12,8 @@ import pytest
 
 from freshline.core.errors import InternalError, PlatformError, UserError
 from freshline.ingest.engine.engine import Engine
-from freshline.ingest.engine.receipts import (
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
+from freshline.ingest.receipts import (
     Batch,
     BatchTooLarge,
     KeyConflict,
@@ -21,7 +22,6 @@ from freshline.ingest.engine.receipts import (
     Unavailable,
     UnknownFeed,
 )
-from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
 from tests.ingest.pushing import SCHEMA, batch, engine, landed, small
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.ingest.engine.receipts import Batch
 from freshline.ingest.log.rows import DamagedError, check, pack, row_crc32, unpack
+from freshline.ingest.receipts import Batch
 
 ROW = pack(Batch("clicks", 3, b"some records" * 20), "key", 1_000_000)
 COLUMNS = (

@@ -20,7 +20,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import Place, PlatformError
 from freshline.delta.log import commit_of, last_commit, table_id
-from freshline.delta.metadata import encode, rfc3339
+from freshline.delta.metadata import encode
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.project.model import Feed, Project, SchedulerSettings, TableDef, TimestampPattern
@@ -29,6 +29,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.times import rfc3339
 
 _real_time_s = time.time
 """Kept from before tests freeze ``time.time``: a warehouse waits for its retries."""

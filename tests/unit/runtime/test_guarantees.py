@@ -14,6 +14,7 @@ from freshline.cli.commands.guarantees import costs_in_words
 from freshline.core.errors import Place, UserError
 from freshline.core.events import FileArrived, UpdateFinished
 from freshline.executor.records import UpdateResult
+from freshline.project.lags import target_lags
 from freshline.project.model import Project, SchedulerSettings
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
@@ -21,7 +22,6 @@ from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.status.guarantees import project_guarantees
 from freshline.runtime.status.measured import measured, nearest_rank
-from freshline.runtime.status.status import target_lags
 from freshline.runtime.status.targets import check_against_running, unkept_targets
 from tests.unit.runtime.shop import made_project
 

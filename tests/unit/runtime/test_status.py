@@ -14,11 +14,13 @@ from datetime import UTC, datetime
 import pytest
 
 from freshline.core.errors import PlatformError
+from freshline.project.lags import target_lags
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
-from freshline.runtime.status.status import brief_s, read_status, target_lags
+from freshline.runtime.status.status import read_status
+from freshline.times import brief_s
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.delta.metadata import decode, encode, rfc3339, seconds
+from freshline.delta.metadata import decode, encode
 from freshline.executor.records import UpdateRequest
+from freshline.times import rfc3339, seconds
 
 
 @given(st.integers(min_value=0, max_value=4_000_000_000_000_000))

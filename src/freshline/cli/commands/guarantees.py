@@ -14,7 +14,7 @@ from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError
 from freshline.project.yaml.durations import RULE, duration_s
 from freshline.runtime.reports.needs import ReportNeed, share_of
-from freshline.runtime.status.status import brief_s
+from freshline.times import brief_s
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

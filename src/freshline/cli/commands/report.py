@@ -22,7 +22,7 @@ from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
 from freshline.reports.joint.together import Stretch
-from freshline.reports.planning.planner import Infeasible
+from freshline.reports.planning.model import Infeasible
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.live import LATENESS
@@ -44,7 +44,7 @@ from freshline.runtime.reports.store import (
 )
 from freshline.runtime.reports.together import Ahead, look_ahead, table_of
 from freshline.runtime.reports.windows import window_of
-from freshline.runtime.status.status import brief_s
+from freshline.times import brief_s
 
 _EXPECTED = "expected"
 """A view's window that no run has begun."""

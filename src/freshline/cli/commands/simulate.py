@@ -137,7 +137,7 @@ def _what_if(
     others: bool,
 ) -> None:
     """A recorded run beside what else could have been, or the curve of targets."""
-    from freshline.cli.render import what_if
+    from freshline.cli import what_if
 
     wishes = what_if.wishes_in(policy, tracks, objective, priority or ())
     if sweep is not None and sweep != "target":

@@ -11,9 +11,9 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import clock, counted, moment, print_json
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.status import brief_s
 from freshline.runtime.status.story import Chapter, story_of
 from freshline.runtime.subset import named_tables
+from freshline.times import brief_s
 
 _NAMED = 3
 

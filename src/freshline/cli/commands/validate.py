@@ -20,12 +20,12 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
-from freshline.runtime.status.status import brief_s
 from freshline.runtime.status.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.status.utilisation import utilisation
 from freshline.sql.announced import announced
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Strategy
+from freshline.times import brief_s
 
 if TYPE_CHECKING:
     from freshline.spark.analysis import Analysis

@@ -10,8 +10,8 @@ from freshline.cli.render.output import clock
 from freshline.core.commands import StartUpdate
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
-from freshline.runtime.status.status import brief_s
 from freshline.runtime.tracks import Outcome
+from freshline.times import brief_s
 
 
 class Counting:

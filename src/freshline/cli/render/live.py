@@ -9,9 +9,9 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from freshline.cli.commands.status import headline, status_table
 from freshline.cli.render.lines import Counting, update_line
 from freshline.cli.render.output import clock, console
+from freshline.cli.render.status import headline, status_table
 from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
 from freshline.runtime.status.status import read_status

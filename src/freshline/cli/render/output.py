@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from freshline.delta.metadata import rfc3339
+from freshline.times import rfc3339
 
 if TYPE_CHECKING:
     from rich.console import Console

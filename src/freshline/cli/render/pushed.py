@@ -8,7 +8,7 @@ from freshline.cli.render.output import counted, moment
 from freshline.ingest.state import read_state
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
-from freshline.runtime.status.status import brief_s
+from freshline.times import brief_s
 
 _STALE_S = 10.0
 """A state older than this is told with its age: the disk is full, or the process stands still."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from freshline.cli.render.output import clock, counted, moment
 from freshline.runtime.reports.live import LATENESS
 from freshline.runtime.reports.store import OPEN, ReportStatus
-from freshline.runtime.status.status import brief_s
+from freshline.times import brief_s
 
 if TYPE_CHECKING:
     from rich.table import Table

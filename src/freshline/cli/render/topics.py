@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from freshline.cli.render.output import counted, moment
-from freshline.runtime.status.status import WarehouseStatus, brief_s
+from freshline.runtime.status.status import WarehouseStatus
 from freshline.runtime.status.topic_status import TopicStatus
+from freshline.times import brief_s
 
 
 def topic_record(item: TopicStatus) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from freshline.cli.render.output import clock, counted, moment
 from freshline.runtime.backfills import BackfillStatus
-from freshline.runtime.status.status import WarehouseStatus, brief_s
+from freshline.runtime.status.status import WarehouseStatus
 from freshline.runtime.status.watched import FeedStatus, Misfit, Recovery, WatchedTable
+from freshline.times import brief_s
 
 
 def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:

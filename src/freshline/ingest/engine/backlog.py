@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from freshline.ingest.log.rows import Row
+from freshline.ingest.log.rows import Row, Waiting
 from freshline.ingest.log.segment import ROW_OVERHEAD_BYTES
 from freshline.queues.memory import SpillStatistics
 from freshline.queues.moves import Move, Write
@@ -23,17 +23,6 @@ from freshline.queues.spilling import SpillingQueues
 
 _LEAST_BLOCK_BYTES = 256 * 1024
 _TRIM = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A request in the backlog, without its body. ``size_bytes`` with what it takes besides."""
-
-    id: int
-    first: int
-    last: int
-    received_us: int
-    size_bytes: int
 
 
 @dataclass(slots=True)

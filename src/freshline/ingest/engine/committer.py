@@ -17,10 +17,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from freshline.ingest.engine.parts import Parts
-from freshline.ingest.engine.receipts import KeyConflict, Reason, Receipt, Unavailable
 from freshline.ingest.log.disk import is_full
 from freshline.ingest.log.rows import Packed, Row, is_repeated
 from freshline.ingest.log.segment import ROW_OVERHEAD_BYTES, KnownKey
+from freshline.ingest.receipts import KeyConflict, Reason, Receipt, Unavailable
 
 _RETRY_S = 0.2
 

@@ -22,7 +22,15 @@ from freshline.ingest.engine.landedfile import parse_name
 from freshline.ingest.engine.lander import Lander
 from freshline.ingest.engine.metrics import FeedMetrics, Metrics
 from freshline.ingest.engine.parts import Parts
-from freshline.ingest.engine.receipts import (
+from freshline.ingest.engine.recovery import Recoverer, Recovery
+from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
+from freshline.ingest.log.catalogue import Catalogue
+from freshline.ingest.log.disk import Ballast, DiskGate, FolderLock, free_bytes
+from freshline.ingest.log.log import Log
+from freshline.ingest.log.quarantine import Quarantine
+from freshline.ingest.log.rows import pack
+from freshline.ingest.log.witness import Witness
+from freshline.ingest.receipts import (
     Batch,
     BatchTooLarge,
     OverQuota,
@@ -32,14 +40,6 @@ from freshline.ingest.engine.receipts import (
     Unavailable,
     UnknownFeed,
 )
-from freshline.ingest.engine.recovery import Recoverer, Recovery
-from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
-from freshline.ingest.log.catalogue import Catalogue
-from freshline.ingest.log.disk import Ballast, DiskGate, FolderLock, free_bytes
-from freshline.ingest.log.log import Log
-from freshline.ingest.log.quarantine import Quarantine
-from freshline.ingest.log.rows import pack
-from freshline.ingest.log.witness import Witness
 
 __all__ = ["Engine", "Recovery"]
 

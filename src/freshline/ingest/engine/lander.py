@@ -16,7 +16,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from freshline.ingest.engine.backlog import Waiting
 from freshline.ingest.engine.committer import Committer
 from freshline.ingest.engine.landedfile import (
     LandedFile,
@@ -26,7 +25,7 @@ from freshline.ingest.engine.landedfile import (
 )
 from freshline.ingest.engine.parts import Parts
 from freshline.ingest.log.disk import is_full, make_folder
-from freshline.ingest.log.rows import DamagedError, Row
+from freshline.ingest.log.rows import DamagedError, Row, Waiting
 from freshline.ingest.log.salvage import read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, is_damage
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from freshline.ingest.engine.backlog import Waiting
 from freshline.ingest.engine.landedfile import LandedName, landed_names, remove_drafts
 from freshline.ingest.engine.parts import Parts
+from freshline.ingest.log.rows import Waiting
 from freshline.ingest.log.salvage import Contents, read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, finish_rebuild, is_damage
 from freshline.ingest.log.witness import Testimony

@@ -21,7 +21,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from freshline.ingest.engine.metrics import Metrics
-from freshline.ingest.engine.receipts import Batch, OverQuota, Receipt, RefusedError, Unavailable
 from freshline.ingest.exposition import CONTENT_TYPE, exposition
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.encodings import decoded
@@ -37,7 +36,9 @@ from freshline.ingest.http.exchange import (
 )
 from freshline.ingest.http.openapi import description
 from freshline.ingest.http.pace import Budget, Patience
-from freshline.ingest.records.records import CONTENT_TYPES, Limits, RecordChecker
+from freshline.ingest.receipts import Batch, OverQuota, Receipt, RefusedError, Unavailable
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import CONTENT_TYPES, RecordChecker
 from freshline.ingest.refusals import STATUS_OF_CODE, Refusal
 
 _FEEDS = "/v1/feeds/"

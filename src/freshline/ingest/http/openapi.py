@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from freshline.ingest.http.encodings import CODINGS
-from freshline.ingest.records.records import ARROW, JSON, NDJSON, Limits
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import ARROW, JSON, NDJSON
 from freshline.ingest.refusals import STATUS_OF_CODE
 from freshline.project.ddl import Column, Type
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import zstandard
 
-from freshline.ingest.engine.receipts import Batch
+from freshline.ingest.receipts import Batch
 
 _LEVEL = 1
 _NUMBERS = struct.Struct(">QQQQ")
@@ -154,3 +154,14 @@ def _crc32(
     name = feed.encode()
     head = _NUMBERS.pack(*numbers) + _SIZE.pack(len(name)) + name + digest
     return zlib.crc32(head + (b"\0" if key is None else b"\1" + key.encode()), body)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request in the backlog, without its body. ``size_bytes`` with what it takes besides."""
+
+    id: int
+    first: int
+    last: int
+    received_us: int
+    size_bytes: int

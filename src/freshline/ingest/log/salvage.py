@@ -10,9 +10,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
-from freshline.ingest.engine.backlog import Waiting
 from freshline.ingest.log.quarantine import Quarantine
-from freshline.ingest.log.rows import DamagedError, check
+from freshline.ingest.log.rows import DamagedError, Waiting, check
 from freshline.ingest.log.segment import ROW_OVERHEAD_BYTES, Landed, Segment, is_damage
 from freshline.ingest.log.walrepair import mended
 

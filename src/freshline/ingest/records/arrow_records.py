@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshline.ingest.records.arrow_types import arrow_type
+from freshline.ingest.records.limits import Limits
 from freshline.ingest.refusals import Refusal, shown
 from freshline.project.ddl import Column, Type
 from freshline.project.names import nearest
-
-if TYPE_CHECKING:
-    from freshline.ingest.records.records import Limits
 
 _FAULTS = (pa.ArrowException, OSError, ValueError, TypeError, NotImplementedError)
 _FAMILIES: dict[str, tuple[str, ...]] = {

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from freshline.ingest.records.arrow_records import arrow_batches
 from freshline.ingest.records.arrow_types import arrow_schema
+from freshline.ingest.records.limits import Limits
 from freshline.ingest.records.values import MisfitError, column_array
 from freshline.ingest.refusals import Refusal, shown
 from freshline.project.ddl import Column, Type
@@ -31,21 +32,6 @@ CONTENT_TYPES = (NDJSON, JSON, ARROW)
 _CHUNK_RECORDS = 4096
 _SPACE = re.compile(r"[ \t\r\n]*")
 _Scan = Callable[[str, int], tuple[Any, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one request may bring.
-
-    Attributes:
-        body_bytes: Before and after decompression.
-        record_bytes: Of one record: its JSON text, or its values in Arrow.
-        records: In one request.
-    """
-
-    body_bytes: int = 64_000_000
-    record_bytes: int = 1_000_000
-    records: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from freshline.reports.costs import TOLERANCE_S, Piece
 from freshline.reports.planning.filling import fill
-from freshline.reports.planning.planner import Infeasible, Objective, Plan, Window, late_plan
+from freshline.reports.planning.model import Infeasible, Objective, Plan, Window, late_plan
 from freshline.reports.planning.recursion import (
     cheapest_any,
     cheapest_charged,

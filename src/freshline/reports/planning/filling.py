@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from freshline.reports.costs import TOLERANCE_S
-from freshline.reports.planning.planner import Window
+from freshline.reports.planning.model import Window
 
 
 def fill(window: Window) -> list[int] | None:

@@ -14,7 +14,7 @@ import math
 from freshline.core.errors import UserError
 from freshline.reports.costs import TOLERANCE_S, LinearCost
 from freshline.reports.planning import exact
-from freshline.reports.planning.planner import Infeasible, Objective, Plan, Window, late_plan
+from freshline.reports.planning.model import Infeasible, Objective, Plan, Window, late_plan
 
 SOLVER_TOLERANCE_S = 1e-6
 """How far HiGHS may miss a constraint, by its own settings."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from freshline.reports.planning import exact
 from freshline.reports.planning.filling import fill
-from freshline.reports.planning.planner import Infeasible, Objective, Plan, Window, late_plan
+from freshline.reports.planning.model import Infeasible, Objective, Plan, Window, late_plan
 
 
 def solve(window: Window, objective: Objective) -> Plan | Infeasible:

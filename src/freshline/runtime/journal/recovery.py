@@ -12,7 +12,6 @@ table the newest commit that carries our metadata decides:
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,12 +19,14 @@ from typing import Any
 
 from freshline.core.events import TableRestored
 from freshline.delta.log import CommitRecord, commits, last_commit, same_rows
-from freshline.delta.metadata import loaded_names, seconds
+from freshline.delta.metadata import loaded_names
 from freshline.failpoints import failpoint
+from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
+from freshline.times import seconds
 
 
 @dataclass(slots=True)
@@ -43,15 +44,6 @@ class Recovered:
     loaded: dict[str, set[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     anew: list[str] = field(default_factory=list)
-
-
-def definition_of(table: TableDef) -> str:
-    """A short name for a table's query; changes when what it computes may have changed."""
-    facts = [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
-    if table.emit != "early":
-        facts.append(table.emit)
-    text = json.dumps(facts)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:

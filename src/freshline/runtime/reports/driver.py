@@ -19,6 +19,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.delta.log import last_commit
 from freshline.executor.report_records import BatchRequest, BatchResult, ReportExecutor, Window
 from freshline.failpoints import failpoint
+from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.reports.events import (
     BatchFinished,
@@ -32,10 +33,9 @@ from freshline.reports.events import (
 )
 from freshline.reports.joint.plan import DRIFT_SHARE
 from freshline.reports.joint.together import Stretch
-from freshline.reports.planning.planner import Infeasible
+from freshline.reports.planning.model import Infeasible
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
-from freshline.runtime.journal.recovery import definition_of
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.lateness import reason
 from freshline.runtime.reports.live import LATENESS, MOST_FAILURES, Live, Promise

@@ -16,7 +16,7 @@ from freshline.core.aus.lent import ReportDemand
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
-from freshline.reports.planning.planner import Infeasible
+from freshline.reports.planning.model import Infeasible
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.outlook import outlook, stream_names

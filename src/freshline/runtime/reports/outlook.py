@@ -21,7 +21,8 @@ from freshline.reports.learned import (
     learned_final,
     scaled,
 )
-from freshline.reports.planning.planner import Infeasible, Plan, Window, plan_window
+from freshline.reports.planning.model import Infeasible, Plan, Window
+from freshline.reports.planning.planner import plan_window
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.forecast import Forecast, forecast, typical_start_s
 from freshline.runtime.reports.store import (

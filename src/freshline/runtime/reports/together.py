@@ -14,7 +14,7 @@ from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
 from freshline.reports.events import Report
 from freshline.reports.joint.together import Together, plan_together
-from freshline.reports.planning.planner import Infeasible, Plan
+from freshline.reports.planning.model import Infeasible, Plan
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.outlook import MARGIN, Outlook, outlook

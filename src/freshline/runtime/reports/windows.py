@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from freshline.core.errors import Place, UserError
 from freshline.delta.log import last_commit
-from freshline.delta.metadata import rfc3339, seconds
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
 from freshline.project.windows import window_at
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
+from freshline.times import rfc3339, seconds
 
 MOST_BEHIND = 100
 """Windows of one view that a start makes up for; older ones are left out."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
+from freshline.project.lags import target_lags
 from freshline.project.model import Project, TableDef
 from freshline.runtime.backfills import BackfillStatus, read_backfills
 from freshline.runtime.journal.lock import holder
@@ -37,6 +38,7 @@ from freshline.runtime.status.watched import (
     read_misfit,
     read_watched,
 )
+from freshline.times import brief_s
 
 NOTHING_KNOWN = "nothing is known yet"
 _REBUILT = "no run is in the journal; the next one rebuilds it, from the tables' logs too"
@@ -270,21 +272,6 @@ def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatu
     )
 
 
-def target_lags(project: Project) -> dict[str, float]:
-    """The lag that each table is asked for; DOWNSTREAM is the least of its children's."""
-    lags: dict[str, float] = {}
-    for table in reversed(project.tables):
-        if table.target_lag_s is not None:
-            lags[table.name] = table.target_lag_s
-        elif table.target_downstream:
-            of_children = [
-                lags[child.name] for child in project.children(table.name) if child.name in lags
-            ]
-            if of_children:
-                lags[table.name] = min(of_children)
-    return lags
-
-
 class _Reader:
     """Turns rows of the journal into records."""
 
@@ -421,21 +408,6 @@ class _Reader:
 
     def _when_there_is_data(self) -> str:
         return "when data arrives" if self._run.running else "at the next `freshline run`"
-
-
-def brief_s(seconds: float) -> str:
-    """Seconds for people: ``0.4 s``, ``12 s``, ``3 min``, ``2 h 5 min``, ``4 d``."""
-    if seconds < 9.95:  # noqa: PLR2004 - below it, a tenth tells something
-        return f"{seconds:.1f} s"
-    if seconds < 120.0:  # noqa: PLR2004 - two minutes
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60.0)
-    if minutes < 60:  # noqa: PLR2004 - an hour
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    if hours < 48:  # noqa: PLR2004 - two days
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{round(hours / 24)} d"
 
 
 def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:

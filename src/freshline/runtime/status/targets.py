@@ -16,13 +16,14 @@ from typing import Any
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import Place, UserError
 from freshline.core.model import TableSpec
+from freshline.project.lags import target_lags
 from freshline.project.model import Project, SchedulerSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import demands, needs_in
 from freshline.runtime.status.guarantees import assessment_of
 from freshline.runtime.status.measured import known_costs
-from freshline.runtime.status.status import brief_s, target_lags
+from freshline.times import brief_s
 
 Judge = Callable[[Sequence[TableSpec], SchedulerSettings], Assessment]
 """What can be promised of tables under some settings."""

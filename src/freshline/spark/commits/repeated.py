@@ -8,7 +8,7 @@ from freshline.core.errors import PlatformError
 from freshline.delta.log import CommitRecord, commit_of
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.model import Project, TableDef
-from freshline.spark.feeds.rejected import rejected_name
+from freshline.project.names import rejected_name
 
 
 def repeated_result(

@@ -29,10 +29,10 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
+from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
-from freshline.spark.views.groups import Selection
 from freshline.sql.text.reads import quoted
 
 _TYPE = "_change_type"

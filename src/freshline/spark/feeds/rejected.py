@@ -23,6 +23,7 @@ from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.project.names import rejected_name
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import location
 from freshline.spark.feeds.misfits import lines_of, reason
@@ -35,11 +36,6 @@ _EXPLAINED = pa.schema(
 )
 MOST_EXPLAINED_ROWS = 10_000
 """Up to so many rows of an update get their line and an exact reason; more are too many to read."""
-
-
-def rejected_name(table: str) -> str:
-    """The name of a table's table of rejected rows."""
-    return f"{table}__rejected"
 
 
 class RejectedRows:

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import PlatformError
 from freshline.delta.log import commit_of
-from freshline.delta.metadata import encode, rfc3339
+from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.failpoints import failpoint
@@ -43,6 +43,7 @@ from freshline.spark.reports.window_rows import (
 from freshline.spark.views.plans import plan_of, static_names
 from freshline.sql.query.records import Decomposition, Partial, Reason
 from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.times import rfc3339
 
 
 @dataclass(slots=True)

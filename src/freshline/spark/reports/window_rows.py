@@ -17,13 +17,13 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from freshline.core.errors import PlatformError
 from freshline.delta.changelog import ChangesGoneError
 from freshline.delta.log import commits
-from freshline.delta.metadata import seconds
 from freshline.executor.report_records import Window
 from freshline.project.model import Project
 from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version
 from freshline.spark.views.changes import Changes
 from freshline.sql.text.reads import quoted
+from freshline.times import seconds
 
 NOTHING = -1
 """The version before a table's first."""

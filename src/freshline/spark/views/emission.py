@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import commit_at
-from freshline.delta.metadata import seconds
 from freshline.project.model import Project, TableDef
 from freshline.spark.views.timesets import BEGINNING_US, TimeSet
 from freshline.sql.query.records import Buckets, ViewPlan
+from freshline.times import seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
+from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.columns import cast_to
 from freshline.spark.engine.pins import at_version, location
 from freshline.spark.engine.sizing import sized
-from freshline.spark.views.groups import Selection
 
 _MOST_APPENDS = 32
 """Each is a file more to read."""

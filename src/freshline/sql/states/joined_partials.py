@@ -8,10 +8,10 @@ have the same rows, each has the same groups, and a NULL group meets a NULL grou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from freshline.sql.states.aggregates import Rule
 from freshline.sql.states.block_parts import (
     Block,
     add,
@@ -21,12 +21,9 @@ from freshline.sql.states.block_parts import (
     keep_partial,
     key_texts,
 )
+from freshline.sql.states.cutter import Cutter
 from freshline.sql.states.replacing import Replacement, keyed
 from freshline.sql.states.states import PartialBuilder, typed
-
-if TYPE_CHECKING:
-    from freshline.sql.states.aggregates import Rule
-    from freshline.sql.states.cuts import Cutter
 
 
 def joined(

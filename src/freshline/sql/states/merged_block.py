@@ -9,7 +9,6 @@ divisions would round elsewhere (VIEWS.md, section 3).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -27,13 +26,11 @@ from freshline.sql.states.block_parts import (
     keep_partial,
     key_texts,
 )
+from freshline.sql.states.cutter import Cutter
 from freshline.sql.states.joined_partials import joined
 from freshline.sql.states.linear import is_plain
 from freshline.sql.states.replacing import Replacement, keyed
 from freshline.sql.states.states import PartialBuilder, typed
-
-if TYPE_CHECKING:
-    from freshline.sql.states.cuts import Cutter
 
 _STRICT = (
     exp.Column, exp.Identifier, exp.Literal, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg,

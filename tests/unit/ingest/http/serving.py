@@ -25,12 +25,13 @@ from freshline.ingest.engine.metrics import (
     Histogram,
     Metrics,
 )
-from freshline.ingest.engine.receipts import Batch, KeyConflict, Receipt, RefusedError
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.pace import Patience
 from freshline.ingest.http.server import GatewayServer, bound_socket
-from freshline.ingest.records.records import NDJSON, Limits, RecordChecker
+from freshline.ingest.receipts import Batch, KeyConflict, Receipt, RefusedError
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import NDJSON, RecordChecker
 from freshline.project.ddl import columns
 
 DDL = "id BIGINT NOT NULL, at TIMESTAMP, price DECIMAL(15,2), note STRING"

@@ -13,10 +13,11 @@ import pytest
 import zstandard
 from prometheus_client.parser import text_string_to_metric_families
 
-from freshline.ingest.engine.receipts import BatchTooLarge, OverQuota, Unavailable
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
-from freshline.ingest.records.records import ARROW, JSON, NDJSON, Limits, RecordChecker
+from freshline.ingest.receipts import BatchTooLarge, OverQuota, Unavailable
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import ARROW, JSON, NDJSON, RecordChecker
 from freshline.project.ddl import columns
 from tests.unit.ingest.http.serving import DDL, WAIT_S, MemoryEngine, served, until_closed
 

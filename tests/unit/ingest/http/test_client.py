@@ -12,7 +12,7 @@ from decimal import Decimal
 import pytest
 
 from freshline.client import Client, Pushed, PushFailedError, PushRefusedError, json_text, push
-from freshline.ingest.engine.receipts import OverQuota, Unavailable
+from freshline.ingest.receipts import OverQuota, Unavailable
 from tests.unit.ingest.http.serving import WAIT_S, served
 
 RECORDS: list[dict[str, object]] = [{"id": number} for number in range(7)]

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from freshline.ingest.http.pace import Patience
-from freshline.ingest.records.records import NDJSON, Limits
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import NDJSON
 from tests.unit.ingest.http.serving import served, until_closed
 
 SHORT = Patience(header_s=0.1, body_s=0.1, idle_s=1.0, linger_s=0.1)

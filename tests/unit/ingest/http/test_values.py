@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from freshline.ingest.engine.landedfile import file_name
 from freshline.ingest.records.arrow_types import arrow_schema
-from freshline.ingest.records.records import ARROW, JSON, NDJSON, Limits, RecordChecker
+from freshline.ingest.records.limits import Limits
+from freshline.ingest.records.records import ARROW, JSON, NDJSON, RecordChecker
 from freshline.ingest.refusals import Refusal
 from freshline.project.ddl import columns
 from freshline.project.sections.ingest import LANDED_TIMESTAMP

@@ -16,10 +16,10 @@ from freshline.core.registry import found_policies
 from freshline.runtime.assembly import policy_settings
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
-from freshline.runtime.status.status import brief_s
 from freshline.sim.scenario.model import FeedSpec, Scenario
 from freshline.sim.whatif.sweep import Point, Sweep, sweep_run, sweep_scenario
 from freshline.sim.whatif.what_if import Comparison, Outcome, Wishes, compared, with_priorities
+from freshline.times import brief_s
 
 _SWEPT_PERIODS = 100.0
 _SWEPT_FILES = 20_000.0

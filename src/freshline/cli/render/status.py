@@ -1,0 +1,220 @@
+"""What ``freshline status`` shows: lines, a table, or one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from freshline.cli.render.output import clock, counted, moment, percent
+from freshline.cli.render.reported import report_record, shown
+from freshline.cli.render.strategies import last_use, strategies_record, strategies_remarks, use_of
+from freshline.cli.render.topics import topic_record, topic_remarks
+from freshline.cli.render.watched import (
+    backfill_record,
+    feed_record,
+    misfit_record,
+    watched_record,
+    watched_remarks,
+)
+from freshline.runtime.journal.strategies import StrategyUse
+from freshline.runtime.status.status import (
+    FileTrouble,
+    RunStatus,
+    TableStatus,
+    WarehouseStatus,
+)
+from freshline.times import brief_s
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_COLOURS = {
+    "running": "cyan", "fresh": "green", "retrying": "red", "paused": "yellow", "dropped": "dim",
+}  # fmt: skip
+
+
+def headline(found: WarehouseStatus) -> str:
+    """One line on the run."""
+    run = found.run
+    if not run.running:
+        if run.since_s is None:
+            return f"{found.project}: not running"
+        if run.stopped_s is None:
+            return f"{found.project}: not running; the last run was killed"
+        return f"{found.project}: not running since {clock(run.stopped_s, found.now_s)} UTC"
+    since = f" since {clock(run.since_s, found.now_s)} UTC" if run.since_s is not None else ""
+    starting = "" if run.ready_s is not None else ", Spark is starting"
+    return (
+        f"{found.project}: process {run.pid} runs{since}, {counted(run.tracks, 'track')}, "
+        f"policy {run.policy}{starting}"
+    )
+
+
+def status_table(found: WarehouseStatus) -> Table:
+    """The tables as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("table", "state", "fresh to (UTC)"):
+        table.add_column(name, no_wrap=True)
+    for name in ("stale", "target", "kept", "executor", "pending"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("last update", no_wrap=True)
+    table.add_column("next")
+    for item in found.tables:
+        missed = "red" if item.within_target is False else ""
+        table.add_row(
+            item.name,
+            Text(item.state, _COLOURS.get(item.state, "")),
+            "" if item.freshness_s is None else clock(item.freshness_s, found.now_s),
+            Text("" if item.staleness_s is None else brief_s(item.staleness_s), missed),
+            "" if item.target_lag_s is None else brief_s(item.target_lag_s),
+            _kept(item),
+            "" if item.lately is None else brief_s(item.lately.executor_s),
+            _pending(item),
+            _last(item, found.uses(item.name)),
+            Text(item.next),
+        )
+    return table
+
+
+def remarks(found: WarehouseStatus) -> list[str]:
+    """What needs somebody's attention, a line each."""
+    lines = []
+    for item in found.tables:
+        if item.error:
+            times = counted(item.failures, "failure") if item.failures else "the last failure"
+            lines.append(f"{item.name}: {times}: {item.error}")
+        quarantined = [each for each in item.troubles if each.state == "quarantined"]
+        lines += [f"{item.name}: quarantined {each.name}: {each.reason}" for each in quarantined]
+        if quarantined:
+            lines.append(f"{item.name}: `freshline retry {item.name}` tries them again")
+        if item.rejected_rows:
+            rows = counted(item.rejected_rows, "row does", "rows do")
+            lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
+        if item.note:
+            lines.append(f"{item.name}: {item.note}")
+    lines += topic_remarks(found) + strategies_remarks(found)
+    return lines + watched_remarks(found)
+
+
+def status_record(found: WarehouseStatus) -> dict[str, Any]:
+    """The whole as JSON."""
+    return {
+        "at": moment(found.now_s),
+        "project": found.project,
+        "storage": found.storage,
+        "note": found.note,
+        "run": _run_record(found.run),
+        "partition_misfit": misfit_record(found.misfit),
+        "backfills": [backfill_record(each) for each in found.backfills],
+        "reports": [report_record(each) for each in shown(found.reports)],
+        "topics": [topic_record(each) for each in found.topics],
+        "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
+        "tables": [
+            table_record(item, found.uses(item.name))
+            | strategies_record(found, item.name)
+            | watched_record(found.watched_table(item.name), running=found.run.running)
+            for item in found.tables
+        ],
+    }
+
+
+def table_record(item: TableStatus, uses: Sequence[StrategyUse]) -> dict[str, Any]:
+    """One table as JSON."""
+    last = item.last_update
+    return {
+        "name": item.name,
+        "kind": item.kind,
+        "state": item.state,
+        "priority": item.priority,
+        "freshness": moment(item.freshness_s),
+        "staleness_s": _rounded(item.staleness_s),
+        "target_lag_s": item.target_lag_s,
+        "within_target": item.within_target,
+        "lately": None
+        if item.lately is None
+        else {
+            "window_s": _rounded(item.lately.window_s),
+            "within_target": _rounded(item.lately.within),
+            "executor_s": _rounded(item.lately.executor_s),
+        },
+        "pending_files": item.pending_files,
+        "pending_s": _rounded(item.pending_s),
+        "quarantined": _files(item, "quarantined"),
+        "retrying": _files(item, "retrying"),
+        "vanished": _files(item, "vanished"),
+        "last_update": None
+        if last is None
+        else {
+            "number": last.number,
+            "at": moment(last.at_s),
+            "seconds": _rounded(last.seconds),
+            "rows": last.rows,
+            "rejected_rows": last.rejected_rows,
+            "strategy": last.strategy,
+            "reason": last.reason,
+            "version": last.version,
+        }
+        | last_use(last, uses),
+        "updates": item.updates,
+        "rejected_rows": item.rejected_rows,
+        "failures": item.failures,
+        "error": item.error,
+        "note": item.note,
+        "expected_s": _rounded(item.expected_s),
+        "track": item.track,
+        "next": item.next,
+    }
+
+
+def _run_record(run: RunStatus) -> dict[str, Any]:
+    return {
+        "running": run.running,
+        "pid": run.pid,
+        "since": moment(run.since_s),
+        "ready": moment(run.ready_s),
+        "stopped": moment(run.stopped_s),
+        "tracks": run.tracks,
+        "policy": run.policy,
+    }
+
+
+def _files(item: TableStatus, state: str) -> list[dict[str, Any]]:
+    return [_file_record(each) for each in item.troubles if each.state == state]
+
+
+def _file_record(trouble: FileTrouble) -> dict[str, Any]:
+    return {
+        "file": trouble.name,
+        "reason": trouble.reason,
+        "attempts": trouble.attempts,
+        "retry": moment(trouble.retry_s),
+    }
+
+
+def _kept(item: TableStatus) -> str:
+    """Share of the last day within the target."""
+    share = None if item.lately is None else item.lately.within
+    return "" if share is None else percent(share)
+
+
+def _pending(item: TableStatus) -> str:
+    if item.pending_files:
+        return counted(item.pending_files, "file")
+    return brief_s(item.pending_s) if item.pending_s else ""
+
+
+def _last(item: TableStatus, uses: Sequence[StrategyUse]) -> str:
+    last = item.last_update
+    if last is None:
+        return ""
+    use = use_of(last, uses)
+    read = f" from {use.last_read_rows:,}" if use is not None and use.last_read_rows else ""
+    return f"{last.number}: {last.strategy}, +{last.rows:,} rows{read}, {last.seconds:.2f} s"
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """To the microsecond: more digits are noise."""
+    return None if seconds is None else round(seconds, 6)

@@ -1,0 +1,17 @@
+"""A short name for what a table computes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from freshline.project.model import TableDef
+
+
+def definition_of(table: TableDef) -> str:
+    """A short name for a table's query; changes when what it computes may have changed."""
+    facts = [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
+    if table.emit != "early":
+        facts.append(table.emit)
+    text = json.dumps(facts)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,36 @@
+"""Times and durations, as people and JSON read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def brief_s(seconds: float) -> str:
+    """Seconds for people: ``0.4 s``, ``12 s``, ``3 min``, ``2 h 5 min``, ``4 d``."""
+    if seconds < 9.95:  # noqa: PLR2004 - below it, a tenth tells something
+        return f"{seconds:.1f} s"
+    if seconds < 120.0:  # noqa: PLR2004 - two minutes
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60.0)
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:  # noqa: PLR2004 - two days
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{round(hours / 24)} d"
+
+
+def rfc3339(moment_s: float) -> str:
+    """Seconds since the epoch as RFC 3339 in UTC, with microseconds.
+
+    Rounded to the nearest microsecond, so that reading it gives the same float back.
+    """
+    moment = _EPOCH + timedelta(microseconds=round(moment_s * 1_000_000))
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds(moment: str) -> float:
+    """The inverse of :func:`rfc3339`."""
+    return (datetime.fromisoformat(moment) - _EPOCH) / timedelta(microseconds=1) / 1_000_000
