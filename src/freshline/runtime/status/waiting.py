@@ -1,0 +1,208 @@
+"""Waiting until tables are fresh enough, beside a running warehouse or without one.
+
+Where a process runs the warehouse its journal tells how fresh a table is; where none does, the
+table's own log decides, since the journal may be behind it or gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from freshline.delta.log import last_commit
+from freshline.project.model import Project
+from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
+from freshline.runtime.subset import subset
+from freshline.times import brief_s, seconds
+
+_LOOK_S = 0.2
+_REMOTE_LOOK_S = 2.0
+"""An object store charges for listings and answers slowly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How fresh is fresh enough; one of the two.
+
+    Attributes:
+        fresh_to_s: All data up to this time, seconds since the epoch.
+        within_s: At most so stale, seconds.
+    """
+
+    fresh_to_s: float | None = None
+    within_s: float | None = None
+
+    def is_met(self, freshness_s: float | None, now_s: float) -> bool:
+        """Whether a table of that freshness meets it."""
+        if freshness_s is None:
+            return False
+        if self.fresh_to_s is not None:
+            return freshness_s >= self.fresh_to_s
+        return self.within_s is not None and now_s - freshness_s <= self.within_s
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """One table that somebody waits for.
+
+    Attributes:
+        fresh: Whether it is fresh enough.
+        freshness_s: It holds all data up to here, seconds since the epoch; None: no version yet.
+        staleness_s: Now less that.
+        state: As in ``freshline status``.
+        held_up: What it waits for, one phrase; None where it is fresh enough.
+    """
+
+    name: str
+    fresh: bool
+    freshness_s: float | None
+    staleness_s: float | None
+    state: str
+    held_up: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """The end of a wait: ``fresh`` where all tables are fresh enough."""
+
+    fresh: bool
+    waited_s: float
+    tables: tuple[Awaited, ...]
+
+
+def wait(
+    project: Project,
+    names: Sequence[str],
+    goal: Goal,
+    timeout_s: float | None = None,
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Waited:
+    """Look until all tables are fresh enough, or the time is over.
+
+    Args:
+        project: The tables' project.
+        names: Tables, as the project writes them.
+        goal: How fresh.
+        timeout_s: How long to look at most; 0 looks once, None waits for ever.
+        clock: Wall-clock seconds since the epoch.
+        sleep: Passes so many seconds.
+
+    Raises:
+        PlatformError: The journal or a table's log cannot be read.
+    """
+    part = subset(project, names)
+    look_s = _REMOTE_LOOK_S if "://" in project.storage else _LOOK_S
+    began_s = clock()
+    while True:
+        now_s = clock()
+        waited_s = max(0.0, now_s - began_s)
+        tables = look(part, names, goal, now_s)
+        fresh = all(table.fresh for table in tables)
+        if fresh or (timeout_s is not None and waited_s >= timeout_s):
+            return Waited(fresh, waited_s, tables)
+        left_s = look_s if timeout_s is None else min(look_s, timeout_s - waited_s)
+        sleep(max(0.001, left_s))
+
+
+def look(project: Project, names: Sequence[str], goal: Goal, now_s: float) -> tuple[Awaited, ...]:
+    """How tables stand against a goal at ``now_s``.
+
+    Args:
+        project: With the tables and all that they are made of.
+        names: Of the tables to tell of.
+        goal: How fresh.
+        now_s: Seconds since the epoch.
+    """
+    status = read_status(project, now_s, account=False)
+    by_name = {item.name: item for item in status.tables}
+    freshness_s = {
+        table.name: _freshness_s(project, status, by_name[table.name]) for table in project.tables
+    }
+    blame = _Blame(project, status, by_name, freshness_s, goal)
+    found = []
+    for name in names:
+        at_s = freshness_s[name]
+        fresh = goal.is_met(at_s, now_s)
+        found.append(
+            Awaited(
+                name=name,
+                fresh=fresh,
+                freshness_s=at_s,
+                staleness_s=None if at_s is None else max(0.0, now_s - at_s),
+                state=by_name[name].state,
+                held_up=None if fresh else blame.of(name),
+            )
+        )
+    return tuple(found)
+
+
+def _freshness_s(project: Project, status: WarehouseStatus, item: TableStatus) -> float | None:
+    if status.run.running and status.note is None:
+        return item.freshness_s
+    commit = last_commit(project.table_path(item.name))
+    return None if commit is None else seconds(commit.metadata["to"])
+
+
+class _Blame:
+    """Finds what keeps a table from a goal: itself, or the ancestor that is furthest behind."""
+
+    def __init__(
+        self,
+        project: Project,
+        status: WarehouseStatus,
+        by_name: Mapping[str, TableStatus],
+        freshness_s: Mapping[str, float | None],
+        goal: Goal,
+    ) -> None:
+        self._project = project
+        self._status = status
+        self._by_name = by_name
+        self._freshness_s = freshness_s
+        self._goal = goal
+
+    def of(self, name: str) -> str:
+        """One phrase."""
+        item = self._by_name[name]
+        if not self._status.run.running:
+            return "no process runs the warehouse"
+        if item.state == "paused":
+            return item.next
+        if item.error and item.failures:
+            return f"failing: {item.error}"
+        quarantined = [each.name for each in item.troubles if each.state == "quarantined"]
+        if quarantined:
+            return f"quarantined file {quarantined[0]}; {item.next}"
+        table = self._project.table(name)
+        if table.feed is not None:
+            return self._of_feed(table.feed, item)
+        behind = [
+            parent
+            for parent in table.parents
+            if not self._goal.is_met(self._freshness_s[parent], self._status.now_s)
+        ]
+        if behind:
+            worst = min(behind, key=lambda each: self._freshness_s[each] or 0.0)
+            return f"waits for {worst}: {self.of(worst)}"
+        return item.next
+
+    def _of_feed(self, feed: str, item: TableStatus) -> str:
+        for topic in self._status.topics:
+            if topic.table == item.name and topic.error is not None:
+                return f"feed {feed}: {topic.error}"
+        if item.pending_files:
+            return item.next
+        for each in self._status.feeds:
+            if each.name == feed and each.out_since_s is not None:
+                return f"feed {feed} is silent{self._silence(each.last_s, each.period_s)}"
+        return f"feed {feed} brought no newer data"
+
+    def _silence(self, last_s: float | None, period_s: float | None) -> str:
+        parts = []
+        if last_s is not None:
+            parts.append(f"nothing for {brief_s(max(0.0, self._status.now_s - last_s))}")
+        if period_s is not None:
+            parts.append(f"expected every {brief_s(period_s)}")
+        return f" ({', '.join(parts)})" if parts else ""
