@@ -65,7 +65,7 @@ def test_a_pure_package_loads_the_standard_library_and_the_core_alone(package):
     assert roots <= {"freshline", "freshline.core", f"freshline.{package}"}
 
 
-@pytest.mark.parametrize("package", ["cli", "project", "sql", "sim", "ingest", "web"])
+@pytest.mark.parametrize("package", ["cli", "project", "sql", "sim", "ingest", "ui"])
 def test_a_package_that_needs_no_spark_loads_none(package):
     modules = modules_of(package)
     if not modules:

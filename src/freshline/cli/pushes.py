@@ -1,15 +1,18 @@
-"""The push gateway within ``freshline run``: its thread beside the warehouse's."""
+"""The push gateway within ``freshline run``: its threads beside the warehouse's."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from freshline.core.errors import UserError
 from freshline.project.model import Project
 from freshline.runtime.warehouse import RunOptions
+
+if TYPE_CHECKING:
+    from freshline.ingest.gateway import Gateway
 
 _LOOK_S = 1.0
 _LAND_S = 300.0
@@ -24,36 +27,44 @@ class Listener(Protocol):
 
 
 @contextmanager
-def pushes(project: Project, options: RunOptions, listener: Listener) -> Iterator[None]:
-    """Take in pushes during a run, where the project has feeds for them.
+def pushes(project: Project, options: RunOptions, listener: Listener) -> Iterator[Gateway | None]:
+    """Open the gateway for a run, where the project has feeds for it; to be served by the caller.
 
-    With ``until_idle`` nothing is taken in: what was pushed before is landed first, and the run
+    With ``until_idle`` nothing is accepted: what was pushed before is landed first, and the run
     then ends when that is loaded. A gateway that runs already, as ``freshline ingest``, is left
-    to do its work: what it lands is loaded all the same.
+    to do its work: what it lands is loaded all the same. In both cases there is no gateway here.
 
     Raises:
-        UserError: The gateway's settings are wrong, or its address is taken.
+        UserError: The gateway's settings are wrong.
         PlatformError: Its log cannot be opened.
     """
     if not any(feed.kind == "push" for feed in project.feeds.values()):
-        yield
+        yield None
         return
+    gateway = None
     try:
         if options.until_idle:
             _land(project, listener)
-            stop = None
         else:
-            stop = _serve(project, options, listener)
+            gateway = _opened(project, listener)
     except UserError as error:
         if error.code != "already-running":
             raise
         listener.notice(f"pushes come in elsewhere: {error.what}")
-        stop = None
+    if gateway is None:
+        yield None
+        return
+    stopped = threading.Event()
+    watching = threading.Thread(
+        target=_watch, args=(gateway, listener, stopped), name="ingest-watch", daemon=True
+    )
+    watching.start()
     try:
-        yield
+        yield gateway
     finally:
-        if stop is not None:
-            stop()
+        stopped.set()
+        watching.join()
+        gateway.stop(options.grace_s)
 
 
 def _land(project: Project, listener: Listener) -> None:
@@ -63,27 +74,17 @@ def _land(project: Project, listener: Listener) -> None:
         listener.notice(f"not all that was pushed could be landed within {_LAND_S:.0f} s")
 
 
-def _serve(project: Project, options: RunOptions, listener: Listener) -> Callable[[], None]:
+def _opened(project: Project, listener: Listener) -> Gateway:
     from freshline.ingest.gateway import Gateway
 
     gateway = Gateway(project, listener.notice)
-    gateway.start()
-    listener.notice(f"pushed records come in at {gateway.url}")
-    stopped = threading.Event()
+    gateway.open()
+    return gateway
 
-    def watch() -> None:
-        while not stopped.wait(_LOOK_S):
-            failure = gateway.failed()
-            if failure is not None:
-                listener.notice(f"nothing more can be pushed: {failure}; start the run again")
-                return
 
-    watching = threading.Thread(target=watch, name="ingest-watch", daemon=True)
-    watching.start()
-
-    def stop() -> None:
-        stopped.set()
-        watching.join()
-        gateway.stop(options.grace_s)
-
-    return stop
+def _watch(gateway: Gateway, listener: Listener, stopped: threading.Event) -> None:
+    while not stopped.wait(_LOOK_S):
+        failure = gateway.failed()
+        if failure is not None:
+            listener.notice(f"nothing more can be pushed: {failure}; start the run again")
+            return

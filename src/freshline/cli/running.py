@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from freshline.cli.pushes import pushes
 from freshline.cli.render.lines import Counting, LineObserver
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
@@ -34,6 +33,9 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
         UserError: Another process runs it.
         PlatformError: Spark or the storage failed.
     """
+    from freshline.cli.serving import served  # a third of a second, for runs alone
+    from freshline.ui.pulse import Pulse
+
     started_s = time.time()
     for warning in project.warnings:
         print(f"note: {warning}", file=sys.stderr)
@@ -52,8 +54,10 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
 
     metrics = RunMetrics(project, time.time)
     observers = Observers((observer, metrics.counts))
-    warehouse = Warehouse(project, make_executor, observers, options)
-    with observer, _stopped_by_signals(warehouse), pushes(project, options, observer):
+    pulse = Pulse()
+    warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
+    serving = served(project, options, observer, pulse, metrics)
+    with observer, _stopped_by_signals(warehouse), serving:
         left_behind = warehouse.run()
     found = read_status(project, time.time())
     behind = _behind(found, options) if left_behind else []

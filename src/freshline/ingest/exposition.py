@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client.core import (
@@ -64,21 +64,29 @@ def exposition(
         request_bytes: Of bodies that are being read or checked.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Picture(list(_families(metrics, refused, request_bytes))))
+    registry.register(Picture(lambda: families(metrics, refused, request_bytes)))
     return generate_latest(registry)
 
 
-class _Picture(Collector):
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
+class Picture(Collector):
+    """Metrics that are read when they are asked for.
 
-    def collect(self) -> list[Metric]:
-        return self._families
+    Args:
+        read: The families of now.
+    """
+
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        """The families of now."""
+        return self._read()
 
 
-def _families(
+def families(
     metrics: Metrics, refused: Mapping[tuple[str, str], int], request_bytes: int
 ) -> Iterator[Metric]:
+    """What a scrape tells of the gateway; arguments as for :func:`exposition`."""
     for name, text in _FEED_COUNTERS.items():
         yield _by_feed(CounterMetricFamily, name, text, metrics.feeds)
     rejected = CounterMetricFamily(

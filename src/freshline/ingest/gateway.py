@@ -1,6 +1,9 @@
-"""A project's gateway: engine, HTTP server and the state for ``status``, started and stopped.
+"""A project's gateway: engine, application and the state for ``status``, started and stopped.
 
-bind, recover, listen  ...  stop taking in, answer what was taken in, land, close
+recover, open, listen  ...  stop accepting, answer what was accepted, land, close
+
+Within ``freshline run`` its application is mounted in the project's one server; ``freshline
+ingest`` serves it alone.
 """
 
 from __future__ import annotations
@@ -16,14 +19,14 @@ from freshline.ingest.engine.settings import EngineSettings, FeedSpec
 from freshline.ingest.exposition import metrics_record
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
-from freshline.ingest.http.server import GatewayServer, bound_socket, tls_context
+from freshline.ingest.http.server import HttpServer, bound_socket, tls_context
 from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.ingest.records.limits import Limits
 from freshline.ingest.records.records import RecordChecker
 from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
-from freshline.project.sections.ingest import is_loopback
+from freshline.project.server import is_loopback
 
 _STATE_EVERY_S = 1.0
 _CLOSE_S = 10.0
@@ -86,6 +89,7 @@ class Gateway:
 
     Attributes:
         url: Where it listens, once it is started.
+        app: The application, once it is opened; None again when it has stopped.
     """
 
     def __init__(
@@ -97,77 +101,98 @@ class Gateway:
     ) -> None:
         assert project.ingest is not None
         self._settings = project.ingest
+        self._address = project.server
         self._notice = notice
         self._clock = clock
         self._columns = feed_columns(project)
         self._engine = make_engine(project, self._settings, self._columns)
         self._stopped = threading.Event()
         self._watching = threading.Thread(target=self._watch, name="ingest-state", daemon=True)
-        self._app: GatewayApp | None = None
-        self._server: GatewayServer | None = None
+        self.app: GatewayApp | None = None
+        self._server: HttpServer | None = None
         self.url = ""
 
     def start(self) -> None:
-        """Recover what the log holds, then listen.
+        """Recover what the log holds, then listen, with a server of its own.
 
         Raises:
             UserError: Another process is the gateway (``already-running``), the address is
                 taken, or the certificate is none.
             PlatformError: The folder cannot be used.
         """
-        settings = self._settings
-        tls = tls_context(settings.tls) if settings.tls is not None else None
-        bound = bound_socket(settings.host, settings.port, settings.place)
+        address = self._address
+        tls = tls_context(address.tls) if address.tls is not None else None
+        bound = bound_socket(address.host, address.port, address.place)
         try:
-            recovery = self._engine.start()
+            app = self.open()
         except BaseException:
             bound.close()
             raise
         try:
-            for message in recovery.messages:
-                self._notice(f"ingest: {message}")
-            limits = Limits(settings.max_body_bytes, settings.max_record_bytes)
-            self._app = GatewayApp(
-                self._engine,
-                {name: RecordChecker(each, limits) for name, each in self._columns.items()},
-                Guard(settings.tokens, public=not is_loopback(settings.host)),
-                limits,
-                budget_bytes=max(settings.memory_bytes // 4, 2 * settings.max_body_bytes),
-            )
-            self._server = GatewayServer(self._app, bound, settings.place, tls)
+            self._server = HttpServer(app, bound, address.place, tls)
             self._server.start()
         except BaseException:
             bound.close()
             self._engine.close()
             raise
-        self.url = self._server.url
-        self._write_state(self.url)
+        self.listening(self._server.url)
+
+    def open(self) -> GatewayApp:
+        """Recover what the log holds; the application, to be served by whoever asks for it.
+
+        Raises:
+            UserError: Another process is the gateway (``already-running``).
+            PlatformError: The folder cannot be used.
+        """
+        settings = self._settings
+        recovery = self._engine.start()
+        for message in recovery.messages:
+            self._notice(f"ingest: {message}")
+        limits = Limits(settings.max_body_bytes, settings.max_record_bytes)
+        self.app = GatewayApp(
+            self._engine,
+            {name: RecordChecker(each, limits) for name, each in self._columns.items()},
+            Guard(settings.tokens, public=not is_loopback(self._address.host)),
+            limits,
+            budget_bytes=max(settings.memory_bytes // 4, 2 * settings.max_body_bytes),
+        )
+        return self.app
+
+    def listening(self, url: str) -> None:
+        """The application is served at ``url`` from now on."""
+        self.url = url
+        self._write_state(url)
         self._watching.start()
 
     def failed(self) -> str | None:
         """Why it takes in nothing any more and will not by itself; None: it goes on."""
-        if self._server is None or self._stopped.is_set():
+        if not self.url or self._stopped.is_set():
             return None
-        if not self._server.alive:
+        if self._server is not None and not self._server.alive:
             return "the HTTP server has ended"
         if self._engine.metrics().state == "closed":
             return "the log has failed; a new start recovers it"
         return None
 
     def stop(self, grace_s: float) -> None:
-        """Stop taking in, answer what was taken in, land what is left within ``grace_s``.
+        """Stop accepting, answer what was accepted, land what is left within ``grace_s``.
 
-        What is not landed is safe in the log, for the next start.
+        A server that is not its own has stopped before. What is not landed is safe in the log,
+        for the next start.
         """
-        if self._server is None:
+        if self.app is None:
             return
         self._stopped.set()
-        self._watching.join(_STATE_EVERY_S * 2)
-        self._server.stop(_CLOSE_S)
+        if self._watching.is_alive():
+            self._watching.join(_STATE_EVERY_S * 2)
+        if self._server is not None:
+            self._server.stop(_CLOSE_S)
+        else:
+            self.app.close()
         self._engine.drain(grace_s)
         self._write_state(None)
         self._engine.close()
-        self._server = None
+        self.app = self._server = None
 
     def _watch(self) -> None:
         """Write the state down again and again; pass on what the engine has to say."""
@@ -181,7 +206,7 @@ class Gateway:
 
     def _write_state(self, url: str | None) -> tuple[str, ...]:
         metrics = self._engine.metrics()
-        refused = dict(self._app.refused) if self._app is not None else {}
+        refused = dict(self.app.refused) if self.app is not None else {}
         record: dict[str, Any] = {
             "url": url,
             "pid": os.getpid(),

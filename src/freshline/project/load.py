@@ -18,6 +18,7 @@ from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.settings import read_maintenance, read_scheduler, read_spark
+from freshline.project.server import read_server
 from freshline.project.tables import read_tables
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
@@ -26,8 +27,8 @@ from freshline.sql.text.tokens import tokens
 
 PROJECT_FILE = "freshline.yml"
 _KEYS = (
-    "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "ingest",
-    "maintenance",
+    "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
+    "ingest", "maintenance",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -104,6 +105,7 @@ def collect(
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
     ingest = read_ingest(top, pushed, root, storage)
+    server = read_server(top, pushed, ingest, root)
     if ingest is not None:
         feeds |= {name: landed_feed(feeds[name], ingest) for name in pushed}
     configuration = top.texts("configuration")
@@ -131,6 +133,7 @@ def collect(
         spark_packages=packages,
         scheduler=scheduler,
         ingest=ingest,
+        server=server,
         maintenance=maintenance,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),

@@ -243,26 +243,43 @@ class TlsFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """``server:`` of freshline.yml: the one address of a project's page, API and gateway.
+
+    Attributes:
+        port: 0: any free one.
+        tls: None: plain HTTP, on the loopback alone.
+        tokens: SHA-256 of the bearer tokens of people who may act, in hexadecimal.
+        written: Whether the file names the port; one that it does not name may be another where
+            it is taken.
+        place: Where the address is written, or the file.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    tls: TlsFiles | None = None
+    tokens: tuple[str, ...] = ()
+    written: bool = False
+    place: Place = field(default_factory=lambda: Place("freshline.yml"))
+
+
+@dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """``ingest:`` of freshline.yml: where pushed records come in.
+    """``ingest:`` of freshline.yml: what is kept of pushed records, and who may push them.
 
     Attributes:
         folder: Log and landed files, on this machine.
         max_body_bytes: Of a request, before and after decompression.
         max_record_bytes: Of one record.
-        tls: None: plain HTTP, on the loopback alone.
         tokens: SHA-256 of the bearer tokens of each feed, in hexadecimal; a feed that is not
             in it takes pushes without a token, on the loopback alone.
         place: Where the section is, or the file.
     """
 
     folder: Path
-    host: str = "127.0.0.1"
-    port: int = 8787
     memory_bytes: int = 256_000_000
     max_body_bytes: int = 64_000_000
     max_record_bytes: int = 1_000_000
-    tls: TlsFiles | None = None
     tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     place: Place = field(default_factory=lambda: Place("freshline.yml"))
 
@@ -283,6 +300,7 @@ class Project:
         feeds: By name, in the order of freshline.yml.
         configuration: Spark settings, as texts.
         ingest: None where nothing is pushed.
+        server: Where the page, the API and the gateway are served.
         sql_files: All that were read.
         warnings: What is allowed but probably not meant, one sentence each.
     """
@@ -297,6 +315,7 @@ class Project:
     spark_packages: tuple[str, ...] = ()
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     ingest: IngestSettings | None = None
+    server: ServerSettings = field(default_factory=ServerSettings)
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     sql_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()

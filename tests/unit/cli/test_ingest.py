@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 from freshline.cli import running
 from freshline.cli.main import app_for
-from freshline.cli.pushes import pushes
+from freshline.cli.render.lines import Counting
+from freshline.cli.serving import served
 from freshline.client import push
 from freshline.ingest.gateway import Gateway
 from freshline.ingest.http.auth import token_hash
 from freshline.project.load import load_project
+from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.ui.pulse import Pulse
 from tests.unit.runtime.shop import QUICK
 
 PUSHED = """\
@@ -28,9 +32,13 @@ ingest: {port: 0}
 """
 
 
-class Notices(list):
+class Notices(Counting):
+    def __init__(self, project):
+        super().__init__(project)
+        self.told = []
+
     def notice(self, text):
-        self.append(text)
+        self.told.append(text)
 
 
 @pytest.fixture
@@ -98,13 +106,12 @@ def test_status_of_a_project_without_push_feeds_is_silent_on_pushes(answer):
 
 
 def test_a_run_takes_in_pushes_until_it_ends(pushed):
-    told = Notices()
-    with pushes(pushed, RunOptions(), told):
-        url = told[0].removeprefix("pushed records come in at ")
+    observer = Notices(pushed)
+    with served(pushed, RunOptions(), observer, Pulse(), RunMetrics(pushed, time.time)) as url:
         assert push(url, "clicks", [{"n": 1}]).records == 1
         lines = command(pushed, "status").stdout.splitlines()
         assert any(line.startswith(f"gateway: {url}, open") for line in lines)
-    assert len(told) == 1
+    assert observer.told == [f"web page: {url}", f"pushed records come in at {url}"]
     names = [path.name for path in pushed.ingest.landed("clicks").iterdir()]
     assert len(names) == 1
 
@@ -112,13 +119,15 @@ def test_a_run_takes_in_pushes_until_it_ends(pushed):
 def test_a_run_leaves_pushes_to_a_gateway_that_runs_already(pushed):
     gateway = Gateway(pushed, print)
     gateway.start()
-    told = Notices()
+    observer = Notices(pushed)
     for options in (RunOptions(), RunOptions(until_idle=True)):
-        with pushes(pushed, options, told):
+        with served(pushed, options, observer, Pulse(), RunMetrics(pushed, time.time)) as url:
+            assert url != gateway.url
             assert push(gateway.url, "clicks", [{"n": 1}]).records == 1
     gateway.stop(30.0)
-    assert len(told) == 2
-    assert all(text.startswith("pushes come in elsewhere: process ") for text in told)
+    elsewhere = [text for text in observer.told if not text.startswith("web page: ")]
+    assert len(elsewhere) == 2
+    assert all(text.startswith("pushes come in elsewhere: process ") for text in elsewhere)
 
 
 def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
@@ -149,8 +158,8 @@ def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
         def close(self):
             pass
 
-    def warehouse(project, make_executor, observer, options):
-        return Warehouse(project, Recorder, observer, options, backoff=QUICK)
+    def warehouse(project, make_executor, observer, options, clock):
+        return Warehouse(project, Recorder, observer, options, backoff=QUICK, clock=clock)
 
     monkeypatch.setattr(running, "Warehouse", warehouse)
     done = command(pushed, "run", "--until-idle")

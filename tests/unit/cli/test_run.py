@@ -18,8 +18,10 @@ from tests.unit.runtime.shop import QUICK, LiveRun
 
 @pytest.fixture(autouse=True)
 def _without_spark(shop, monkeypatch):
-    def warehouse(project, make_executor, observer, options):
-        return Warehouse(project, lambda: shop.executor, observer, options, backoff=QUICK)
+    def warehouse(project, make_executor, observer, options, clock):
+        return Warehouse(
+            project, lambda: shop.executor, observer, options, backoff=QUICK, clock=clock
+        )
 
     monkeypatch.setattr(running, "Warehouse", warehouse)
 
@@ -29,13 +31,14 @@ def test_until_idle_logs_a_line_per_update_and_ends(freshline, shop):
     done = freshline("run", "--until-idle")
     assert (done.exit_code, done.stdout) == (0, "")
     lines = [line.split(" ", 2)[2] for line in done.stderr.splitlines()[:-1]]
-    assert lines[0].startswith("Spark is there after ")
-    assert [line.split(" in ")[0] for line in lines[1:]] == [
+    assert lines[0].startswith("web page: http://127.0.0.1:")
+    assert lines[1].startswith("Spark is there after ")
+    assert [line.split(" in ")[0] for line in lines[2:]] == [
         "orders +2 rows",
         "big    +2 rows",
         "small  +2 rows",
     ]
-    assert lines[1].endswith(" s, fresh to 2026-01-02 00:01:00, track 0, append")
+    assert lines[2].endswith(" s, fresh to 2026-01-02 00:01:00, track 0, append")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("stopped after ")
     assert last.endswith(" s: 3 updates")

@@ -12,6 +12,7 @@ from freshline.cli.render.status import headline, remarks, status_record, status
 from freshline.runtime.status.status import (
     read_status,
 )
+from freshline.ui.address import served_at
 
 
 def status(project: ProjectDir = None, as_json: AsJson = False) -> None:
@@ -20,7 +21,8 @@ def status(project: ProjectDir = None, as_json: AsJson = False) -> None:
     found = read_status(shop, time.time())
     if as_json:
         pushed = pushed_record(shop)
-        print_json(status_record(found) | ({} if pushed is None else {"ingest": pushed}))
+        record = status_record(found) | {"server": {"url": served_at(shop)}}
+        print_json(record | ({} if pushed is None else {"ingest": pushed}))
         return
     out = console()
     out.print(headline(found))

@@ -19,12 +19,14 @@ class Counting:
 
     Attributes:
         done, failed, rows: Committed updates, failed attempts, rows that were written.
+        spark: Whether it is ``ready`` or ``starting``.
         spark_ui: Address of Spark's own pages, where they are on.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.done = self.failed = self.rows = 0
+        self.spark = "starting"
         self.spark_ui: str | None = None
 
     def __enter__(self) -> Self:
@@ -35,6 +37,7 @@ class Counting:
 
     def ready(self, seconds: float) -> None:
         """Spark is there after ``seconds``."""
+        self.spark = "ready"
         self.notice(f"Spark is there after {seconds:.1f} s")
         if self.spark_ui:
             self.notice(f"Spark's own pages: {self.spark_ui}")

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from freshline.ingest.engine.metrics import Metrics
-from freshline.ingest.exposition import CONTENT_TYPE, exposition
+from freshline.ingest.exposition import CONTENT_TYPE, Picture, exposition, families
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.encodings import decoded
 from freshline.ingest.http.exchange import (
@@ -72,7 +72,8 @@ class GatewayApp:
     Attributes:
         refused: Requests by (feed, code) that were not stored; the feed is empty where there
             is none of that name.
-        draining: Set to refuse what still comes.
+        draining: Whether what still comes is refused.
+        description: In OpenAPI's form.
     """
 
     def __init__(
@@ -95,7 +96,12 @@ class GatewayApp:
         self._budget = Budget(budget_bytes or 2 * limits.body_bytes)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ingest-check")
         columns = {name: checker.columns for name, checker in checkers.items()}
-        self._description = json_answer(200, description(columns, limits))
+        self.description = description(columns, limits)
+        self._description = json_answer(200, self.description)
+
+    def drain(self) -> None:
+        """Refuse what still comes."""
+        self.draining = True
 
     def close(self) -> None:
         """Give back the threads."""
@@ -141,6 +147,12 @@ class GatewayApp:
             return self._description
         text = exposition(self._engine.metrics(), self.refused, self._budget.taken_bytes)
         return Answer(200, text, CONTENT_TYPE)
+
+    def picture(self) -> Picture:
+        """The gateway's metrics, for the registry of a run."""
+        return Picture(
+            lambda: families(self._engine.metrics(), dict(self.refused), self._budget.taken_bytes)
+        )
 
     def _health(self) -> Answer:
         state = "draining" if self.draining else self._engine.metrics().state

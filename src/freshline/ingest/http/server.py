@@ -7,11 +7,12 @@ import ipaddress
 import socket
 import ssl
 import threading
+from typing import Protocol
 
 import uvicorn
 
 from freshline.core.errors import InternalError, Place, PlatformError, UserError
-from freshline.ingest.http.app import GatewayApp
+from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ingest.http.pace import Patience
 from freshline.ingest.http.protocol import protocol_with
 from freshline.project.model import TlsFiles
@@ -37,7 +38,7 @@ def tls_context(files: TlsFiles) -> ssl.SSLContext:
             f"{files.certificate} and {files.key} are no certificate and its key",
             where=files.place,
             rule="both are PEM files, the certificate with its chain, the key not encrypted",
-            next_step=f"Correct ingest.tls ({type(error).__name__}).",
+            next_step=f"Correct server.tls ({type(error).__name__}).",
         ) from error
     return context
 
@@ -70,7 +71,7 @@ def address_error(address: str, error: OSError, place: Place) -> UserError:
         "address",
         f"cannot listen on {address}: {error.strerror or error}",
         where=place,
-        rule="ingest.host is an address of this machine, ingest.port a free port or 0",
+        rule="server.host is an address of this machine, server.port a free port or 0",
         next_step="Stop what listens there, or choose another port.",
     )
 
@@ -87,8 +88,21 @@ class _Server(uvicorn.Server):
         self._accepting.set()
 
 
-class GatewayServer:
-    """The gateway's HTTP server.
+class App(Protocol):
+    """An ASGI application that can be asked to come to an end."""
+
+    def drain(self) -> None:
+        """Refuse what is new, end what would go on for ever; called in any thread."""
+
+    def close(self) -> None:
+        """Give back what it holds, once nothing is asked any more."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+
+class HttpServer:
+    """An HTTP server in a thread of its own.
 
     Args:
         app: What answers.
@@ -100,7 +114,7 @@ class GatewayServer:
 
     def __init__(
         self,
-        app: GatewayApp,
+        app: App,
         bound: socket.socket,
         place: Place,
         tls: ssl.SSLContext | None = None,
@@ -132,7 +146,7 @@ class GatewayServer:
         self._accepting = threading.Event()
         self._server = _Server(config, self._accepting)
         self._fault: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name="ingest-http", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
     def start(self) -> None:
         """Accept connections; returns once they are.
@@ -146,11 +160,11 @@ class GatewayServer:
         if isinstance(self._fault, OSError):
             raise address_error(self.url, self._fault, self._place)
         if not accepting or self._fault is not None:
-            raise PlatformError("ingest-http", f"the HTTP server did not start: {self._fault}")
+            raise PlatformError("http", f"the HTTP server did not start: {self._fault}")
 
     def stop(self, timeout_s: float) -> None:
         """Refuse what is new, finish what is under way, close."""
-        self._app.draining = True
+        self._app.drain()
         self._server.should_exit = True
         self._thread.join(timeout_s)
         self._app.close()

@@ -28,7 +28,7 @@ from freshline.ingest.engine.metrics import (
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.pace import Patience
-from freshline.ingest.http.server import GatewayServer, bound_socket
+from freshline.ingest.http.server import HttpServer, bound_socket
 from freshline.ingest.receipts import Batch, KeyConflict, Receipt, RefusedError
 from freshline.ingest.records.limits import Limits
 from freshline.ingest.records.records import NDJSON, RecordChecker
@@ -196,7 +196,7 @@ def served(
     checkers = {name: RecordChecker(columns(ddl), limits) for name, ddl in feeds.items()}
     guard = Guard(tokens or {}, public=public)
     app = GatewayApp(engine, checkers, guard, limits, patience=patience, budget_bytes=budget_bytes)
-    server = GatewayServer(app, bound_socket("127.0.0.1", 0, HERE), HERE, tls, patience)
+    server = HttpServer(app, bound_socket("127.0.0.1", 0, HERE), HERE, tls, patience)
     server.start()
     try:
         yield Served(server.url, engine, app)

@@ -1,0 +1,80 @@
+"""The server of a run: page, API, metrics and gateway at one address, beside the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from freshline.cli.pushes import pushes
+from freshline.cli.render.lines import Counting
+from freshline.ingest.state import read_state
+from freshline.project.model import Project
+from freshline.runtime.journal.lock import holder
+from freshline.runtime.journal.paths import own_folder
+from freshline.runtime.metrics.exposition import RunMetrics
+from freshline.runtime.warehouse import RunOptions
+from freshline.ui.access import Access
+from freshline.ui.address import note_address
+from freshline.ui.pulse import Pulse
+from freshline.ui.reading import Reader
+from freshline.ui.serving import address_of, stop
+from freshline.ui.site import Site
+
+
+@contextmanager
+def served(
+    project: Project,
+    options: RunOptions,
+    observer: Counting,
+    pulse: Pulse,
+    metrics: RunMetrics,
+) -> Iterator[str]:
+    """Serve the project while it runs.
+
+    Not for a ``refresh`` in a process of its own, which is over in a moment, and not where another
+    process runs the warehouse: the run then ends with that error.
+
+    Yields:
+        The address; empty where nothing is served.
+
+    Raises:
+        UserError: The address is taken, or the gateway's settings are wrong.
+        PlatformError: The gateway's log cannot be opened.
+    """
+    if options.refresh or holder(own_folder(project)) is not None:
+        yield ""
+        return
+    address = address_of(project, elsewhere=_ingest_runs(project))
+    try:
+        with pushes(project, options, observer) as gateway:
+            app = None if gateway is None else gateway.app
+            if app is not None:
+                metrics.add(app.picture())
+            site = Site(
+                Reader(project),
+                Access(project),
+                lambda: pulse.health(observer.spark),
+                gateway=app,
+                metrics=metrics.scraped,
+            )
+            server = address.serve(site)
+            try:
+                observer.notice(f"web page: {server.url}")
+                if address.moved:
+                    observer.notice(address.moved)
+                if gateway is not None:
+                    gateway.listening(server.url)
+                    observer.notice(f"pushed records come in at {server.url}")
+                note_address(project, server.url)
+                yield server.url
+            finally:
+                stop(server)
+    finally:
+        address.close()
+
+
+def _ingest_runs(project: Project) -> bool:
+    """Whether another process is the project's gateway: then it has the project's address."""
+    if project.ingest is None or holder(project.ingest.folder) is None:
+        return False
+    return bool((read_state(project.ingest.folder) or {}).get("url"))

@@ -1,0 +1,75 @@
+"""The server of a project's one address: bound, started, written down, stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+
+from freshline.core.errors import UserError
+from freshline.ingest.http.server import HttpServer, bound_socket, tls_context
+from freshline.project.model import Project, ServerSettings
+from freshline.ui.site import Site
+
+_CLOSE_S = 5.0
+
+
+class Address:
+    """A project's address, taken but not listening yet.
+
+    Args:
+        settings: Host, port and TLS.
+        movable: A port that is taken may be another one.
+
+    Attributes:
+        moved: Why it is not the address that was wanted; empty: it is.
+
+    Raises:
+        UserError: The address is not ours, or taken; or the certificate is none.
+    """
+
+    def __init__(self, settings: ServerSettings, *, movable: bool) -> None:
+        self._settings = settings
+        self._tls = tls_context(settings.tls) if settings.tls is not None else None
+        self.moved = ""
+        try:
+            self.bound: socket.socket = bound_socket(settings.host, settings.port, settings.place)
+        except UserError:
+            if not movable:
+                raise
+            self.moved = f"port {settings.port} is taken, another one is used"
+            self.bound = bound_socket(settings.host, 0, settings.place)
+
+    def serve(self, site: Site) -> HttpServer:
+        """Serve ``site`` there; returns once connections are accepted."""
+        server = HttpServer(site, self.bound, self._settings.place, self._tls)
+        server.start()
+        return server
+
+    def close(self) -> None:
+        """Give it back, unserved."""
+        self.bound.close()
+
+
+def address_of(project: Project, *, port: int | None = None, elsewhere: bool = False) -> Address:
+    """Take the project's address.
+
+    Args:
+        project: With its server settings.
+        port: Another port than the project's.
+        elsewhere: The project's own address is held by its gateway in another process.
+
+    Raises:
+        UserError: It cannot be had (``address``).
+    """
+    settings = project.server
+    if port is not None:
+        settings = dataclasses.replace(settings, port=port, written=True)
+    pushed = any(feed.kind == "push" for feed in project.feeds.values())
+    # Who pushes has the address written down somewhere: it does not move by itself.
+    movable = elsewhere or not (settings.written or pushed)
+    return Address(settings, movable=movable)
+
+
+def stop(server: HttpServer) -> None:
+    """Answer what is under way, and close."""
+    server.stop(_CLOSE_S)

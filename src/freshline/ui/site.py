@@ -1,0 +1,148 @@
+"""The project's one HTTP application: which request is answered by what.
+
+GET  /  /tables ...          the web page; every view has an address
+GET  /assets/...             its files
+GET  /healthz  /metrics      for whoever watches the process
+GET  /v1/...                 what the page shows, as JSON (:mod:`freshline.ui.views`)
+GET  /v1/events              what happens, as server-sent events
+POST /v1/tables/NAME/...     pause, resume, refresh, prioritise
+POST /v1/feeds/NAME          the push gateway, where the project has push feeds
+GET  /openapi.json           all of it, described
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from freshline.core.errors import FreshlineError
+from freshline.ingest.http.app import GatewayApp
+from freshline.ingest.http.exchange import Receive, Scope, Send
+from freshline.ui.access import Access
+from freshline.ui.answers import Problem, json_response, tagged
+from freshline.ui.page import asset, page
+from freshline.ui.reading import Reader
+from freshline.ui.views import VIEWS, View
+
+Health = Callable[[], tuple[int, dict[str, Any]]]
+Metrics = Callable[[str], tuple[bytes, str]]
+"""From an Accept header to the text of a scrape and its content type."""
+
+_PAGES = (
+    "/", "/tables", "/tables/{name:path}", "/tracks", "/graph", "/feeds", "/reports",
+    "/guarantees", "/what-if",
+)  # fmt: skip
+_STATUS = {404: "not-found", 405: "method-not-allowed"}
+
+
+class Site:
+    """The ASGI application.
+
+    Args:
+        reader: Reads the journal.
+        access: Who may read and act.
+        health: What ``/healthz`` answers.
+        gateway: Takes pushed records; None where the project has no feed for them, or another
+            process takes them.
+        metrics: The answer to a scrape; None: there are none.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        access: Access,
+        health: Health,
+        *,
+        gateway: GatewayApp | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._reader = reader
+        self._access = access
+        self._health = health
+        self._gateway = gateway
+        self._metrics = metrics
+        routes: list[BaseRoute] = [
+            Route("/healthz", self._healthz),
+            Route("/metrics", self._scrape),
+            *(Route(path, self._page) for path in _PAGES),
+            Route("/assets/{path:path}", self._asset),
+            *(Route(path, self._viewed(view)) for path, view in VIEWS.items()),
+        ]
+        if gateway is not None:
+            # The gateway counts what its clients do wrong, reads bodies within bounds, and
+            # knows nothing of Starlette: it is asked as it is.
+            routes += [Mount("/v1/feeds", app=gateway)]
+        handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+            HTTPException: _refused,
+            Problem: _problem,
+            FreshlineError: _failed,
+        }
+        self._app = Starlette(routes=routes, exception_handlers=handlers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._app(scope, receive, send)
+
+    def drain(self) -> None:
+        """Refuse pushes that still come."""
+        if self._gateway is not None:
+            self._gateway.drain()
+
+    def close(self) -> None:
+        """Give back the threads; the gateway's are its own."""
+        self._reader.close()
+
+    async def _healthz(self, _: Request) -> Response:
+        status, record = self._health()
+        return json_response(record, status=status)
+
+    async def _scrape(self, request: Request) -> Response:
+        self._access.check_metrics(request)
+        metrics = self._metrics
+        if metrics is None:
+            raise Problem(404, "not-found", "no warehouse runs here, so there are no metrics")
+        content, kind = await self._reader.run(lambda: metrics(request.headers.get("accept", "")))
+        return Response(content, headers={"content-type": kind})
+
+    async def _page(self, request: Request) -> Response:
+        self._access.check_name(request)
+        return page()
+
+    async def _asset(self, request: Request) -> Response:
+        self._access.check_name(request)
+        return asset(request, request.path_params["path"])
+
+    def _viewed(self, view: View) -> Callable[[Request], Awaitable[Response]]:
+        async def answered(request: Request) -> Response:
+            self._access.check_read(request)
+            asked = view.asked(self._reader, request)
+            body = await self._reader.body((view, asked), lambda: view.answer(self._reader, asked))
+            return tagged(request, body)
+
+        return answered
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _STATUS.get(error.status_code, "bad-request")
+    message = "there is nothing here; see /openapi.json"
+    if error.status_code == 405:  # noqa: PLR2004 - Method Not Allowed
+        message = f"only {(error.headers or {}).get('Allow', 'other methods')} is answered here"
+    return Problem(error.status_code, code, message, error.headers or {}).response()
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, FreshlineError)
+    status = 400 if error.exit_status == 2 else 503  # noqa: PLR2004 - the user's to correct
+    return Problem(status, error.code, error.render()).response()

@@ -1,0 +1,56 @@
+"""``/v1/tables/NAME``: one table as ``status --json`` has it, with its SQL and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from freshline.cli.commands.status import table_record
+from freshline.cli.render.strategies import strategies_record
+from freshline.cli.render.watched import watched_record
+from freshline.project.model import Project
+from freshline.runtime.status.status import read_status
+from freshline.ui.answers import Problem
+from freshline.ui.reading import Reader
+
+
+def asked(reader: Reader, request: Request) -> str:
+    """The table's name, as the project writes it."""
+    return known_name(reader.project, request.path_params["name"])
+
+
+def known_name(project: Project, name: str) -> str:
+    """The name as the project writes it.
+
+    Raises:
+        Problem: 404.
+    """
+    if not project.has_table(name):
+        raise Problem(404, "unknown-table", "the project has no table of this name")
+    return project.table(name).name
+
+
+def answer(reader: Reader, name: str) -> dict[str, Any]:
+    """The table's status, definition and relations."""
+    project = reader.project
+    found = read_status(project, reader.clock())
+    item = next(each for each in found.tables if each.name == name)
+    table = project.table(name)
+    return {
+        "at_s": found.now_s,
+        **table_record(item, found.uses(name)),
+        **strategies_record(found, name),
+        **watched_record(found.watched_table(name), running=found.run.running),
+        "definition": {
+            "sql": table.query,
+            "file": str(table.place),
+            "comment": table.comment,
+            "refresh": table.refresh,
+            "emit": table.emit,
+            "time": table.time_column,
+            "feed": table.feed,
+            "parents": list(table.parents),
+            "children": [child.name for child in project.children(name)],
+        },
+    }

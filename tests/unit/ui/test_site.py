@@ -1,0 +1,113 @@
+"""Which request is answered by what, and who may ask."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from freshline.ingest.http.auth import new_token
+from freshline.project.model import ServerSettings
+from freshline.ui.pulse import Pulse
+from tests.unit.runtime.shop import Shop, made_project
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Shop(made_project(tmp_path, {"orders": (), "big": ("orders",)}))
+
+
+@pytest.fixture
+def loaded(shop):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    return shop
+
+
+def test_a_project_that_never_ran_is_shown(shop, serve):
+    with serve(shop.project) as ask:
+        found = ask("/v1/status")
+        assert found.status == 200
+        assert found.json["note"].startswith("nothing is known yet")
+        assert [each["name"] for each in found.json["tables"]] == ["orders", "big"]
+        assert found.json["next"] is None
+        assert ask("/v1/tables/big").json["state"] == "new"
+
+
+def test_the_status_is_that_of_the_command(loaded, serve):
+    with serve(loaded.project) as ask:
+        tables = ask("/v1/status").json["tables"]
+    assert [(each["name"], each["state"], each["updates"]) for each in tables] == [
+        ("orders", "fresh", 1),
+        ("big", "fresh", 1),
+    ]
+
+
+def test_what_was_answered_before_is_not_sent_again(loaded, serve):
+    with serve(loaded.project, clock=lambda: 1e9) as ask:
+        first = ask("/v1/status")
+        assert first.headers["etag"]
+        again = ask("/v1/status", If_None_Match=first.headers["etag"])
+        assert (again.status, again.body) == (304, b"")
+
+
+def test_unknown_addresses_are_answered_as_the_gateway_answers_them(shop, serve):
+    with serve(shop.project) as ask:
+        assert ask("/v1/tables/smal").json == {
+            "error": "unknown-table",
+            "message": "the project has no table of this name",
+            "record": None,
+        }
+        assert ask("/nowhere").json["error"] == "not-found"
+        reply = ask("/v1/status", method="DELETE")
+        assert (reply.status, reply.json["error"]) == (405, "method-not-allowed")
+        assert ask("/assets/../site.py").status == 404
+        assert ask("/assets/%2e%2e/site.py").status == 404
+
+
+def test_every_view_has_an_address_and_a_strict_policy(shop, serve):
+    with serve(shop.project) as ask:
+        for path in ("/", "/tables", "/tables/big", "/tracks", "/graph", "/what-if"):
+            reply = ask(path)
+            assert reply.status == 200
+            policy = reply.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+
+
+def test_another_machines_name_is_refused_on_the_loopback(shop, serve):
+    with serve(shop.project) as ask:
+        for path in ("/", "/v1/status", "/assets/icon.svg"):
+            assert ask(path, Host="evil.example").status == 421
+
+
+def test_beyond_the_loopback_a_token_is_wanted(shop, serve):
+    token, hashed = new_token()
+    project = dataclasses.replace(
+        shop.project, server=ServerSettings(host="0.0.0.0", tokens=(hashed,))
+    )
+    with serve(project) as ask:
+        ask.url = ask.url.replace(ask.url.split("/")[2].split(":")[0], "127.0.0.1")
+        assert ask("/").status == 200  # holds nothing of the project
+        assert ask("/v1/status").status == 401
+        assert ask("/metrics").status == 401
+        assert ask("/v1/status", Authorization="Bearer fl_wrong").status == 401
+        assert ask("/v1/status", Authorization=f"Bearer {token}").status == 200
+
+
+def test_a_loop_that_stands_still_is_not_live():
+    now = [0.0]
+    pulse = Pulse(lambda: 1e9, lambda: now[0])
+    assert pulse.health("starting") == (200, {"live": True, "leader": True, "spark": "starting"})
+    now[0] = 100.0
+    assert pulse.health("ready") == (
+        503,
+        {
+            "live": False,
+            "leader": True,
+            "spark": "ready",
+            "reason": "the loop has not turned for 100 s",
+        },
+    )
+    assert pulse() == 1e9
+    assert pulse.health("ready")[0] == 200
