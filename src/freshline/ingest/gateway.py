@@ -26,7 +26,7 @@ from freshline.ingest.records.records import RecordChecker
 from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
-from freshline.project.server import is_loopback
+from freshline.project.sections.server import is_loopback
 
 _STATE_EVERY_S = 1.0
 _CLOSE_S = 10.0

@@ -17,8 +17,8 @@ from freshline.project.model import Project, TableDef
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
+from freshline.project.sections.server import read_server
 from freshline.project.sections.settings import read_maintenance, read_scheduler, read_spark
-from freshline.project.server import read_server
 from freshline.project.tables import read_tables
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from freshline.ingest.http.auth import check_host, token_hash
 from freshline.ingest.refusals import Refusal
 from freshline.project.model import Project
-from freshline.project.server import is_loopback
+from freshline.project.sections.server import is_loopback
 from freshline.ui.answers import Problem
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="freshline"'}

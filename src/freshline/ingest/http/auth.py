@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping
 
 from freshline.ingest.refusals import Refusal
-from freshline.project.server import is_loopback
+from freshline.project.sections.server import is_loopback
 
 _TOKEN_BYTES = 32
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="freshline"'}

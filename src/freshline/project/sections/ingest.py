@@ -1,6 +1,6 @@
 """``ingest:`` of freshline.yml: what is kept of pushed records, and who may push them.
 
-The address is the project's (:mod:`freshline.project.server`). Tokens stand in the file as
+The address is the project's (:mod:`freshline.project.sections.server`). Tokens stand in the file as
 SHA-256 of random ones: nobody guesses 256 bits, so a slow hash would only slow down the answers.
 """
 

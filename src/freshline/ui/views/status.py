@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from freshline.cli.commands.status import status_record
 from freshline.cli.render.pushed import pushed_record
+from freshline.cli.render.status import status_record
 from freshline.runtime.status.status import read_status
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES

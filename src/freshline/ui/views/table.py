@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.cli.commands.status import table_record
+from freshline.cli.render.status import table_record
 from freshline.cli.render.strategies import strategies_record
 from freshline.cli.render.watched import watched_record
 from freshline.project.model import Project

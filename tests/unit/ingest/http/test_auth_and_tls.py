@@ -7,13 +7,13 @@ import ssl
 import subprocess
 
 import pytest
-from freshline.project.server import is_loopback
 
 from freshline.client import Client, PushFailedError, PushRefusedError, push
 from freshline.core.errors import Place, UserError
 from freshline.ingest.http.auth import new_token, token_hash
 from freshline.ingest.http.server import bound_socket, tls_context
 from freshline.project.model import TlsFiles
+from freshline.project.sections.server import is_loopback
 from tests.unit.ingest.http.serving import DDL, HERE, served, until_closed
 
 ONE = b'{"id": 1}'
