@@ -18,7 +18,7 @@ _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
 def reported(command: Callable[..., Any]) -> Callable[..., None]:
-    """The command with its errors told as the contract wants them.
+    """The command with its errors told in the documented form.
 
     Standard error gets the message. With ``--json`` standard output gets one object with
     ``error``, and ``errors`` where there are several. A command that returns a number ends
@@ -61,7 +61,7 @@ def show(error: FreshlineError, *, as_json: bool) -> int:
 
 
 def error_record(error: FreshlineError) -> dict[str, Any]:
-    """An error as a JSON object, with the keys of the contract's ``validate``."""
+    """An error as a JSON object, with the keys of ``validate --json``."""
     return {
         "code": error.code,
         "file": error.where.file if error.where else None,

@@ -31,7 +31,7 @@ MOST_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """How to choose, with the names and defaults of the contract's ``policy`` keys.
+    """How to choose, with the names and defaults of the ``policy`` keys of a scenario.
 
     Attributes:
         name: A policy of ``core/policies``.

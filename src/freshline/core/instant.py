@@ -2,7 +2,7 @@
 
 Feeds, releases and deadlines are sums of the same periods in different orders; sums that are
 equal on paper differ in their last digits. Where a rule of Leontyev et al. 2009 asks for
-equality or order of such sums, times closer than this are equal (reading note L15).
+equality or order of such sums, times closer than this are equal (rule L15).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from freshline.core.errors import UserError
 from freshline.core.model import Table
 
 TOLERANCE = 1e-9
-"""Partition conditions hold within this: ten times 0.1 exceeds 1 (reading note G6)."""
+"""Partition conditions hold within this: ten times 0.1 exceeds 1 (rule G6)."""
 
 _DRIFT = 0.25
 """A table's load may move by this share before the partition is laid anew: learned costs
@@ -26,7 +26,7 @@ lose the order that the partition is for."""
 def nominal_s(table: Table) -> float:
     """E(P) = alpha + beta * period: an update of one period's data.
 
-    Without noise and slowdown (Golab et al. 3.2, reading note G7).
+    Without noise and slowdown (Golab et al. 3.2, rule G7).
     """
     cost = table.cost
     return cost.alpha_s + cost.beta * table.period_s

@@ -3,7 +3,7 @@
 Bateni et al. 2009, 4: the stretch of a file is (finish - the previous file's timestamp) / (its
 timestamp - the previous one's). No policy bounds it for every feed; Theorem 4.3 bounds it by 3
 under GROUPANDRUN, where the files of a feed are of similar length and updates are short
-enough. Reading notes: B6 (the grouping).
+enough. Rules of docs/papers.md: B6 (the grouping).
 """
 
 from __future__ import annotations

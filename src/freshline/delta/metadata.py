@@ -1,6 +1,6 @@
 """The JSON object that every commit of ours carries as Delta's userMetadata.
 
-Contract: contracts/project.md, "What holds" 4. Written and read here only.
+The keys are a promise to readers of the tables; written and read here only.
 """
 
 from __future__ import annotations

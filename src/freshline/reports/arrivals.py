@@ -1,6 +1,6 @@
 """When the tuples of a window arrive.
 
-Source: Chandrasekaran and Sudarshan, section 3; reading note C7.
+Source: Chandrasekaran and Sudarshan, section 3; rules C7.
 """
 
 from __future__ import annotations

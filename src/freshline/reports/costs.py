@@ -1,6 +1,6 @@
 """What a batch of a report costs, in seconds, as a function of its tuples.
 
-Source: Chandrasekaran and Sudarshan, equation 1 and section 6.2; reading note C9.
+Source: Chandrasekaran and Sudarshan, equation 1 and section 6.2; rules C9.
 """
 
 from __future__ import annotations

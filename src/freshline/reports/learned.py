@@ -1,7 +1,7 @@
 """Costs of batches and of the final, learned from those that ran.
 
 A batch's cost is piecewise linear in its tuples and the final's linear in the batches
-(Chandrasekaran and Sudarshan, section 6.2; reading note C9). Measurements scatter, so near sizes
+(Chandrasekaran and Sudarshan, section 6.2; rules C9). Measurements scatter, so near sizes
 are put together and a larger batch never costs less than a smaller one; what was measured
 lately counts more than what was long ago, since data and machines change.
 """

@@ -1,6 +1,6 @@
 """Which ready report gets the idle track: the smallest key, ties by list order.
 
-Source: Chandrasekaran and Sudarshan, section 4.2 and equation 9; reading note C12.
+Source: Chandrasekaran and Sudarshan, section 4.2 and equation 9; rules C12.
 """
 
 from __future__ import annotations

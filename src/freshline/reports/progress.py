@@ -1,6 +1,6 @@
 """How far one report is: what has come, what is worked off, when its next batch is ready.
 
-Source: Chandrasekaran and Sudarshan, sections 4.2 and 4.4; reading notes C11 to C14.
+Source: Chandrasekaran and Sudarshan, sections 4.2 and 4.4; rules C11 to C14.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Completions stand in a heap by (finish, track), files in a sequence by (arrival, table
 order); at one instant completions come first, which is the total order of an instant
-(contract of updates, semantics 2; G17). All events of one instant go to the scheduler
-together; an update that takes no time comes up again in a further round of the same instant,
-because its end is pushed after the instant's events were taken off.
+(docs/reference/scenario-updates.md, semantics 2; G17). All events of one instant go to the
+scheduler together; an update that takes no time comes up again in a further round of the same
+instant, because its end is pushed after the instant's events were taken off.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`freshline simulate` of a queue scenario: arrivals and consumption on the product's own queues.
 
 The scenario's tuples are units of ``freshline.queues``; what is printed is what it counted.
-Source: Motwani and Thomas 2004; reading notes M10, M11.
+Source: Motwani and Thomas 2004; rules M10, M11.
 """
 
 from __future__ import annotations

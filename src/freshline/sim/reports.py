@@ -37,7 +37,7 @@ def plan_file(document: YamlFile) -> dict[str, Any]:
     """Plan the one report of a document.
 
     Returns:
-        The answer as the contract prints it; an infeasible plan is one, too.
+        The answer as ``--json`` prints it; an infeasible plan is one, too.
 
     Raises:
         UserError: The document is wrong; names key and line.
@@ -88,7 +88,7 @@ def simulate_reports(document: YamlFile, trace: TextIO | None = None) -> dict[st
         trace: Gets one JSON line for each batch, in the order of starts.
 
     Returns:
-        The answer as the contract prints it.
+        The answer as ``--json`` prints it.
 
     Raises:
         UserError: The document is wrong; names key and line.

@@ -32,7 +32,7 @@ class Finished:
     mode: str | None
 
     def record(self) -> dict[str, Any]:
-        """The line's keys and values, in the order of the contract."""
+        """The line's keys and values, in the documented order."""
         return {
             "table": self.table,
             "track": self.track,

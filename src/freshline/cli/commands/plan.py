@@ -14,7 +14,7 @@ from freshline.sim.reports import plan_file, render_plan
 
 def plan(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The report, YAML or JSON.")],
-    # Not ``as_json``: the contract wants nothing on standard output when the file is wrong.
+    # Not ``as_json``: nothing may be on standard output when the file is wrong.
     json_out: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,

@@ -34,7 +34,7 @@ def simulate(
         typer.Argument(metavar="[FILE]", help="The scenario, YAML or JSON.", show_default=False),
     ] = None,
     *,
-    # Not ``as_json``: the contract wants nothing on standard output when a scenario is wrong.
+    # Not ``as_json``: nothing may be on standard output when a scenario is wrong.
     json_out: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,

@@ -2,7 +2,7 @@
 
 Leontyev et al. 2009: Theorem 1 (tardiness Y), Lemma 1 (response Theta), Definition 13
 (staleness A), Theorem 4 (recovery). All four hold as long as no update takes longer than its
-e and no more data comes than the periods say (reading note L12). None stands for "nothing
+e and no more data comes than the periods say (rule L12). None stands for "nothing
 can be promised".
 """
 

@@ -42,7 +42,7 @@ class Guarantee:
     staleness_s: float | None
 
     def record(self) -> dict[str, float | None]:
-        """The keys and values of the contract."""
+        """The keys and values that ``--json`` prints."""
         return {
             "e": self.share.execution_s,
             "utilisation": self.share.utilisation,

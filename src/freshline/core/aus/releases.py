@@ -1,6 +1,6 @@
 """When updates are released and due: equations (3), (4) and the reweighting rules (i)-(vii).
 
-Leontyev et al. 2009, II and III. Reading notes: L6 (what (iv) means after the update has
+Leontyev et al. 2009, II and III. Rules of docs/papers.md: L6 (what (iv) means after the update has
 finished and (ii) before it has started; an update that is fresh at its end follows RN
 whatever the reweighting said), L11 (a release may lie before the predecessor's end).
 

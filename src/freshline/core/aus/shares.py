@@ -1,7 +1,8 @@
 """What each table takes of the tracks: e, u = e/p, and the recovery period p^r.
 
-Leontyev et al. 2009, Definitions 9 and 10 and the heuristics of section III. Reading notes:
-L1 ((7) takes the minimum where it prints a maximum), L2 (the second heuristic is p * U / m),
+Leontyev et al. 2009, Definitions 9 and 10 and the heuristics of section III. Rules of
+docs/papers.md: L1 ((7) takes the minimum where it prints a maximum),
+L2 (the second heuristic is p * U / m),
 L4 (which e goes with which heuristic; given recovery periods stand as they are).
 """
 

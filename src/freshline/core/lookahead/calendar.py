@@ -1,7 +1,7 @@
 """When the next file of a feed is expected.
 
 Golab et al. 2011, 3.1, need the expected releases of tables that have nothing to load; the
-paper does not say where they come from. Reading note G10: the next date of the feed's
+paper does not say where they come from. Rule G10: the next date of the feed's
 calendar after now, or, for a feed without one, the last arrival plus a number of periods.
 """
 

@@ -2,7 +2,7 @@
 
 Leontyev et al. 2009: Theorem 1 (tardiness Y), Lemma 1 (response Theta), Definition 13
 (staleness A). They hold while no update takes longer than its e, no feed brings more than its
-period promises and nothing fails (reading note L12), so in a run where none of these broke
+period promises and nothing fails (rule L12), so in a run where none of these broke
 every counter stays 0. Where one did break, a violation is counted for the table that was
 late or stale, with that reason.
 

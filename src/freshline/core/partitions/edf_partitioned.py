@@ -3,7 +3,7 @@
 So that updates of short periods do not wait behind long ones.
 
 Source: Golab et al. 2011, 3.2.1 (home tracks) and 3.2.2 (promotion, aggressive or not).
-Reading notes: G2 (the promotion test counts the table itself), G4 (next-fit; a table that
+Rules of docs/papers.md: G2 (the promotion test counts the table itself), G4 (next-fit; a table that
 fits nowhere gets a track of its own; too few tracks is an error), G6 (1e-9), G7 (nominal E).
 """
 

@@ -1,7 +1,7 @@
 """The groups of GROUPANDRUN: tables of similar periods share tracks with nobody else.
 
 Source: Bateni et al. 2009, 4, Figure 2 and Theorem 4.3; the paper leaves the grouping open,
-reading note B6 settles it: greedily by ascending period, a group's periods at most twice its
+rule B6 settles it: greedily by ascending period, a group's periods at most twice its
 least, inclusive.
 """
 

@@ -2,8 +2,8 @@
 
 A cluster holds tables whose updates take about as long.
 
-Source: Golab et al. 2011, 3.2.3. Reading notes: G1 (the clustering compares E with k times
-the least period), G5 (clusters may end inside a track; order of the tracks tried), G6 (the
+Source: Golab et al. 2011, 3.2.3. Rules of docs/papers.md: G1 (the clustering compares E with k
+times the least period), G5 (clusters may end inside a track; order of the tracks tried), G6 (the
 cap of ``basic``, 1e-9), G7 (nominal E).
 """
 

@@ -3,8 +3,8 @@
 A table that fell behind (its feed was out and came back with a backlog) may be updated more
 often, but only as far as capacity is left, so that the others keep their bounds.
 
-Source: Leontyev, Johnson and Anderson 2009, II and III. Reading notes: L7 (what an instant
-does, in order), L8 (switches to recovery are decided only at arrivals, completions and
+Source: Leontyev, Johnson and Anderson 2009, II and III. Rules of docs/papers.md: L7 (what an
+instant does, in order), L8 (switches to recovery are decided only at arrivals, completions and
 returns to normal; nobody returns and switches at one instant), L9 (ties by table order), L13
 (chop, partition and priorities do not apply). The parts are in ``core/aus``.
 """

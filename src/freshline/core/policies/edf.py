@@ -1,6 +1,6 @@
 """Earliest deadline first: release plus one period.
 
-Source: Golab et al. 2011, 3.1; the deadline r + P, with r as in reading note G8.
+Source: Golab et al. 2011, 3.1; the deadline r + P, with r as in rule G8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Start the work that has waited longest.
 
-Source: Golab et al. 2011, 4.3 (FIFO as a baseline); release as in reading note G8.
+Source: Golab et al. 2011, 4.3 (FIFO as a baseline); release as in rule G8.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Max benefit, unless a better update is expected before the best one would be done.
 
-Source: Golab et al. 2011, 3.1 (Lookahead, algorithm and example with B = 101). Reading notes:
-G10 (E_j in step 2a is E_i; which releases and gains are expected; the expected update itself
-is not started; the search is exact), G11 (it can starve a table whose updates are long).
+Source: Golab et al. 2011, 3.1 (Lookahead, algorithm and example with B = 101). Rules of
+docs/papers.md: G10 (E_j in step 2a is E_i; which releases and gains are expected; the expected
+update itself is not started; the search is exact), G11 (it can starve a table whose updates are
+long).
 """
 
 from __future__ import annotations

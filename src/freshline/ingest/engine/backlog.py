@@ -3,7 +3,7 @@
 The log holds everything already, so that to write a request to disk is to drop its copy in
 memory, and to read it is to look it up. Which to drop and which to bring, buffered-head decides
 (Motwani and Thomas 2004, section 4.1), with B = max(M/2n, 256 kB); feeds that are not being
-landed go first, or an idle one would make the busy ones thrash for ever (reading note M1).
+landed go first, or an idle one would make the busy ones thrash for ever (rule M1).
 """
 
 from __future__ import annotations

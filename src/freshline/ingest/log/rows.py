@@ -1,7 +1,7 @@
 """A row of the log: one request's records of one feed, and the checks that prove it whole.
 
 SQLite notices neither a bit that flipped in a page nor, past the first bad frame, what its own
-log lost (reading notes, gateway: faults tried). So every row carries a CRC over all of it, and
+log lost. So every row carries a CRC over all of it, and
 row numbers run without gaps.
 """
 

@@ -10,7 +10,7 @@ Items of several units move whole: a head protects the items that end within its
 a write takes at least B units where there are as many, a read the items that end within B units
 and at least one.
 
-Source: Motwani and Thomas 2004, section 4.1 (Theorems 4.1, 4.2); reading notes M1, M6, M11.
+Source: Motwani and Thomas 2004, section 4.1 (Theorems 4.1, 4.2); rules M1, M6, M11.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """As buffered-head, but a write takes everything outside the protected head.
 
-Source: Motwani and Thomas 2004, section 4.1, footnote 4; reading notes M6, M11.
+Source: Motwani and Thomas 2004, section 4.1, footnote 4; rules M6, M11.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No algorithm writes fewer tuples; its number of accesses knows no bound.
 
-Source: Motwani and Thomas 2004, section 3 (Theorem 3.1); reading notes M8 (T = 1).
+Source: Motwani and Thomas 2004, section 3 (Theorem 3.1); rules M8 (T = 1).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A block as large as T costs at most twice its start, so nothing is gained by lar
 is made by the newest complete block in memory other than the head's; the head's block is read
 when its first tuple is due. At most four times the optimum in extended cost.
 
-Source: Motwani and Thomas 2004, section 3 (Theorem 3.2); reading notes M7, M8.
+Source: Motwani and Thomas 2004, section 3 (Theorem 3.2); rules M7, M8.
 """
 
 from __future__ import annotations

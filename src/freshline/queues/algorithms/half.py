@@ -5,7 +5,7 @@ disk the tail is written as soon as it is M/2 long; when the head empties M/2 ar
 the disk has emptied the tail is head again. At most twice the optimum in unit cost, and nothing
 better than twice is possible.
 
-Source: Motwani and Thomas 2004, section 2 (Theorems 2.1, 2.2); reading notes M2-M4, M11.
+Source: Motwani and Thomas 2004, section 2 (Theorems 2.1, 2.2); rules M2-M4, M11.
 """
 
 from __future__ import annotations

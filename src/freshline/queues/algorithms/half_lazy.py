@@ -2,7 +2,7 @@
 
 Fewer writes than half; that it is 2-competitive too, as the footnote says, is false (M5).
 
-Source: Motwani and Thomas 2004, section 2, footnote 2; reading notes M5, M11.
+Source: Motwani and Thomas 2004, section 2, footnote 2; rules M5, M11.
 """
 
 from __future__ import annotations

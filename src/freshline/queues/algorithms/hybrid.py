@@ -2,7 +2,7 @@
 
 Together they cost at most four times the optimum, whatever c0 and c1 are.
 
-Source: Motwani and Thomas 2004, section 3 (Theorem 3.3, Corollary 3.1); reading note M7.
+Source: Motwani and Thomas 2004, section 3 (Theorem 3.3, Corollary 3.1); rules M7.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The least recently touched tuples of a queue are those consumed next, so they co
 and are written again. Here to be compared with, not to be used. A tuple is touched on arrival
 and when it is read in.
 
-Source: Motwani and Thomas 2004, section 1.1 (acyclicity); defined by reading note M12.
+Source: Motwani and Thomas 2004, section 1.1 (acyclicity); defined by rule M12.
 """
 
 from __future__ import annotations

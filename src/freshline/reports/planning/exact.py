@@ -1,7 +1,7 @@
 """The exact plan: fewest batches, then least cost, for any nondecreasing cost and arrivals.
 
 Forwards, the recursion finds how many batches suffice and the earliest deadline; backwards,
-with that number fixed, the sizes that cost least (reading note C4).
+with that number fixed, the sizes that cost least (rule C4).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The smallest batch worth running while other reports may need the track.
 
-Source: Chandrasekaran and Sudarshan, sections 4.1 and 4.2; reading note C10.
+Source: Chandrasekaran and Sudarshan, sections 4.1 and 4.2; rules C10.
 """
 
 from __future__ import annotations

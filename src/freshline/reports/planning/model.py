@@ -1,6 +1,6 @@
 """What a plan of one report is made of: its window, its batches, or why there is none.
 
-Source: Chandrasekaran and Sudarshan, section 3; reading notes C5 and C6.
+Source: Chandrasekaran and Sudarshan, section 3; rules C5 and C6.
 """
 
 from __future__ import annotations

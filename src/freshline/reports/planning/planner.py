@@ -1,6 +1,6 @@
 """Planning one report whose input is known: as few batches as its deadline allows.
 
-Source: Chandrasekaran and Sudarshan, section 3; reading notes C1 to C9.
+Source: Chandrasekaran and Sudarshan, section 3; rules C1 to C9.
 """
 
 from __future__ import annotations

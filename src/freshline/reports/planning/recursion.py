@@ -4,7 +4,7 @@ Both use that a batch's cost is affine on a few stretches of sizes: on one stret
 neighbour of every tuple is the least of a window that only moves on, which a monotone queue
 answers in constant time. A layer thus takes time linear in the tuples, not quadratic.
 
-Source: reading note C4; the queue's dominance arguments are ours, in the comments.
+Source: rule C4; the queue's dominance arguments are ours, in the comments.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ was brought up to the same freshness in an earlier window: the rows tell how man
 the delay of the newest how much later. A stream that lags brings the same later; one that slows
 down brings less.
 
-Source: Chandrasekaran and Sudarshan, section 4.4; reading notes C13, C14.
+Source: Chandrasekaran and Sudarshan, section 4.4; rules C13, C14.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def arrivals(
     """What the updates of ``tables`` brought whose freshness lies in (start_s, end_s], by time.
 
     A table is complete up to its freshness, so the update that brings it to a window's end
-    still holds that window's data (Chandrasekaran and Sudarshan, 2; reading note C7).
+    still holds that window's data (Chandrasekaran and Sudarshan, 2; rules C7).
     """
     found: list[Arrival] = []
     for name in tables:

@@ -35,7 +35,7 @@ class ProjectGuarantees:
     def record(self) -> dict[str, Any]:
         """The object that ``freshline guarantees --json`` prints for a project.
 
-        Beside the contract's keys: ``quantile``, and for each table ``mean`` (what an update
+        Beside the documented keys: ``quantile``, and for each table ``mean`` (what an update
         takes on average, in seconds) and ``updates`` (how many the quantile comes from). Where
         there are reports: ``reports``, a list, their ``reports_utilisation`` of one track, whether
         it holds them all and each can meet its deadline (``reports_schedulable``; None while

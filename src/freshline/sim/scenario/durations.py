@@ -1,7 +1,7 @@
 """When an update that starts now ends: cost, noise and slow stretches.
 
-Contract of updates, semantics 5 and 12; rules G12, G15 (noise is uniform and a function of
-seed, table and the update's number, so that two policies meet the same durations), G16.
+docs/reference/scenario-updates.md, semantics 5 and 12; rules G12, G15 (noise is uniform and a
+function of seed, table and the update's number, so that two policies meet the same durations), G16.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files of a feed, one after the other: periodic or given, moved out of outages.
 
-Contract of updates, semantics 1; rules G17 (dates by one fixed expression) and G19 (outages
-that touch or overlap chain, and move given arrivals too).
+docs/reference/scenario-updates.md, semantics 1; rules G17 (dates by one fixed expression)
+and G19 (outages that touch or overlap chain, and move given arrivals too).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading a scenario from its file: every default, every error with table, key and line.
 
-The format is the contract of updates. All errors of a file are reported together.
+The format is in docs/reference/scenario-updates.md. All errors of a file are reported together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Flow times of base tables: the penalty and the stretch of Bateni et al.
 
-Bateni et al. 2009, 2.1 and 2.2; reading note B4: the flow of a file ends with the update that
+Bateni et al. 2009, 2.1 and 2.2; rules B4: the flow of a file ends with the update that
 loads it, LOW counts files that arrived, stretch and penalty updates that finished, lengths
 are differences of timestamps.
 """

@@ -1,6 +1,6 @@
 """A scenario: tables, their feeds, the machine and the policy, as a simulation plays them.
 
-The file's format is the contract of updates; ``scenario_file.py`` reads and checks it.
+The file's format is in docs/reference/scenario-updates.md; ``file.py`` reads and checks it.
 """
 
 from __future__ import annotations

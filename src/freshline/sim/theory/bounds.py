@@ -1,6 +1,6 @@
 """``simulate --bounds``: what Bateni et al. prove of a run, beside what the run measured.
 
-Bateni et al. 2009: LOW and the penalty (2.2; halves are meant, reading note B2), Theorem 3.1
+Bateni et al. 2009: LOW and the penalty (2.2; halves are meant, rule B2), Theorem 3.1
 (the penalty of every eager algorithm), Theorem 4.3 (the stretch of GROUPANDRUN), and the load
 that a machine must carry (2, "in order to keep up"). They are about base tables, unweighted.
 """

@@ -97,7 +97,7 @@ def lower_bound_s2(scenario: Scenario) -> float:
     """Least weighted staleness that any schedule of ``scenario`` can have.
 
     Any schedule: eager or not, with whatever knowledge of the future, as long as one update
-    loads what the contract allows: all that is pending, or with ``chop`` (and under aus,
+    loads what the semantics allow: all that is pending, or with ``chop`` (and under aus,
     which cuts too) any part of it.
 
     Returns:

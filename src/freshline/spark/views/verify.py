@@ -2,7 +2,7 @@
 
 sqlglot changes some of Spark's SQL in silence (``listagg`` gains a separator, ``max_by(x, y, n)``
 loses an argument), so a query is trusted to it only if Spark optimises the text that comes back
-from it to the same plan as the user's own (VIEWS.md, section 3).
+from it to the same plan as the user's own (docs/views.md).
 """
 
 from __future__ import annotations

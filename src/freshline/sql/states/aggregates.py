@@ -1,6 +1,6 @@
 """What every aggregate keeps of a batch, how that merges, and what comes out in the end.
 
-The table of the reading notes on views (VIEWS.md, section 1): a state is one or more columns
+The table of mergeable aggregates: a state is one or more columns
 over the rows of a batch, or a further group key (DISTINCT, percentiles); merging states of two
 batches gives the state of both. Whatever has no such rule is refused with its code.
 """

@@ -4,8 +4,7 @@ A walk from the top. An aggregate (or DISTINCT, EXISTS, IN: they need no row twi
 rows becomes a partial and its merge; what stands above stays as it is, in the final query.
 Where the rows are not linear because a stream meets something that is only known at the end
 (an aggregate of a stream, a static table whose rows an outer join keeps), the FROM clause is
-split: the stream's side is grouped, the join runs in the final query (VIEWS.md, section 1,
-ideas 2 to 4).
+split: the stream's side is grouped, the join runs in the final query.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Any division of the streams into batches gives the same result: each partial's rows of each
 batch, combined, and the final query over them equal the query over everything at once. The
-states of a report's batches and of a view's changes are both of this kind (VIEWS.md, sections
-1 and 3; Chandrasekaran and Sudarshan 2024, section 2.2, call them partial aggregates).
+states of a report's batches and of a view's changes are both of this kind (docs/views.md;
+Chandrasekaran and Sudarshan 2024, section 2.2, call them partial aggregates).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several DISTINCT arguments in one aggregate: a partial for each, joined by their groups.
 
 In one partial two DISTINCT arguments would form all their combinations (72 % of the input's
-rows, VIEWS.md section 1). The aggregates without DISTINCT go with the first. As all partials
+rows). The aggregates without DISTINCT go with the first. As all partials
 have the same rows, each has the same groups, and a NULL group meets a NULL group.
 """
 

@@ -1,7 +1,7 @@
 """Which parts of a query are static, which are linear in the streams, and why others are not.
 
 A part is linear if its rows over all batches are the rows of each batch put together (as a
-bag). Two kinds (VIEWS.md, section 1, idea 1):
+bag). Two kinds (docs/views.md):
 
 - ``joint``: a batch is a part of every stream at once. Streams may join on their batch keys,
   in inner and outer joins; what groups by the key, is distinct in it, partitions a window by

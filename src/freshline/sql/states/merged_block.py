@@ -3,7 +3,7 @@
 The partial groups by what the user groups by and by whatever a late condition asks for; the
 query that takes the block's place merges what the late conditions leave. Every merged
 aggregate is cast to the type it had, since a sum of sums of decimals would be wider and
-divisions would round elsewhere (VIEWS.md, section 3).
+divisions would round elsewhere (docs/views.md).
 """
 
 from __future__ import annotations

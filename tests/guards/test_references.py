@@ -1,0 +1,72 @@
+"""What docstrings cite can be followed: numbered rules, and pages of documentation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+RULE = re.compile(r"(?<![A-Za-z0-9_:])([BCGLM])(\d{1,2})(?:(?:-| to )([BCGLM])(\d{1,2}))?(?![\w])")
+PAGE = re.compile(r"[\w./-]+\.md\b")
+# Words of the same shape that are no rules: Java's collector, a column of the moments' formula.
+OTHERS = {("spark/engine/session.py", "G1"), ("sql/states/moments.py", "M2")}
+NOWHERE = re.compile(r"[Rr]eading.notes?\b|\b[Tt]he contract of (?!:)|VIEWS\.md")
+
+
+def known_rules() -> set[str]:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    return {each.upper() for each in re.findall(r'<a id="([bcglm]\d+)"></a>', text)}
+
+
+def cited(text: str) -> set[str]:
+    rules: set[str] = set()
+    for match in RULE.finditer(text):
+        letter, first, last = match[1], int(match[2]), int(match[4] or match[2])
+        rules |= {f"{letter}{first}", f"{letter}{last}"}
+    return rules
+
+
+def test_every_rule_that_the_source_cites_stands_in_docs_papers():
+    known = known_rules()
+    unknown = {
+        (str(path.relative_to(ROOT / "src" / "freshline")), rule)
+        for path in SOURCES
+        for rule in cited(path.read_text(encoding="utf-8")) - known
+    }
+    assert unknown - OTHERS == set()
+
+
+def test_every_page_that_the_source_names_exists():
+    missing = {
+        (path.name, page)
+        for path in SOURCES
+        for page in PAGE.findall(path.read_text(encoding="utf-8"))
+        if not (ROOT / page).exists() and Path(page).name not in {"README.md", "IMPORTED.md"}
+    }
+    assert missing == set()
+
+
+def test_no_docstring_cites_what_is_not_in_the_repository():
+    found = {
+        (str(path.relative_to(ROOT)), match[0])
+        for path in SOURCES
+        for match in NOWHERE.finditer(path.read_text(encoding="utf-8"))
+    }
+    assert found == set()
+
+
+def test_every_link_between_pages_leads_somewhere():
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
+    broken = [
+        (str(page.relative_to(ROOT)), target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_the_search_for_rules_reads_ranges_and_leaves_other_words_alone():
+    assert cited("rules C1 to C9, and G8. x.M2 = G10a") >= {"C1", "C9", "G8"}
+    assert "G10" not in cited("G10a")
