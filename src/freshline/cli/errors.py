@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import select
 import sys
 import traceback
 from collections.abc import Callable
@@ -32,13 +34,16 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
             sys.stdout.flush()  # here, where a reader that is gone is no surprise
         except FreshlineError as error:
             status = show(error, as_json=bool(options.get("as_json")))
-        except BrokenPipeError:
-            # Whoever read our output (head, less) has enough. The interpreter would try to
-            # flush the rest when it ends.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            for stream in (sys.stdout, sys.stderr):
-                os.dup2(nowhere, stream.fileno())
-            status = 0
+        except BrokenPipeError as error:
+            if not _reader_is_gone():
+                status = show(_internal(error), as_json=bool(options.get("as_json")))
+            else:
+                # Whoever read our output (head, less) has enough. The interpreter would try to
+                # flush the rest when it ends.
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                for stream in (sys.stdout, sys.stderr):
+                    os.dup2(nowhere, stream.fileno())
+                status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
             status = show(_internal(error), as_json=bool(options.get("as_json")))
         if status:
@@ -50,14 +55,25 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
 def show(error: FreshlineError, *, as_json: bool) -> int:
     """Tell an error; its exit status."""
     several = error.errors if isinstance(error, UserErrors) else [error]
-    for each in several:
-        print(_coloured(each.render()), file=sys.stderr)
+    with contextlib.suppress(OSError):  # the exit status says it, too
+        for each in several:
+            print(_coloured(each.render()), file=sys.stderr, flush=True)
     if as_json:
         told: dict[str, Any] = {"error": error_record(several[0])}
         if len(several) > 1:
             told["errors"] = [error_record(each) for each in several]
         print_json(told)
     return error.exit_status
+
+
+def _reader_is_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    asked = select.poll()
+    try:
+        asked.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):
+        return False
+    return any(happened & select.POLLERR for _, happened in asked.poll(0))
 
 
 def error_record(error: FreshlineError) -> dict[str, Any]:

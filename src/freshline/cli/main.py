@@ -32,9 +32,14 @@ def main() -> None:
         app_for(sys.argv[1:])()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if "pyspark" in sys.modules:
+    flushed = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            flushed = False
+    # Where the log's disk is full, the interpreter would flush once more, and end with 120.
+    if not flushed or "pyspark" in sys.modules:
         # Updates that outlived the grace, and threads of the gateway to the JVM, would keep
         # the process for as long as they like. The JVM ends when this process is gone.
         os._exit(status)

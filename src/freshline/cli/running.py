@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.lines import Counting, LineObserver
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
@@ -22,6 +24,9 @@ from freshline.runtime.observer import Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import RunOptions, Warehouse
 
+LEFT_BEHIND = 3
+"""The exit status of a run that could not bring everything up to date."""
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -29,10 +34,24 @@ _SHOW_CURSOR = b"\x1b[?25h"
 def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> int:
     """Run ``project`` and tell what happens on standard error.
 
+    Returns:
+        The exit status: 3 where something could not be brought up to date, else 0. It does not
+        depend on whether anybody reads what is told.
+
     Raises:
         UserError: Another process runs it.
         PlatformError: Spark or the storage failed.
     """
+    with guarded_stderr():
+        try:
+            return _run(project, options, as_json=as_json)
+        except BrokenPipeError as error:
+            raise PlatformError("broken-pipe", f"a connection within the run broke: {error}") from (
+                error
+            )
+
+
+def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
     from freshline.cli.serving import served  # a third of a second, for runs alone
     from freshline.ui.pulse import Pulse
 
@@ -60,9 +79,12 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
     with observer, _stopped_by_signals(warehouse), serving:
         left_behind = warehouse.run()
     found = read_status(project, time.time())
-    behind = _behind(found, options) if left_behind else []
+    behind = _behind(found, options) if options.until_idle else []
+    if left_behind and not behind:
+        behind = [(found.project, f"{counted(left_behind, 'table')} still had news at the end")]
     if as_json:
-        print_json(_summary(found, observer, started_s, behind))
+        with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
+            print_json(_summary(found, observer, started_s, behind))
     seconds = found.now_s - started_s
     print(
         f"stopped after {seconds:.1f} s: {counted(observer.done, 'update')}"
@@ -71,7 +93,7 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
     )
     for name, why in behind:
         print(f"{name} could not be brought up to date: {why}", file=sys.stderr)
-    return 0
+    return LEFT_BEHIND if behind else 0
 
 
 def _run_error(error: Exception) -> FreshlineError:
@@ -112,16 +134,21 @@ def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
 
 
 def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
-    """Tables that have news all the same, and why."""
-    unread = [(item.table, item.error) for item in found.topics if item.error is not None]
-    unread += [(item.name, item.error) for item in found.feeds if item.error is not None]
-    return unread + [
-        (item.name, item.error or item.next)
-        for item in found.tables
-        if item.state in ("waiting", "retrying", "paused")
-        and (item.pending_files or item.pending_s or item.failures)
-        and (not options.refresh or item.name in options.refresh)
-    ]
+    """Feeds that could not be read, tables that have news all the same, and why."""
+    behind = [(item.table, item.error) for item in found.topics if item.error is not None]
+    behind += [(item.name, item.error) for item in found.feeds if item.error is not None]
+    for item in found.tables:
+        if item.state == "dropped" or (options.refresh and item.name not in options.refresh):
+            continue
+        if item.state in ("waiting", "retrying", "paused") and (
+            item.pending_files or item.pending_s or item.failures
+        ):
+            behind.append((item.name, item.error or item.next))
+        files = [each for each in item.troubles if each.state == "quarantined"]
+        if files:
+            count = counted(len(files), "file is", "files are")
+            behind.append((item.name, f"{count} quarantined, {files[0].name}: {files[0].reason}"))
+    return behind
 
 
 def _summary(

@@ -158,3 +158,9 @@ def test_a_fault_of_ours_is_one_line_and_a_traceback_only_on_request(monkeypatch
     assert done.stderr.splitlines()[-1] == (
         "[unexpected] freshline failed: KeyError: 'a'. The traceback stands above."
     )
+
+
+def test_a_connection_that_breaks_is_not_taken_for_a_reader_that_has_enough():
+    done = ending(BrokenPipeError("Broken pipe"))
+    assert done.exit_code == 1
+    assert done.stderr.startswith("[unexpected] freshline failed: BrokenPipeError")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from freshline.cli import running
 from freshline.cli.render.live import LiveObserver
-from freshline.runtime.warehouse import Warehouse
+from freshline.runtime.warehouse import RunOptions, Warehouse
 from tests.unit.runtime.shop import QUICK, LiveRun
 
 
@@ -61,7 +63,7 @@ def test_a_table_that_cannot_be_brought_up_to_date_is_named_with_the_reason(fres
     shop.executor.failing["big"] = "no room"
     shop.file("orders", 1, [1])
     done = freshline("run", "--until-idle", "--json")
-    assert done.exit_code == 0
+    assert done.exit_code == 3
     found = json.loads(done.stdout)
     assert (found["updates"], found["failed"]) == (1, 3)
     assert found["left_behind"] == [{"name": "big", "reason": "[made-to-fail] no room"}]
@@ -72,6 +74,38 @@ def test_a_table_that_cannot_be_brought_up_to_date_is_named_with_the_reason(fres
     failed = [line for line in done.stderr.splitlines() if " failed after " in line]
     assert len(failed) == 3
     assert "[made-to-fail] no room; again in 0.0 s" in failed[0]
+
+
+def test_a_log_that_cannot_be_written_ends_no_run(shop, monkeypatch):
+    shop.file("orders", 1, [1])
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        options = RunOptions(until_idle=True)
+        assert running.run_warehouse(shop.project, options, as_json=False) == 0
+    assert shop.executor.numbers("small") == [1]
+
+
+def test_a_connection_that_breaks_within_a_run_is_no_good_end(freshline, monkeypatch):
+    def broken(*_):
+        raise BrokenPipeError("Broken pipe")
+
+    monkeypatch.setattr(Warehouse, "run", broken)
+    done = freshline("run")
+    assert done.exit_code == 1
+    last = done.stderr.splitlines()[-1]
+    assert last == "[broken-pipe] a connection within the run broke: Broken pipe"
+
+
+def test_a_file_in_quarantine_is_left_behind(freshline, shop):
+    bad = shop.file("orders", 1, "rubbish")
+    done = freshline("run", "--until-idle", "--json")
+    assert done.exit_code == 3
+    reason = f"1 file is quarantined, {bad}: invalid literal for int() with base 10: 'rubbish'"
+    assert json.loads(done.stdout)["left_behind"] == [{"name": "orders", "reason": reason}]
+    (Path(shop.project.feeds["orders_feed"].path) / bad).write_text("7")
+    assert freshline("retry", "orders").exit_code == 0
+    assert freshline("run", "--until-idle").exit_code == 0
+    assert shop.executor.numbers("small") == [7]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
 from datetime import UTC, datetime
 
@@ -176,3 +178,34 @@ def test_it_names_the_process_that_runs(freshline, answer, shop):
         assert answer("status")["run"]["pid"] == os.getpid()
     assert line.startswith(f"shop: process {os.getpid()} runs since ")
     assert line.endswith(" UTC, 2 tracks, policy max-benefit")
+
+
+def test_check_names_every_reason_and_ends_with_three(freshline, shop):
+    shop.file("orders", 1, [1])
+    bad = shop.file("orders", 2, "rubbish")
+    shop.executor.failing["small"] = "no room"
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed small", 3)
+        eventually(lambda: shop.journal_rows("SELECT 1 FROM files WHERE state='quarantined'"))
+        done = freshline("status", "--check")
+    assert done.exit_code == 3
+    orders, small = done.stdout.splitlines()
+    assert orders == (
+        f"orders: 1 file quarantined, {bad}: invalid literal for int() with base 10: 'rubbish'"
+    )
+    assert re.fullmatch(r"small: \d+ failures: \[made-to-fail\] no room", small)
+    done = freshline("status", "--check", "--json")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["faults"][0].startswith("shop: not running since ")
+
+
+def test_check_is_silent_where_a_run_keeps_every_target(freshline, shop, monkeypatch):
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done small")
+        eventually(lambda: freshline("status", "--check").exit_code == 0)
+        assert freshline("status", "--check").stdout == ""
+        monkeypatch.setattr(time, "time", lambda: NOW_S + 600.0)
+        done = freshline("status", "--check")
+        assert done.exit_code == 3
+        assert "big: late, 12 min stale where the target is 10 min" in done.stdout

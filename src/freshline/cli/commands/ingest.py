@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import typer
 
 from freshline.cli.commands.run import grace_s
 from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.output import print_json
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Project
@@ -50,7 +52,8 @@ def ingest(
         )
     if new_token is not None:
         return _show_token(new_token, pushed, as_json=as_json)
-    return _serve(found, grace_s(grace), as_json=as_json)
+    with guarded_stderr():
+        return _serve(found, grace_s(grace), as_json=as_json)
 
 
 def _show_token(feed: str, pushed: list[str], *, as_json: bool) -> int:
@@ -88,7 +91,8 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
     try:
         gateway.start()
         if as_json:
-            print_json({"url": gateway.url})
+            with contextlib.suppress(OSError):  # pushes are taken although nobody reads it
+                print_json({"url": gateway.url})
         else:
             print(f"pushed records come in at {gateway.url}", file=sys.stderr, flush=True)
         failure = None

@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
+
+import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import console, print_json
 from freshline.cli.render.pushed import pushed_record, pushed_remarks
 from freshline.cli.render.reported import report_table, shown
-from freshline.cli.render.status import headline, remarks, status_record, status_table
-from freshline.runtime.status.status import (
-    read_status,
+from freshline.cli.render.status import (
+    faults,
+    headline,
+    remarks,
+    status_record,
+    status_table,
 )
+from freshline.project.model import Project
+from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.address import served_at
 
 
-def status(project: ProjectDir = None, as_json: AsJson = False) -> None:
+def status(
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Exit with 3, and the reasons one a line, where no run is alive or a table is"
+            " late, fails, or misses files.",
+        ),
+    ] = False,
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:
     """Show how fresh every table is, what waits, what failed, and what comes next."""
     shop = opened(project)
     found = read_status(shop, time.time())
+    reasons = faults(found) if check else []
     if as_json:
         pushed = pushed_record(shop)
         record = status_record(found) | {"server": {"url": served_at(shop)}}
-        print_json(record | ({} if pushed is None else {"ingest": pushed}))
-        return
+        record |= {} if pushed is None else {"ingest": pushed}
+        print_json(record | ({"faults": reasons} if check else {}))
+    elif check:
+        for reason in reasons:
+            print(reason)
+    else:
+        _show(shop, found)
+    return 3 if reasons else 0
+
+
+def _show(shop: Project, found: WarehouseStatus) -> None:
     out = console()
     out.print(headline(found))
     if found.note:

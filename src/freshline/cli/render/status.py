@@ -99,6 +99,26 @@ def remarks(found: WarehouseStatus) -> list[str]:
     return lines + watched_remarks(found)
 
 
+def faults(found: WarehouseStatus) -> list[str]:
+    """Why a probe should call somebody, a line each; empty: all is well."""
+    lines = [] if found.run.running else [headline(found)]
+    for item in found.tables:
+        if item.state == "dropped":
+            continue
+        if item.within_target is False:
+            stale, target = brief_s(item.staleness_s or 0.0), brief_s(item.target_lag_s or 0.0)
+            lines.append(f"{item.name}: late, {stale} stale where the target is {target}")
+        if item.failures:
+            lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
+        for word in ("quarantined", "retrying"):
+            files = [each for each in item.troubles if each.state == word]
+            if files:
+                count = counted(len(files), "file")
+                lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
+    lines += [f"{item.table}: {item.error}" for item in found.topics if item.error is not None]
+    return lines + [feed.error for feed in found.feeds if feed.error is not None]
+
+
 def status_record(found: WarehouseStatus) -> dict[str, Any]:
     """The whole as JSON."""
     return {
