@@ -59,12 +59,14 @@ class Analysis:
         notes: What could not be checked, and why, a sentence each.
         columns: Name and type of each column of every table that was accepted.
         plans: How each view that was accepted can be maintained.
+        schemas: Spark's columns of every table that was accepted.
     """
 
     errors: list[UserError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     plans: dict[str, ViewPlan] = field(default_factory=dict)
+    schemas: dict[str, StructType] = field(default_factory=dict)
 
 
 def analyse(project: Project, session: SparkSession) -> Analysis:
@@ -76,7 +78,7 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     """
     found = Analysis()
     feeds = {feed.name: _feed_schema(project, feed, session, found) for feed in _read(project)}
-    accepted: dict[str, StructType] = {}
+    accepted = found.schemas
     ways = Announced()
     for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds

@@ -225,6 +225,23 @@ def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) ->
     return Strategy("full", TRIED, f"computed in full, which may be quicker: {told}")
 
 
+class Choice(Protocol):
+    """What takes one of the strategies that are right: :func:`chosen`, or a trial's own."""
+
+    def __call__(
+        self,
+        table: Kept,
+        plan: ViewPlan,
+        costs: Costs,
+        *,
+        rewrote: bool,
+        sizes: Sizes,
+        holds_state: bool,
+    ) -> Strategy:
+        """The strategy for one update; see :func:`chosen`."""
+        ...
+
+
 def with_state(table: Kept, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
     """The way that keeps a state, where it is right beside bucket-recompute."""
     ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from freshline.cli.commands import validate as command
+from freshline.executor.trials import Difference, Verdict
+from freshline.spark.analysis import Analysis
+
 
 def test_text_lists_tables_in_order_with_strategy_and_reason(freshline):
     done = freshline("validate", "--no-spark")
@@ -100,3 +106,63 @@ def test_against_running_refuses_and_names_both_tables(freshline, shop):
     assert "table orders, as the project has it now, would break the target_lag of table big" in (
         done.stderr
     )
+
+
+TRIALS = {
+    "big": Verdict("passed", {"append": 3, "full": 1}, 4, 1.25),
+    "small": Verdict(
+        "failed", {"append": 1}, 2, 0.5,
+        reason="after step 1 append gave another result than the query",
+        difference=Difference("append", "row-wise", 1, ((1, None),), ()),
+        evidence="/somewhere/evidence/trial-small",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """What Spark finds, without Spark."""
+
+    def analysed(project, *, tries):
+        analysis = Analysis()
+        return analysis, TRIALS if tries else {}
+
+    monkeypatch.setattr(command, "_analysed", analysed)
+
+
+def test_a_trial_that_failed_exits_with_3_and_names_its_case(freshline, tried):
+    done = freshline("validate", "--try")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[-3:] == [
+        "trial of big: passed 4 steps in 1.2 s (append 3, full 1)",
+        "trial of small: failed: after step 1 append gave another result than the query",
+        "  the case is kept in /somewhere/evidence/trial-small",
+    ]
+    assert freshline("validate").exit_code == 0
+
+
+def test_trials_are_in_the_json_where_they_were_asked_for(freshline, tried):
+    done = freshline("validate", "--try", "--json")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["trials"] == {
+        "big": {
+            "outcome": "passed",
+            "compared": {"append": 3, "full": 1},
+            "steps": 4,
+            "seconds": 1.25,
+            "reason": None,
+            "evidence": None,
+        },
+        "small": {
+            "outcome": "failed",
+            "compared": {"append": 1},
+            "steps": 2,
+            "seconds": 0.5,
+            "reason": "after step 1 append gave another result than the query",
+            "evidence": "/somewhere/evidence/trial-small",
+            "strategy": "append",
+            "missing": [["1", "None"]],
+            "extra": [],
+        },
+    }
+    assert "trials" not in json.loads(freshline("validate", "--json").stdout)

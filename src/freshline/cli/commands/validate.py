@@ -13,8 +13,10 @@ import typer
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir
 from freshline.cli.render.output import counted, print_json
+from freshline.cli.render.trials import trial_lines
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError, UserErrors
+from freshline.executor.trials import Verdict
 from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
 from freshline.runtime.reports.needs import report_needs, share_of
@@ -30,6 +32,9 @@ from freshline.times import brief_s
 if TYPE_CHECKING:
     from freshline.spark.analysis import Analysis
 
+WRONG = 3
+"""Exit status: a view's trial failed."""
+
 
 def validate(
     spark: Annotated[
@@ -43,6 +48,11 @@ def validate(
         typer.Option("--against-running", help="Refuse a change that would break the bound of a"
                      " table that has a target in the run recorded last."),
     ] = False,
+    tries: Annotated[
+        bool,
+        typer.Option("--try", help="Run every view's strategies on small generated inputs and"
+                     " compare them with its query; exit 3 where one differs."),
+    ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
@@ -51,6 +61,7 @@ def validate(
     notes: list[str] = []
     promised: Promised | None = None
     plans: Mapping[str, ViewPlan] = {}
+    trials: Mapping[str, Verdict] = {}
     if found is not None:
         notes += found.warnings
         promised = promises_of(found)
@@ -63,32 +74,43 @@ def validate(
                 errors = [*errors, *several.errors]
             except UserError as error:
                 errors = [*errors, error]
-        if spark:
-            analysis = _analysed(found)
+        if spark or tries:
+            analysis, trials = _analysed(found, tries=tries and not errors)
             errors = [*errors, *analysis.errors]
             notes += analysis.notes
             plans = analysis.plans
     if as_json:
         told = {} if found is None else announced(found.tables, plans)
         tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
-        print_json({"tables": tables, "errors": [error_record(error) for error in errors]})
+        record = {"tables": tables, "errors": [error_record(error) for error in errors]}
+        print_json(record | ({"trials": _trial_records(trials)} if tries else {}))
     elif found is not None:
-        _print(found, notes, promised, plans, checked_by_spark=spark and not errors)
+        _print(found, notes, promised, plans, checked_by_spark=(spark or tries) and not errors)
+        for line in trial_lines(trials):
+            print(line)
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
-    return 0
+    return WRONG if any(each.outcome == "failed" for each in trials.values()) else 0
 
 
-def _analysed(project: Project) -> Analysis:
-    """What Spark says to each query."""
+def _trial_records(trials: Mapping[str, Verdict]) -> dict[str, Any]:
+    return {name: verdict.record() for name, verdict in trials.items()}
+
+
+def _analysed(project: Project, *, tries: bool) -> tuple[Analysis, Mapping[str, Verdict]]:
+    """What Spark says of each query, and how the views' trials ended where they are wanted."""
     from freshline.spark.analysis import analyse
     from freshline.spark.engine.session import start_session
+    from freshline.spark.trials.runner import try_views
 
     if sys.stderr.isatty():
         print("Spark is asked about every query ...", file=sys.stderr)
     session = start_session(project)
     try:
-        return analyse(project, session)
+        analysis = analyse(project, session)
+        if not tries or analysis.errors:
+            return analysis, {}
+        return analysis, try_views(session, project, analysis)
     finally:
         session.stop()
 

@@ -59,6 +59,7 @@ from freshline.sql.strategy import (
     PARENT_REWROTE,
     STATE_BUILT,
     TRIED,
+    Choice,
     Strategy,
     chosen,
     full,
@@ -111,6 +112,7 @@ class DerivedUpdates:
         table: The derived table.
         plan: How it can be maintained; None: analysed at the first update.
         is_cold: Whether Spark was started so lately that what updates take says nothing.
+        choose: Takes one of the strategies that are right; by default, by cost.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class DerivedUpdates:
         table: TableDef,
         plan: ViewPlan | None = None,
         is_cold: Callable[[], bool] = lambda: False,
+        choose: Choice = chosen,
     ) -> None:
         self._project = project
         self._table = table
@@ -128,6 +131,7 @@ class DerivedUpdates:
         self._children: list[DerivedUpdates] = []
         self._in_vain = 0
         self._is_cold = is_cold
+        self._choose = choose
         self._costs: Costs | None = None
 
     def is_read_by(self, child: DerivedUpdates) -> None:
@@ -235,7 +239,7 @@ class DerivedUpdates:
         rewrote = any(parent.changes.rewrote for parent in parents)
         ways = incremental(plan, rewrote=rewrote, final=self._table.emit == "final")
         expected = {"expected_s": costs.told_s([*(way.name for way in ways), "full"], sizes)}
-        strategy = chosen(
+        strategy = self._choose(
             self._table,
             plan,
             costs,

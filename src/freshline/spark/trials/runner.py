@@ -1,0 +1,428 @@
+"""A trial: a view's strategies over small generated tables, compared with its query each step.
+
+The updates are those of the real view (:class:`freshline.spark.views.derived.DerivedUpdates`),
+with its plan, on tables of its parents' columns. Each strategy that the plan allows has a copy of
+the view of its own, updated by it wherever it is right; all copies read the same parents.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, cycle, islice
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.core.errors import FreshlineError
+from freshline.executor.records import UpdateRequest
+from freshline.executor.trials import Difference, Verdict
+from freshline.project.model import Project, StaticRead, TableDef
+from freshline.spark.analysis import Analysis
+from freshline.spark.engine import jvm
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.pins import at_version, pin_statics
+from freshline.spark.trials.compare import Values, counted, stored
+from freshline.spark.trials.constants import Constants, constants_of
+from freshline.spark.trials.evidence import keep
+from freshline.spark.trials.inputs import REGIMES, Inputs, Regime
+from freshline.spark.trials.tables import Tables
+from freshline.spark.views.derived import DerivedUpdates
+from freshline.sql.costs import Costs, Sizes
+from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
+from freshline.sql.strategy import Kept, Strategy, incremental
+from freshline.sql.strategy import chosen as by_cost
+from freshline.sql.text.reads import quoted
+
+BUDGET_S = 10.0
+"""Of a track, for each view."""
+
+_LEAST_STEPS, _MOST_STEPS = 4, 14
+_ROWS, _MORE_ROWS, _MOST_ROWS = 12, 6, 60
+_LARGEST_LIMIT = 30
+_SAMPLE = 10
+_MERGING = ("bucket-merge", "group-merge", "group-recompute")
+
+
+def try_view(
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    parents: Mapping[str, StructType],
+    plan: ViewPlan,
+    *,
+    budget_s: float = BUDGET_S,
+    seed: int = 0,
+) -> Verdict:
+    """Try every strategy that ``plan`` allows.
+
+    Args:
+        session: Any; the trial works in new ones of its kind.
+        project: Of the view; its tables are not read.
+        table: The view.
+        parents: Columns of each table of the project that it reads.
+        plan: What analysis made of it.
+        budget_s: The trial ends after the step in which so many seconds have passed, but never
+            before some steps were made.
+        seed: Of the inputs.
+
+    Raises:
+        SparkError: Spark ended, or the trial's jobs were cancelled.
+    """
+    lanes = _lanes(table, plan)
+    if not lanes:
+        return Verdict("not-needed", reason="every update is computed in full")
+    started_s = time.monotonic()
+    schemas = {**parents, **_static_schemas(session, table)}
+    constants = constants_of(table.query)
+    regimes = list(REGIMES)
+    reason = ""
+    while regimes:
+        regime = regimes.pop(0)
+        folder = Path(tempfile.mkdtemp(prefix="freshline-trial-"))
+        try:
+            trial = _Trial(session.newSession(), project, table, schemas, plan, lanes, folder)
+            deadline_s = started_s + budget_s
+            verdict = trial.run(constants, regime, seed, deadline_s)
+        except _UnusableError as error:
+            reason = str(error)
+            if error.is_final:
+                break
+            continue
+        except _UnstableError as error:
+            if not regime.distinct:
+                regimes.insert(0, replace(regime, distinct=True, extremes=False))
+            reason = str(error)
+            continue
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return replace(verdict, seconds=time.monotonic() - started_s)
+    return Verdict("undecided", seconds=time.monotonic() - started_s, reason=reason)
+
+
+def _lanes(table: TableDef, plan: ViewPlan) -> tuple[str, ...]:
+    """Names of the strategies to try; each gets a copy of the view."""
+    if table.refresh == "full" or plan.always_full:
+        return ()
+    if table.emit == "final":
+        return ("bucket-recompute",) if isinstance(plan.buckets, Buckets) else ()
+    lanes = []
+    if plan.appends is True:
+        lanes.append("append")
+    if isinstance(plan.buckets, Buckets):
+        lanes.append("bucket-recompute")
+    if isinstance(plan.merge, Decomposition):
+        lanes.append("bucket-merge" if isinstance(plan.buckets, Buckets) else "group-merge")
+    return tuple(lanes)
+
+
+def _static_schemas(session: SparkSession, table: TableDef) -> dict[str, StructType]:
+    """Columns of the static tables that a trial makes copies of, by a plain name."""
+    own = session.newSession()
+    names = pin_statics(own, table, fixed=False).names
+    return {
+        _static_name(number): own.sql(f"SELECT * FROM {names.get(read.name, read.name)}").schema
+        for number, read in enumerate(table.statics)
+        if not read.time_travel
+    }
+
+
+def _static_name(number: int) -> str:
+    return f"_static_{number}"
+
+
+class _UnusableError(Exception):
+    """The query itself fails on these inputs; ``is_final``: on any."""
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+
+
+class _UnstableError(Exception):
+    """The query's result over these inputs depends on the order of rows."""
+
+
+@dataclass
+class _Trial:
+    """One trial with inputs of one kind.
+
+    Attributes:
+        session: Its own.
+        project, table: Of the real view.
+        schemas: Columns of parents and static tables.
+        plan: Of the view.
+        lanes: Strategies to try.
+        folder: Temporary.
+    """
+
+    session: SparkSession
+    project: Project
+    table: TableDef
+    schemas: Mapping[str, StructType]
+    plan: ViewPlan
+    lanes: tuple[str, ...]
+    folder: Path
+    compared: Counter[str] = field(default_factory=Counter)
+
+    def run(self, constants: Constants, regime: Regime, seed: int, deadline_s: float) -> Verdict:
+        """Make steps until the deadline, and compare after each.
+
+        Raises:
+            _UnusableError: The query fails on these inputs.
+            _UnstableError: Its result depends on the order of rows.
+        """
+        storage = self.folder / "tables"
+        self._tables = Tables(self.session, storage, self.schemas)
+        try:
+            arrow = self._tables.arrow
+        except PySparkException as error:
+            raise _UnusableError(one_line(error), is_final=True) from error
+        zone = str(self.session.conf.get("spark.sql.session.timeZone"))
+        try:
+            self._inputs = Inputs(arrow, constants, zone, regime, seed)
+            self._begin(constants)
+        except NotImplementedError as error:
+            raise _UnusableError(str(error), is_final=True) from error
+        views = self._views(str(storage))
+        steps = 0
+        is_unstable = False
+        for step, action in enumerate(chain([None], islice(self._actions(), _MOST_STEPS))):
+            if step >= _LEAST_STEPS and time.monotonic() > deadline_s:
+                break
+            if action is not None:
+                action()
+            self._versions = {name: self._tables.version(name) for name in self.table.parents}
+            steps += 1
+            expected = self._expected()
+            for lane, (view, updates) in views.items():
+                difference, stable = self._step(step, lane, view, updates, expected)
+                is_unstable |= not stable
+                if difference is not None:
+                    evidence = keep(self.project, self.table, self._tables, difference, zone, seed)
+                    return Verdict(
+                        "failed", self.compared, steps, reason=difference.message,
+                        difference=difference, evidence=evidence,
+                    )  # fmt: skip
+        if is_unstable and not regime.distinct:
+            raise _UnstableError("the query's result depends on the order of rows")
+        return Verdict("passed", self.compared, steps)
+
+    # ---- inputs ----
+
+    def _begin(self, constants: Constants) -> None:
+        limits = [int(each) for each in constants.numbers if each <= _LARGEST_LIMIT]
+        count = min(_MOST_ROWS, max([_ROWS, *(2 * limit + 2 for limit in limits)]))
+        for name in self.schemas:
+            self._tables.insert(name, self._inputs.rows(name, count))
+
+    def _actions(self) -> Iterator[Callable[[], None]]:
+        """What happens to the parents, step by step: one alone first, then deletions, then all."""
+        parents = self.table.parents
+
+        def insert(*names: str) -> Callable[[], None]:
+            def act() -> None:
+                for name in names:
+                    self._tables.insert(name, self._inputs.rows(name, _MORE_ROWS))
+
+            return act
+
+        def exchange(name: str, part: int) -> Callable[[], None]:
+            def act() -> None:
+                self._tables.delete(name, part)
+                self._tables.insert(name, self._inputs.rows(name, _MORE_ROWS // 2))
+
+            return act
+
+        for name in parents:
+            yield insert(name)
+        if len(parents) > 1:
+            yield insert(*parents)
+        for part, name in enumerate(cycle(parents)):
+            yield insert(name)
+            yield partial(self._tables.delete, name, part)
+            yield insert(*parents)
+            yield exchange(name, part + 1)
+
+    # ---- views ----
+
+    def _views(self, storage: str) -> dict[str, tuple[TableDef, DerivedUpdates]]:
+        """A copy of the view for each strategy, with the updates that prefer it."""
+        place = self.table.place
+        bases = tuple(
+            TableDef(name, "base", "", place, place, feed=f"{name}_feed",
+                     time_column=self.project.table(name).time_column)
+            for name in self.table.parents
+        )  # fmt: skip
+        statics = tuple(
+            read
+            if read.time_travel
+            else StaticRead(read.name, "delta", self._tables.path(_static_name(number)), read.spans)
+            for number, read in enumerate(self.table.statics)
+        )
+        copies = {
+            lane: replace(
+                self.table,
+                name=f"{self.table.name}__{lane.replace('-', '_')}",
+                statics=statics,
+                emit="early",
+                refresh="incremental",
+            )
+            for lane in self.lanes
+        }
+        trial = replace(
+            self.project,
+            root=self.folder,
+            storage=storage,
+            tables=(*bases, *copies.values()),
+            feeds={},
+            reports=(),
+        )
+        self._statics = statics
+        return {
+            lane: (view, DerivedUpdates(trial, view, self.plan, choose=_preferring(lane)))
+            for lane, view in copies.items()
+        }
+
+    def _step(
+        self,
+        step: int,
+        lane: str,
+        view: TableDef,
+        updates: DerivedUpdates,
+        expected: Counter[Values],
+    ) -> tuple[Difference | None, bool]:
+        """One update of one copy: how it differs, and whether the query's result is one."""
+        request = UpdateRequest(
+            step + 1, view.name, float(step), float(step + 1), parents=self._versions,
+            definition="trial",
+        )  # fmt: skip
+        session = self.session.newSession()
+        try:
+            result = updates.run(session, request)
+        except FreshlineError as error:
+            if _is_cancelled(error):
+                raise
+            return Difference(lane, "", step, error=one_line(error)), True
+        finally:
+            jvm.java_session(session).sessionState().catalog().clearTempTables()
+        actual = stored(self._tables.path(view.name), result.version)
+        self.compared[result.strategy] += 1
+        if actual == expected:
+            return None, True
+        others = [self._expected(arranged) for arranged in _ARRANGEMENTS]
+        if any(other != expected for other in others):
+            same_count = {each.total() for each in (expected, *others)} == {expected.total()}
+            if actual.total() == expected.total() or not same_count:
+                return None, False
+        return _difference(step, result.strategy, result.code, expected, actual), True
+
+    def _expected(
+        self, arranged: Callable[[DataFrame], DataFrame] = lambda frame: frame
+    ) -> Counter[Values]:
+        """The query's own result over the parents as they are now.
+
+        Raises:
+            _UnusableError: The query fails on them.
+        """
+        try:
+            for name, version in self._versions.items():
+                frame = at_version(self.session, self._tables.path(name), version)
+                arranged(frame).createOrReplaceTempView(quoted(name))
+            query = pin_statics(self.session, replace(self.table, statics=self._statics)).query
+            return counted(self.session.sql(query))
+        except SparkError as error:
+            if _is_cancelled(error):
+                raise
+            raise _UnusableError(one_line(error)) from error
+
+
+def _backwards(frame: DataFrame) -> DataFrame:
+    """The same rows the other way round."""
+    return (
+        frame.coalesce(1)
+        .selectExpr("*", "monotonically_increasing_id() AS _place")
+        .orderBy("_place", ascending=False)
+        .drop("_place")
+    )
+
+
+def _spread(frame: DataFrame) -> DataFrame:
+    """The same rows on three partitions."""
+    return frame.repartition(3)
+
+
+_ARRANGEMENTS = (_backwards, _spread)
+
+
+def _preferring(lane: str) -> Callable[..., Strategy]:
+    """A choice of strategy that takes ``lane`` wherever it is right."""
+    wanted = _MERGING if lane in _MERGING else (lane,)
+
+    def choose(
+        table: Kept,
+        plan: ViewPlan,
+        costs: Costs,
+        *,
+        rewrote: bool,
+        sizes: Sizes,
+        holds_state: bool,
+    ) -> Strategy:
+        ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
+        preferred = [way for way in ways if way.name in wanted]
+        if preferred:
+            return preferred[0]
+        return by_cost(table, plan, costs, rewrote=rewrote, sizes=sizes, holds_state=holds_state)
+
+    return choose
+
+
+def _difference(
+    step: int, strategy: str, code: str, expected: Counter[Values], actual: Counter[Values]
+) -> Difference:
+    missing, extra = expected - actual, actual - expected
+    return Difference(
+        strategy,
+        code,
+        step,
+        tuple(islice(missing.elements(), _SAMPLE)),
+        tuple(islice(extra.elements(), _SAMPLE)),
+    )
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether Spark's jobs were ended from outside, which says nothing of the view."""
+    text = str(error).lower()
+    return "cancelled" in text or "canceled" in text
+
+
+def try_views(
+    session: SparkSession, project: Project, analysis: Analysis, *, budget_s: float = BUDGET_S
+) -> dict[str, Verdict]:
+    """Try every view of a project that analysis accepted.
+
+    Args:
+        session: Any; the trials work in new ones of its kind.
+        project: Of the views.
+        analysis: Of the project.
+        budget_s: For each view, see :func:`try_view`.
+    """
+    return {
+        table.name: try_view(
+            session,
+            project,
+            table,
+            {name: analysis.schemas[name] for name in table.parents},
+            analysis.plans[table.name],
+            budget_s=budget_s,
+        )
+        for table in project.tables
+        if table.name in analysis.plans and table.name in analysis.schemas
+    }

@@ -1,0 +1,112 @@
+"""The tables of a trial: small Delta tables in a temporary folder, a commit a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from freshline.spark.trials.inputs import Row
+from freshline.sql.text.reads import backquoted
+
+_PARTS = 3
+"""A deletion takes about one row in so many."""
+
+
+@dataclass
+class Tables:
+    """Tables that a trial fills and empties.
+
+    Attributes:
+        session: Deletes rows.
+        folder: Holds them.
+        schemas: Spark's columns of each, by name.
+        history: What was done so far, in order, as plain data.
+    """
+
+    session: SparkSession
+    folder: Path
+    schemas: Mapping[str, StructType]
+    history: list[dict[str, Any]] = field(default_factory=list)
+    _keys: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def arrow(self) -> dict[str, pa.Schema]:
+        """The columns of each as Arrow's types.
+
+        Raises:
+            PySparkTypeError: Arrow has no such type.
+        """
+        return {
+            name: to_arrow_schema(schema, timezone="UTC") for name, schema in self.schemas.items()
+        }
+
+    def path(self, name: str) -> str:
+        """Where a table is."""
+        return str(self.folder / name)
+
+    def arrow_rows(self, name: str, rows: Sequence[Row]) -> pa.Table:
+        """Rows in the types of a table's columns."""
+        schema = to_arrow_schema(self.schemas[name], timezone="UTC")
+        columns = [pa.array([row[each.name] for row in rows], each.type) for each in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def insert(self, name: str, rows: Sequence[Row]) -> None:
+        """Append rows; the first rows of a table make it."""
+        table = self.arrow_rows(name, rows)
+        deltalake.write_deltalake(
+            self.path(name),
+            table,
+            mode="append",
+            configuration={"delta.enableChangeDataFeed": "true"},
+        )
+        self.history.append({"table": name, "insert": [dict(row) for row in rows]})
+        for each in table.schema:
+            if pa.types.is_string(each.type) or pa.types.is_integer(each.type):
+                values = Counter(row[each.name] for row in rows)
+                value, _ = values.most_common(1)[0]
+                self._keys[name] = [*self._keys.get(name, []), _equals(each.name, value)]
+
+    def delete(self, name: str, part: int) -> None:
+        """Delete the rows of a key, or about a third of them where no column can be a key.
+
+        Args:
+            name: Of the table.
+            part: Decides which.
+        """
+        keys = self._keys.get(name)
+        if keys:
+            condition = keys[part % len(keys)]
+            deltalake.DeltaTable(self.path(name)).delete(condition)
+        else:
+            columns = [backquoted(each) for each in self._hashed(name)]
+            condition = f"pmod(hash({', '.join(columns)}), {_PARTS}) = {part % _PARTS}"
+            self.session.sql(f"DELETE FROM delta.{backquoted(self.path(name))} WHERE {condition}")
+        self.history.append({"table": name, "delete": condition})
+
+    def _hashed(self, name: str) -> list[str]:
+        return [
+            each.name for each in self.schemas[name] if "map<" not in each.dataType.simpleString()
+        ]
+
+    def version(self, name: str) -> int:
+        """The newest."""
+        return int(deltalake.DeltaTable(self.path(name)).version())
+
+
+def _equals(column: str, value: str | int | None) -> str:
+    """A condition as delta-rs reads it."""
+    name = '"' + column.replace('"', '""') + '"'
+    if value is None:
+        return f"{name} IS NULL"
+    return f"{name} = " + (
+        "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    )

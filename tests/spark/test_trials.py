@@ -1,0 +1,160 @@
+"""Trials on real Spark: a right plan passes, a wrong one fails and leaves its case behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.project.load import load_project
+from freshline.spark.analysis import analyse
+from freshline.spark.trials.runner import try_view, try_views
+from freshline.sql.query.records import Buckets, Decomposition, Reads, ViewPlan
+
+pytestmark = pytest.mark.spark
+
+ORDERS = "at TIMESTAMP, id BIGINT, usr STRING, amount INT"
+HOURLY = "SELECT date_trunc('HOUR', at) AS hour, count(*) AS n FROM orders GROUP BY 1"
+HOUR_US = 3_600_000_000
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def tried(shop, monkeypatch, tmp_path):
+    """Tries a view of this query, by another plan than its own where one is given."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    for name in ("orders", "clicks"):
+        shop.feed(f"{name}_feed", "csv", ORDERS)
+        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
+
+    def run(query, change=None, **more):
+        shop.table("v", query, **more)
+        analysis = analyse(shop.project, shop.session)
+        assert analysis.errors == []
+        table, plan = shop.project.table("v"), analysis.plans["v"]
+        if change is not None:
+            plan = change(plan)
+        parents = {name: analysis.schemas[name] for name in table.parents}
+        found = try_view(shop.session, shop.project, table, parents, plan, budget_s=PATIENCE_S)
+        assert list(temporary.iterdir()) == []
+        return found
+
+    return run
+
+
+def test_every_strategy_of_a_view_is_compared_with_its_query(tried):
+    found = tried(
+        "SELECT o.usr, count(*) AS n, sum(o.amount) AS s FROM orders o WHERE o.amount > 3"
+        " GROUP BY o.usr"
+    )
+    assert (found.outcome, found.reason, found.evidence) == ("passed", "", "")
+    assert found.compared["group-merge"] >= 1
+    assert found.compared["group-recompute"] >= 1
+    assert found.steps >= 4
+
+
+def test_appended_rows_are_compared(tried):
+    found = tried("SELECT id, amount * 2 AS twice FROM orders WHERE amount > 3")
+    assert found.outcome == "passed"
+    assert found.compared["append"] >= 2
+
+
+def narrowed(plan: ViewPlan) -> ViewPlan:
+    """Buckets that miss what the last microsecond of an interval touches."""
+    assert isinstance(plan.buckets, Buckets)
+    reads = {
+        name: Reads(each.column, each.lo_us + 1 if each.lo_us < 0 else each.lo_us, each.hi_us)
+        for name, each in plan.buckets.reads.items()
+    }
+    assert reads != plan.buckets.reads
+    return dataclasses.replace(plan, buckets=Buckets(plan.buckets.column, reads))
+
+
+def test_a_bound_that_is_a_microsecond_short_is_caught_and_kept(tried, shop):
+    query = """SELECT o.id, c.id AS click, o.at FROM orders o JOIN clicks c
+        ON c.at >= o.at - INTERVAL 10 MINUTES AND c.at <= o.at"""
+    found = tried(query, narrowed)
+    assert found.outcome == "failed"
+    assert found.difference is not None
+    assert found.difference.strategy == "bucket-recompute"
+    assert found.difference.missing or found.difference.extra
+    case = json.loads((Path(found.evidence) / "case.json").read_text())
+    assert (case["view"], case["query"], case["strategy"]) == ("v", query, "bucket-recompute")
+    assert Path(found.evidence).parent == Path(shop.project.own_path) / "evidence"
+    assert set(case["tables"]) == {"orders", "clicks"}
+    assert len(case["missing"]) == len(found.difference.missing)
+    inserted = sum(len(each.get("insert", ())) for each in case["history"])
+    assert inserted > 24
+    sent = load_project(Path(found.evidence), Path(found.evidence))
+    assert [table.name for table in sent.tables] == ["orders", "clicks", "v"]
+    files = Path(found.evidence).glob("feed/*/*.parquet")
+    assert sum(pq.read_metadata(file).num_rows for file in files) == inserted
+    assert analyse(sent, shop.session).errors == []
+
+
+def without_sum(plan: ViewPlan) -> ViewPlan:
+    """States that are put together by taking the largest."""
+    assert isinstance(plan.merge, Decomposition)
+    (partial,) = plan.merge.partials
+    wrong = dataclasses.replace(partial, combine=partial.combine.replace("SUM(", "MAX("))
+    assert wrong != partial
+    return dataclasses.replace(plan, merge=dataclasses.replace(plan.merge, partials=(wrong,)))
+
+
+def test_states_put_together_wrongly_are_caught(tried):
+    found = tried("SELECT usr, count(*) AS n FROM orders GROUP BY usr", without_sum)
+    assert found.outcome == "failed"
+    assert found.difference is not None
+    assert found.difference.strategy == "group-merge"
+
+
+def test_a_query_that_casts_its_texts_is_tried_on_texts_that_can_be_cast(tried):
+    found = tried("SELECT CAST(usr AS INT) AS u, count(*) AS n FROM orders GROUP BY 1")
+    assert found.outcome == "passed"
+    assert found.compared["group-merge"] >= 1
+
+
+def test_a_query_that_fails_on_everything_is_undecided(tried):
+    found = tried("SELECT id, CAST(raise_error('never') AS STRING) AS e FROM orders")
+    assert (found.outcome, found.evidence) == ("undecided", "")
+    assert "never" in found.reason
+
+
+def test_a_result_that_depends_on_the_order_of_rows_is_no_failure(tried):
+    found = tried(
+        "SELECT usr, id FROM (SELECT usr, id, date_trunc('HOUR', at) AS hour, row_number() OVER"
+        " (PARTITION BY date_trunc('HOUR', at) ORDER BY amount) AS place FROM orders)"
+        " WHERE place = 1"
+    )
+    assert found.outcome in ("passed", "not-needed")
+
+
+def test_what_is_computed_in_full_is_not_tried(tried):
+    assert tried(HOURLY, refresh="full").outcome == "not-needed"
+    assert tried("SELECT id FROM orders WHERE at < current_timestamp()").steps == 0
+
+
+def test_copies_stand_for_static_tables(tried, shop):
+    shop.delta("static/users", pa.table({"usr": ["real"], "name": ["not read"]}))
+    found = tried("SELECT o.id, u.name FROM orders o JOIN delta.`static/users` u USING (usr)")
+    assert found.outcome == "passed"
+    assert found.compared["append"] >= 1
+    assert len(shop.session.read.format("delta").load(str(shop.root / "static/users")).head(9)) == 1
+
+
+def test_all_views_of_a_project_are_tried(shop, tried):
+    tried("SELECT id FROM orders")
+    shop.table("w", "SELECT id + 1 AS next FROM v")
+    analysis = analyse(shop.project, shop.session)
+    found = try_views(shop.session, shop.project, analysis, budget_s=0.0)
+    assert {name: verdict.outcome for name, verdict in found.items()} == {
+        "v": "passed",
+        "w": "passed",
+    }
