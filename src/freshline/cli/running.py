@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -19,6 +19,7 @@ from freshline.cli.render.status import table_record
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
+from freshline.runtime.alerts.watch import alerting
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
@@ -76,7 +77,8 @@ def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
     pulse = Pulse()
     warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
     serving = served(project, options, observer, pulse, metrics)
-    with observer, _stopped_by_signals(warehouse), serving:
+    alerts = nullcontext() if options.refresh else alerting(project, observer.notice)
+    with observer, _stopped_by_signals(warehouse), serving, alerts:
         left_behind = warehouse.run()
     found = read_status(project, time.time())
     behind = _behind(found, options) if options.until_idle else []

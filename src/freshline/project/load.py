@@ -15,6 +15,7 @@ from freshline.core.errors import UserError, UserErrors
 from freshline.project.graph import circles, parents_first
 from freshline.project.model import Project, TableDef
 from freshline.project.sections import feeds as feeds_
+from freshline.project.sections.alerts import read_alerts
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.server import read_server
@@ -28,7 +29,7 @@ from freshline.sql.text.tokens import tokens
 PROJECT_FILE = "freshline.yml"
 _KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
-    "ingest", "maintenance",
+    "ingest", "maintenance", "alerts",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -101,6 +102,7 @@ def collect(
         tables = _analysed(tables, library, errors)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
+    alerts = read_alerts(top)
     master, packages = read_spark(top.sub("spark", "spark"))
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
@@ -135,6 +137,7 @@ def collect(
         ingest=ingest,
         server=server,
         maintenance=maintenance,
+        alerts=alerts,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),
     )

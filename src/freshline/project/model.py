@@ -233,6 +233,29 @@ class MaintenanceSettings:
     retention_s: float = 7 * 86_400.0
 
 
+ALERT_KINDS = (
+    "late", "failing", "silent", "quarantine", "bound-broken", "report-late", "wrong-view",
+)  # fmt: skip
+"""What an alert can tell; ``recovered`` is the end of any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """One entry of ``alerts:`` of freshline.yml.
+
+    Attributes:
+        url: Where events are posted.
+        kinds: Of ``ALERT_KINDS``.
+        alerts: False where only recoveries are posted.
+        for_s: How long a table is late or failing, or a feed silent, before it is told.
+    """
+
+    url: str
+    kinds: tuple[str, ...] = ALERT_KINDS
+    alerts: bool = True
+    for_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
     """Certificate (with its chain) and key, as PEM files; ``place`` is where they are named."""
@@ -303,6 +326,7 @@ class Project:
         server: Where the page, the API and the gateway are served.
         sql_files: All that were read.
         warnings: What is allowed but probably not meant, one sentence each.
+        alerts: Where changes of state are posted, in the order of freshline.yml.
     """
 
     name: str
@@ -320,6 +344,7 @@ class Project:
     sql_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     reports: tuple[TableDef, ...] = ()
+    alerts: tuple[AlertSettings, ...] = ()
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.

@@ -12,7 +12,7 @@ from freshline.project import (
     find_project,
     load_project,
 )
-from freshline.project.model import MaintenanceSettings
+from freshline.project.model import ALERT_KINDS, AlertSettings, MaintenanceSettings
 from freshline.sql.text.reads import rewritten
 
 YML = """\
@@ -246,4 +246,20 @@ def test_maintenance_is_on_with_a_week_of_versions_unless_it_is_set_otherwise(ro
     settings.write_text(settings.read_text() + more)
     assert load_project(root).maintenance == MaintenanceSettings(
         compact=False, vacuum=False, retention_s=172_800.0
+    )
+
+
+def test_alerts_are_read_with_their_kinds_and_time(tmp_path):
+    (tmp_path / "freshline.yml").write_text(
+        "name: shop\nstorage: warehouse\nlibraries: [{glob: {include: '*.sql'}}]\n"
+        "alerts:\n"
+        "  - {url: 'https://a.test/x', on: [late, recovered, silent], for: 1 minute}\n"
+        "  - url: http://b.test\n"
+        "  - {url: 'http://c.test', on: recovered, for: 0}\n"
+    )
+    (tmp_path / "a.sql").write_text("-- no table yet")
+    assert load_project(tmp_path, tmp_path).alerts == (
+        AlertSettings("https://a.test/x", ("late", "silent"), for_s=60.0),
+        AlertSettings("http://b.test"),
+        AlertSettings("http://c.test", ALERT_KINDS, alerts=False),
     )

@@ -87,8 +87,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_BASE):  # type: ignore[misc]  # which of the two is known at run time
+    """Keys are the words as written: YAML 1.1 reads the key ``on`` as true."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key.tag == "tag:yaml.org,2002:bool":
+                key.tag = "tag:yaml.org,2002:str"
+        return super().construct_mapping(node, deep=deep)
+
+
 def _loader() -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return _Loader
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,8 @@ one transaction an instant, and a transaction that cannot be written is kept and
 with the next.
 
 Only the running warehouse writes, except for requests (``pause``, ``refresh``, ...), which
-other processes add and the warehouse answers. Everybody may read, at any time.
+other processes add and the warehouse answers. Its alerts are written over connections of their
+own. Everybody may read, at any time.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ CREATE TABLE IF NOT EXISTS watched (
   waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,
   newest_s REAL);
 CREATE TABLE IF NOT EXISTS misfits (partition TEXT PRIMARY KEY, since_s REAL, what TEXT);
+CREATE TABLE IF NOT EXISTS alerts (
+  url TEXT, kind TEXT, subject TEXT, since_s REAL, seen_s REAL, told_s REAL,
+  PRIMARY KEY (url, kind, subject)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS postings (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT, event TEXT, at_s REAL);
 """
 
 _ADDED = (("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"))

@@ -7,14 +7,15 @@ table's own log decides, since the journal may be behind it or gone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from freshline.delta.log import last_commit
 from freshline.project.model import Project
+from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 from freshline.runtime.subset import subset
-from freshline.times import brief_s, seconds
+from freshline.times import seconds
 
 _LOOK_S = 0.2
 _REMOTE_LOOK_S = 2.0
@@ -121,7 +122,7 @@ def look(project: Project, names: Sequence[str], goal: Goal, now_s: float) -> tu
     freshness_s = {
         table.name: _freshness_s(project, status, by_name[table.name]) for table in project.tables
     }
-    blame = _Blame(project, status, by_name, freshness_s, goal)
+    blame = Blame(project, status, freshness_s)
     found = []
     for name in names:
         at_s = freshness_s[name]
@@ -133,7 +134,7 @@ def look(project: Project, names: Sequence[str], goal: Goal, now_s: float) -> tu
                 freshness_s=at_s,
                 staleness_s=None if at_s is None else max(0.0, now_s - at_s),
                 state=by_name[name].state,
-                held_up=None if fresh else blame.of(name),
+                held_up=None if fresh else blame.of(name, goal.is_met),
             )
         )
     return tuple(found)
@@ -144,65 +145,3 @@ def _freshness_s(project: Project, status: WarehouseStatus, item: TableStatus) -
         return item.freshness_s
     commit = last_commit(project.table_path(item.name))
     return None if commit is None else seconds(commit.metadata["to"])
-
-
-class _Blame:
-    """Finds what keeps a table from a goal: itself, or the ancestor that is furthest behind."""
-
-    def __init__(
-        self,
-        project: Project,
-        status: WarehouseStatus,
-        by_name: Mapping[str, TableStatus],
-        freshness_s: Mapping[str, float | None],
-        goal: Goal,
-    ) -> None:
-        self._project = project
-        self._status = status
-        self._by_name = by_name
-        self._freshness_s = freshness_s
-        self._goal = goal
-
-    def of(self, name: str) -> str:
-        """One phrase."""
-        item = self._by_name[name]
-        if not self._status.run.running:
-            return "no process runs the warehouse"
-        if item.state == "paused":
-            return item.next
-        if item.error and item.failures:
-            return f"failing: {item.error}"
-        quarantined = [each.name for each in item.troubles if each.state == "quarantined"]
-        if quarantined:
-            return f"quarantined file {quarantined[0]}; {item.next}"
-        table = self._project.table(name)
-        if table.feed is not None:
-            return self._of_feed(table.feed, item)
-        behind = [
-            parent
-            for parent in table.parents
-            if not self._goal.is_met(self._freshness_s[parent], self._status.now_s)
-        ]
-        if behind:
-            worst = min(behind, key=lambda each: self._freshness_s[each] or 0.0)
-            return f"waits for {worst}: {self.of(worst)}"
-        return item.next
-
-    def _of_feed(self, feed: str, item: TableStatus) -> str:
-        for topic in self._status.topics:
-            if topic.table == item.name and topic.error is not None:
-                return f"feed {feed}: {topic.error}"
-        if item.pending_files:
-            return item.next
-        for each in self._status.feeds:
-            if each.name == feed and each.out_since_s is not None:
-                return f"feed {feed} is silent{self._silence(each.last_s, each.period_s)}"
-        return f"feed {feed} brought no newer data"
-
-    def _silence(self, last_s: float | None, period_s: float | None) -> str:
-        parts = []
-        if last_s is not None:
-            parts.append(f"nothing for {brief_s(max(0.0, self._status.now_s - last_s))}")
-        if period_s is not None:
-            parts.append(f"expected every {brief_s(period_s)}")
-        return f" ({', '.join(parts)})" if parts else ""

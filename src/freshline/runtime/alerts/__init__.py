@@ -1,0 +1,1 @@
+"""Changes of state, posted as CloudEvents: what holds, what changed, what is delivered."""

@@ -1,0 +1,154 @@
+"""What is wrong at one instant, read from the status; one condition for each kind and subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshline.project.model import Project
+from freshline.runtime.reports.store import OPEN
+from freshline.runtime.status.blame import Blame
+from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.times import brief_s, rfc3339
+
+SUBJECTS = {"silent": "feed", "report-late": "report"}
+"""What a kind is about; all others are about a table."""
+
+_LATE_REPORT_S = 10.0
+"""A report that missed its deadline and is made counts as late so much longer, to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something that is wrong now.
+
+    Attributes:
+        kind: Of ``ALERT_KINDS``.
+        subject: The table, feed or report.
+        since_s: Since when, seconds since the epoch, as far as that is known.
+        reason: Why, one phrase.
+        data: What else an event tells.
+    """
+
+    kind: str
+    subject: str
+    since_s: float
+    reason: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from the others."""
+        return self.kind, self.subject
+
+
+class Conditions:
+    """Finds them, one status after the other; remembers what only counts up."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._broken: dict[str, int] = {}
+
+    def now(self, status: WarehouseStatus) -> dict[tuple[str, str], Condition]:
+        """All conditions of one status, by kind and subject."""
+        found = [
+            *self._of_tables(status),
+            *_silent_feeds(status),
+            *_late_reports(status),
+        ]
+        return {condition.key: condition for condition in found}
+
+    def _of_tables(self, status: WarehouseStatus) -> Iterator[Condition]:
+        freshness_s = {item.name: item.freshness_s for item in status.tables}
+        blame = Blame(self._project, status, freshness_s)
+        unread = {item.table: item for item in status.topics if item.error is not None}
+        for item in status.tables:
+            if item.state == "dropped":
+                continue
+            stands = _stands(item)
+            if item.within_target is False:
+                yield _late(item, blame, stands)
+            topic = unread.get(item.name)
+            if item.failures and item.error:
+                data = {**stands, "failures": item.failures}
+                yield Condition("failing", item.name, status.now_s, item.error, data)
+            elif topic is not None and topic.since_s is not None:
+                reason = f"feed {topic.feed}: {topic.error}"
+                yield Condition("failing", item.name, topic.since_s, reason, stands)
+            bad = [each for each in item.troubles if each.state == "quarantined"]
+            if bad:
+                data = {**stands, "files": [each.name for each in bad][:10], "count": len(bad)}
+                yield Condition("quarantine", item.name, status.now_s, bad[0].reason, data)
+            yield from self._broken_bound(status, item, stands)
+
+    def _broken_bound(
+        self, status: WarehouseStatus, item: TableStatus, stands: Mapping[str, Any]
+    ) -> Iterator[Condition]:
+        """A bound that was broken just now, or whose table is still beyond it."""
+        watched = status.watched_table(item.name)
+        count = sum((watched.violations or {}).values())
+        before = self._broken.get(item.name, 0)
+        self._broken[item.name] = count
+        bound_s = watched.bounds_s.get("staleness")
+        beyond = bound_s is not None and item.staleness_s is not None and item.staleness_s > bound_s
+        if count > before or (count and beyond):
+            reason = watched.last_violation or "no reason seen"
+            data = {**stands, "bound_s": bound_s, "count": count}
+            yield Condition("bound-broken", item.name, status.now_s, reason, data)
+
+
+def _stands(item: TableStatus) -> dict[str, Any]:
+    return {
+        "state": item.state,
+        "staleness_s": None if item.staleness_s is None else round(item.staleness_s, 3),
+        "target_lag_s": item.target_lag_s,
+        "freshness": None if item.freshness_s is None else rfc3339(item.freshness_s),
+    }
+
+
+def _late(item: TableStatus, blame: Blame, stands: Mapping[str, Any]) -> Condition:
+    assert item.freshness_s is not None
+    assert item.target_lag_s is not None
+    target_lag_s = item.target_lag_s
+
+    def is_met(freshness_s: float | None, now_s: float) -> bool:
+        return freshness_s is not None and now_s - freshness_s <= target_lag_s
+
+    since_s = item.freshness_s + target_lag_s
+    return Condition("late", item.name, since_s, blame.of(item.name, is_met), stands)
+
+
+def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:
+    if not status.run.running:
+        return
+    for feed in status.feeds:
+        if feed.out_since_s is None:
+            continue
+        reason = "nothing arrived" if feed.last_s is None else (
+            f"nothing for {brief_s(max(0.0, status.now_s - feed.last_s))}"
+        )  # fmt: skip
+        if feed.period_s:
+            reason += f", expected every {brief_s(feed.period_s)}"
+        data = {
+            "last_file": None if feed.last_s is None else rfc3339(feed.last_s),
+            "period_s": feed.period_s,
+        }
+        yield Condition("silent", feed.name, feed.out_since_s, reason, data)
+
+
+def _late_reports(status: WarehouseStatus) -> Iterator[Condition]:
+    for report in status.reports:
+        deadline_s, finish_s = report.wanted.deadline_s, report.finish_s
+        if report.state in OPEN or finish_s is None:
+            late = report.state in (*OPEN, "failed") and status.now_s > deadline_s
+        else:
+            late = finish_s > deadline_s and status.now_s - finish_s <= _LATE_REPORT_S
+        if late:
+            reason = report.late or report.error or "it is not made yet"
+            data = {
+                "view": report.wanted.view,
+                "state": report.state,
+                "deadline": rfc3339(deadline_s),
+            }
+            yield Condition("report-late", report.wanted.name, deadline_s, reason, data)

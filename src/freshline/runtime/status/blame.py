@@ -1,0 +1,74 @@
+"""What keeps a table from being fresh enough: itself, or the ancestor that is furthest behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from freshline.project.model import Project
+from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.times import brief_s
+
+IsMet = Callable[[float | None, float], bool]
+"""Whether a freshness (seconds since the epoch; None: no version) is enough at an instant."""
+
+
+class Blame:
+    """Says what a table waits for.
+
+    Args:
+        project: The tables' project.
+        status: How they stand.
+        freshness_s: Of each table, seconds since the epoch; None: no version yet.
+    """
+
+    def __init__(
+        self, project: Project, status: WarehouseStatus, freshness_s: Mapping[str, float | None]
+    ) -> None:
+        self._project = project
+        self._status = status
+        self._by_name = {item.name: item for item in status.tables}
+        self._freshness_s = freshness_s
+
+    def of(self, name: str, is_met: IsMet) -> str:
+        """What table ``name`` waits for to meet ``is_met``, one phrase."""
+        item = self._by_name[name]
+        if not self._status.run.running:
+            return "no process runs the warehouse"
+        if item.state == "paused":
+            return item.next
+        if item.error and item.failures:
+            return f"failing: {item.error}"
+        quarantined = [each.name for each in item.troubles if each.state == "quarantined"]
+        if quarantined:
+            return f"quarantined file {quarantined[0]}; {item.next}"
+        table = self._project.table(name)
+        if table.feed is not None:
+            return self._of_feed(table.feed, item)
+        behind = [
+            parent
+            for parent in table.parents
+            if not is_met(self._freshness_s.get(parent), self._status.now_s)
+        ]
+        if behind:
+            worst = min(behind, key=lambda each: self._freshness_s.get(each) or 0.0)
+            return f"waits for {worst}: {self.of(worst, is_met)}"
+        return item.next
+
+    def _of_feed(self, feed: str, item: TableStatus) -> str:
+        for topic in self._status.topics:
+            if topic.table == item.name and topic.error is not None:
+                return f"feed {feed}: {topic.error}"
+        if item.pending_files:
+            return item.next
+        for each in self._status.feeds:
+            if each.name == feed and each.out_since_s is not None:
+                return f"feed {feed} is silent{self._silence(each.last_s, each.period_s)}"
+        return f"feed {feed} brought no newer data"
+
+    def _silence(self, last_s: float | None, period_s: float | None) -> str:
+        parts = []
+        if last_s is not None:
+            parts.append(f"nothing for {brief_s(max(0.0, self._status.now_s - last_s))}")
+        if period_s is not None:
+            parts.append(f"expected every {brief_s(period_s)}")
+        return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,160 @@
+"""Alerts of real runs at a real HTTP receiver."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import time
+
+import pytest
+
+from freshline.project.model import AlertSettings
+from freshline.runtime.alerts.watch import Alerts
+from freshline.runtime.feeds.backoff import Backoff
+from tests.unit.runtime.alerts.sink import Sink
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
+
+TABLES = {"orders": (), "total": ("orders",)}
+
+
+@pytest.fixture
+def sink():
+    with Sink() as sink:
+        yield sink
+
+
+class Watched:
+    """A shop that runs with its alerts, as ``freshline run`` does."""
+
+    def __init__(self, root, url, *kinds, lags=None):
+        self.shop = made_shop(root, TABLES, lags=lags)
+        settings = AlertSettings(url + "/hook", kinds or AlertSettings("").kinds)
+        self.shop.project = dataclasses.replace(self.shop.project, alerts=(settings,))
+        self.notices = []
+
+    def __enter__(self):
+        self.alerts = Alerts(
+            self.shop.project, self.notices.append, backoff=Backoff(0.01, 0.02), look_s=0.01
+        )
+        self.run = LiveRun(self.shop)
+        self.run.__enter__()
+        self.alerts.start()
+        self.shop.recorder.wait_for("ready")
+        return self
+
+    def __exit__(self, *_):
+        self.run.stop()
+        self.alerts.stop()
+
+    def postings(self):
+        return self.shop.journal_rows("SELECT * FROM postings")
+
+
+def told(sink):
+    return [(body["type"].removeprefix("freshline."), body["subject"]) for body in sink.bodies]
+
+
+def test_a_table_that_fails_is_told_once_and_so_is_its_recovery(tmp_path, sink):
+    watched = Watched(tmp_path, sink.url, "failing")
+    watched.shop.executor.failing["total"] = "the disk is full"
+    watched.shop.file("orders", 1, [1])
+    with watched:
+        (body,) = sink.wait_for(1)
+        assert (body["type"], body["subject"]) == ("freshline.table.failing", "total")
+        assert body["data"]["reason"] == "[made-to-fail] the disk is full"
+        watched.shop.recorder.wait_for("failed total", 5)
+        watched.shop.executor.failing.clear()
+        sink.wait_for(2)
+    assert told(sink) == [("table.failing", "total"), ("table.recovered", "total")]
+    path, content_type, _ = sink.posts[0]
+    assert path == "/hook"
+    assert content_type == "application/cloudevents+json; charset=utf-8"
+    assert watched.postings() == []
+
+
+def test_a_late_table_is_told_with_its_staleness_target_and_reason(tmp_path, sink):
+    watched = Watched(tmp_path, sink.url, "late", lags={"orders": 60.0})
+    watched.shop.file("orders", 1, [1])  # of a day long ago
+    with watched:
+        (body,) = sink.wait_for(1)
+    data = body["data"]
+    assert (body["type"], body["subject"]) == ("freshline.table.late", "orders")
+    assert data["staleness_s"] > data["target_lag_s"] == 60.0
+    assert data["since"] == "2026-01-02T00:02:00.000000Z"
+    assert data["reason"].startswith("feed orders_feed ")
+
+
+def test_a_restart_neither_repeats_an_alert_nor_loses_its_recovery(tmp_path, sink):
+    watched = Watched(tmp_path, sink.url, "quarantine")
+    watched.shop.file("orders", 1, "no number")
+    with watched:
+        sink.wait_for(1)
+    again = Watched(tmp_path, sink.url, "quarantine")
+    with again:
+        seen = len(again.shop.journal_rows("SELECT 1 FROM alerts"))
+        assert seen == 1
+        time.sleep(0.2)  # looks at the status a few times
+        assert told(sink) == [("table.quarantine", "orders")]
+        again.shop.file("orders", 1, [1])
+        again.shop.ask("retry", "orders")
+        sink.wait_for(2)
+    assert told(sink) == [("table.quarantine", "orders"), ("table.recovered", "orders")]
+
+
+def test_what_nobody_takes_is_kept_and_posted_by_the_next_run_in_order(tmp_path):
+    with Sink() as first:
+        port = first.port
+    watched = Watched(tmp_path, f"http://127.0.0.1:{port}", "failing")
+    watched.shop.executor.failing["orders"] = "no"
+    watched.shop.file("orders", 1, [1])
+    with watched:
+        eventually(lambda: len(watched.postings()) == 1)
+        watched.shop.executor.failing.clear()
+        eventually(lambda: len(watched.postings()) == 2)
+        eventually(lambda: watched.notices)
+    assert len(watched.postings()) == 2
+    assert watched.notices[0].startswith(f"alert not delivered to 127.0.0.1:{port}, retrying: ")
+    with Sink(port) as sink, Watched(tmp_path, sink.url, "failing") as again:
+        sink.wait_for(2)
+        eventually(lambda: again.postings() == [])
+    assert told(sink) == [("table.failing", "orders"), ("table.recovered", "orders")]
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 408])
+def test_a_receiver_that_cannot_take_it_now_gets_it_again(tmp_path, sink, status):
+    sink.answers = [status, status]
+    watched = Watched(tmp_path, sink.url, "quarantine")
+    watched.shop.file("orders", 1, "no number")
+    with watched:
+        sink.wait_for(1)
+        eventually(lambda: len(watched.notices) == 2)
+    assert (sink.attempts, told(sink)) == (3, [("table.quarantine", "orders")])
+    where = sink.url.removeprefix("http://")
+    assert watched.notices == [
+        f"alert not delivered to {where}, retrying: status {status}",
+        f"alerts are delivered to {where} again",
+    ]
+
+
+@pytest.mark.parametrize("status", [400, 404, 302])
+def test_a_receiver_that_refuses_it_is_not_asked_again(tmp_path, sink, status):
+    sink.answers = [status]
+    watched = Watched(tmp_path, sink.url, "quarantine")
+    watched.shop.file("orders", 1, "no number")
+    with watched:
+        eventually(lambda: watched.notices)
+        eventually(lambda: watched.postings() == [])
+    where = sink.url.removeprefix("http://")
+    assert watched.notices == [f"alert refused by {where}, not posted again: status {status}"]
+    assert (sink.attempts, sink.posts) == (1, [])
+
+
+def test_a_receiver_that_hangs_holds_up_neither_updates_nor_the_stop(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # accepts, never answers
+        watched = Watched(tmp_path, f"http://127.0.0.1:{deaf.getsockname()[1]}", "quarantine")
+        watched.shop.file("orders", 1, "no number")
+        with watched:
+            eventually(lambda: len(watched.postings()) == 1)
+            watched.shop.file("orders", 2, [2])
+            watched.shop.recorder.wait_for("done total")
+        assert len(watched.postings()) == 1
