@@ -12,7 +12,7 @@ from freshline.cli.render.output import console, counted, percent, print_json
 from freshline.core.errors import UserError
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.recorded import RecordedRun
-from freshline.core.registry import found_policies
+from freshline.core.registry import policy_called, policy_names
 from freshline.runtime.assembly import policy_settings
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
@@ -36,7 +36,7 @@ def wishes_in(
         UserError: One of them cannot be read.
     """
     return Wishes(
-        policies=_names("--policy", policies, list(found_policies())),
+        policies=tuple(map(policy_called, _names("--policy", policies, policy_names()))),
         tracks=tuple(_whole(each) for each in _parts(tracks)),
         objectives=_names("--objective", objectives, list(OBJECTIVES)),
         priorities=dict(_priority(each) for each in priorities),

@@ -20,6 +20,8 @@ from freshline.core.registry import (
     found_policies,
     make_partition,
     make_policy,
+    policy_called,
+    policy_names,
 )
 from freshline.core.scheduler import Scheduler
 
@@ -166,13 +168,14 @@ def _extent(chop: float | None, most_files: int | None) -> Extent:
 
 
 def _policy(settings: PolicySettings, **beside: float) -> Policy:
-    if settings.name not in found_policies():
+    name = policy_called(settings.name)
+    if name not in found_policies():
         raise UserError(
             "unknown-policy",
             f"there is no policy '{settings.name}'",
-            rule=f"known are {', '.join(found_policies())}",
+            rule=f"known are {', '.join(policy_names())}",
         )
-    return make_policy(settings.name, {**_parameters(settings), **beside})
+    return make_policy(name, {**_parameters(settings), **beside})
 
 
 def _just_in_time(policy: Policy, objective: str, worst_factor: float) -> Policy:

@@ -60,6 +60,8 @@ class Policy:
     """Base of all policies: what none of them needs to repeat."""
 
     name: ClassVar[str]
+    also_called: ClassVar[tuple[str, ...]] = ()
+    """Other names by which it can be asked for."""
     eager: ClassVar[bool] = True
     """Never leaves a track idle while a startable update waits (Bateni et al. 3)."""
     chooses: ClassVar[bool] = False

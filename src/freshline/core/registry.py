@@ -23,6 +23,19 @@ def found_policies() -> dict[str, type[Policy]]:
 
 
 @functools.cache
+def policy_names() -> tuple[str, ...]:
+    """Every name by which a policy can be asked for, the other names of policies included."""
+    names = {name for kind in found_policies().values() for name in (kind.name, *kind.also_called)}
+    return tuple(sorted(names))
+
+
+def policy_called(name: str) -> str:
+    """The name of the policy that ``name`` is another name of; else ``name`` itself."""
+    kinds = found_policies().values()
+    return next((kind.name for kind in kinds if name in kind.also_called), name)
+
+
+@functools.cache
 def found_partitions() -> dict[str, type[Placement]]:
     """Every partition in ``core/partitions`` by its name, in order of names."""
     return _found(partitions, Placement)

@@ -6,7 +6,7 @@ tables derived from it: the bundle with the largest priority per second of its u
 dependent whose own ratio is higher than its source's lifts it, one with a lower ratio is
 updated at its own, slower, pace and adds nothing. (Pooling for "no table is updated more often
 than its source"; with tables as jobs it is the decomposition of Sidney 1975 and Horn 1972
-for weighted completion under precedence. Derivation: docs/index-policy.md, 4.)
+for weighted completion under precedence. Derivation: docs/whittle-policy.md, 4.)
 """
 
 from __future__ import annotations

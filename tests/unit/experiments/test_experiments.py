@@ -36,7 +36,7 @@ VERDICTS = {
     "golab_long_update": "yy",
     "golab_lookahead": "yyyy",
     "golab_partitions": "yyyynyyy",
-    "index_grid": "yyny",
+    "whittle_grid": "yyny",
     "leontyev_fig09": "yyyyn",
     "queues": "ynyyn",
 }
@@ -45,7 +45,7 @@ VERDICTS = {
 QUICK_VERDICTS = VERDICTS | {
     # A tenth of the grid has few of the cells where most is gained, and stops too soon about full
     # load.
-    "index_grid": "nnny",
+    "whittle_grid": "nnny",
     # One order of the deadlines instead of twenty.
     "chandrasekaran_fig07": "ynyyyy",
     "chandrasekaran_fig08": "nnny",

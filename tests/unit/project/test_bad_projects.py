@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import UserErrors
-from freshline.core.registry import found_policies
+from freshline.core.registry import policy_names
 from freshline.project import collect, load_project
 
 GOOD = {
@@ -68,7 +68,7 @@ def _cases() -> list[Bad]:
             head, _, body = part.partition("\n")
             body = body.strip("\n") + "\n"
             if head == "errors":
-                case.errors = body.strip("\n").replace("{policies}", ", ".join(found_policies()))
+                case.errors = body.strip("\n").replace("{policies}", ", ".join(policy_names()))
             elif head.endswith(" edit"):
                 file = head.removesuffix(" edit")
                 for line in body.strip("\n").split("\n"):

@@ -7,7 +7,7 @@ from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
-from freshline.core.registry import found_policies
+from freshline.core.registry import policy_called, policy_names
 from freshline.project.model import MaintenanceSettings, SchedulerSettings
 from freshline.project.yaml.section import Section
 
@@ -27,7 +27,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
     )  # fmt: skip
     read = SchedulerSettings(
         tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
-        policy=section.choice("policy", found_policies(), _DEFAULT.policy),
+        policy=policy_called(section.choice("policy", policy_names(), _DEFAULT.policy)),
         partition=section.choice("partition", partition_names(), _DEFAULT.partition),
         clustering=section.number(
             "clustering",

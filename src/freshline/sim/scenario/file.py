@@ -18,7 +18,7 @@ from freshline.core.inheritance import RULES
 from freshline.core.model import TableSpec
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
-from freshline.core.registry import found_policies
+from freshline.core.registry import found_policies, policy_called, policy_names
 from freshline.project.yaml.file import Path_, YamlFile
 from freshline.sim.scenario.checks import Checks
 from freshline.sim.scenario.graph import check_graph
@@ -112,7 +112,7 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
     if value is None:
         return PolicySettings()
     if isinstance(value, str):
-        name = checks.choice(("policy",), value, "'policy'", found_policies())
+        name = policy_called(checks.choice(("policy",), value, "'policy'", policy_names()))
         return PolicySettings(name=name)
     defaults = {item.name: item.default for item in fields(PolicySettings)}
     del defaults["backfill_share"]  # nobody asks for backfills in a scenario
@@ -125,7 +125,7 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
 
     chop = settings["chop"]
     made = PolicySettings(
-        name=checks.choice(*at("name"), found_policies()),
+        name=policy_called(checks.choice(*at("name"), policy_names())),
         partition=checks.choice(*at("partition"), partition_names()),
         clustering=checks.number(*at("clustering"), above=0.0),
         allocation=checks.choice(*at("allocation"), ALLOCATIONS),

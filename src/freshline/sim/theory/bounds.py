@@ -12,7 +12,7 @@ from math import ceil, inf, sqrt
 from typing import Any
 
 from freshline.core.partitions.groups import spans_by_period
-from freshline.core.registry import found_policies
+from freshline.core.registry import found_policies, policy_called
 from freshline.core.stretch import STRETCH, unlike_groups
 from freshline.sim.driver import Played
 from freshline.sim.scenario.model import FeedSpec, Scenario
@@ -88,7 +88,7 @@ def theorem_3_1(scenario: Scenario, played: Played) -> Bound:
     the factor is (1 + alpha)^2 / (beta^4 * (1 - delta)); the least of them is taken.
     """
     why_not = _unlike_bateni(scenario)
-    if not why_not and not found_policies()[scenario.policy.name].eager:
+    if not why_not and not found_policies()[policy_called(scenario.policy.name)].eager:
         why_not = f"policy '{scenario.policy.name}' is not eager"
     if not why_not and scenario.policy.partition != "none":
         why_not = "under a partition a track may stay idle"

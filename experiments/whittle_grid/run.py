@@ -1,4 +1,4 @@
-"""The index policy against every other one, over a grid of scenarios (docs/index-policy.md)."""
+"""The index policy against every other one, over a grid of scenarios (docs/whittle-policy.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index policy: its keys, what lifts a source, and when it loses patience."""
+"""The policy whittle: its keys, what lifts a source, and when it loses patience."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import pytest
 from freshline.core.assembly import PolicySettings, make_scheduler
 from freshline.core.events import FileArrived, TablePrioritised, TableRestored, UpdateFinished
 from freshline.core.model import TableSpec
+from freshline.core.registry import found_policies, policy_called, policy_names
 from freshline.core.worth import bundles
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 
-INDEX = PolicySettings(name="index")
+INDEX = PolicySettings(name="whittle")
 
 
 def scheduler(*specs, tracks=1, **more):
@@ -222,3 +223,16 @@ def test_dear_start_ups_and_wide_priorities_are_where_it_wins(policy):
     feeds = {table.name: FeedSpec(1.0 + 0.2 * i, 5.0) for i, table in enumerate(tables)}
     other = weighted(PolicySettings(name=policy), tables, feeds, tracks=2)
     assert weighted(INDEX, tables, feeds, tracks=2) < 0.92 * other
+
+
+def test_index_is_another_name_of_whittle():
+    assert "index" in policy_names()
+    assert "index" not in found_policies()
+    assert [policy_called(name) for name in ("index", "whittle", "edf")] == [
+        "whittle",
+        "whittle",
+        "edf",
+    ]
+    tables = [TableSpec("t", period_s=10.0)]
+    scheduler = make_scheduler(tables, tracks=1, settings=PolicySettings("index"))
+    assert scheduler.policy.name == "whittle"

@@ -6,7 +6,7 @@ minimum d / (1 + d / patience). With unlimited patience that is p * d^2 / E, Whi
 the least weighted age where start-up is amortised by waiting (Hsu 2018, arXiv 1801.03422;
 Tripathi and Modiano 2019); with none it is p * d / E, max benefit (Golab et al. 2011, 3.1),
 which is right where the machine cannot keep up however long anybody waits. Patience follows
-from the load (``_patience``). Derivation, and where it is not the best: docs/index-policy.md.
+from the load (``_patience``). Derivation, and where it is not the best: docs/whittle-policy.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROUNDS_REMEMBERED = 30
 
 _ROUNDS_WAITED = 5.0
 """Patience at most, in rounds of everybody's turn, where the machine keeps up; found by playing
-the grid (docs/index-policy.md, 3)."""
+the grid (docs/whittle-policy.md, 3)."""
 
 _REKEY_FACTOR = 1.5
 """Patience has to change by this before every waiting table gets a new key."""
@@ -50,10 +50,11 @@ def _floats(values: Iterable[float] = ()) -> array[float]:
 
 
 @dataclass(slots=True)
-class Index(Policy):
+class Whittle(Policy):
     """Largest priority * gain * patient gain / seconds first."""
 
-    name: ClassVar[str] = "index"
+    name: ClassVar[str] = "whittle"
+    also_called: ClassVar[tuple[str, ...]] = ("index",)
     reacts: ClassVar[bool] = True
     inherits: ClassVar[bool] = False
 
