@@ -53,16 +53,17 @@ class Guard:
             check_host(host)
 
     def check_read(self, authorization: str | None, host: str) -> None:
-        """Whether a request may see metrics and schemas: beyond the loopback any token does.
+        """Whether a request may see metrics and schemas.
+
+        Any token will do, and beyond the loopback one is needed.
 
         Raises:
             Refusal: 401 or 421.
         """
-        if self._public:
-            self._check(
-                tuple(each for several in self._tokens.values() for each in several), authorization
-            )
-        elif not self._tokens:
+        if self._public or (self._tokens and authorization):
+            hashes = tuple(each for several in self._tokens.values() for each in several)
+            self._check(hashes, authorization)
+        else:
             check_host(host)
 
     def _check(self, hashes: tuple[str, ...], authorization: str | None) -> None:

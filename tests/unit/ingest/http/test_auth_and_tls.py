@@ -104,6 +104,18 @@ def test_a_feed_with_a_token_wants_it_on_the_loopback_too():
         assert gateway.push(ONE, "nothing").status == 404
 
 
+@pytest.mark.parametrize("tokens", [{}, {"clicks": TOKENS["clicks"]}])
+@pytest.mark.parametrize("path", ["/metrics", "/openapi.json"])
+def test_on_the_loopback_another_host_reads_nothing_without_a_token(tokens, path):
+    with served(FEEDS, tokens=tokens) as gateway:
+        assert gateway.ask("GET", path).status == 200
+        assert gateway.ask("GET", path, headers={"host": "evil.example"}).status == 421
+        if tokens:
+            wrong, right = bearer("fl_wrong"), bearer(CLICKS)
+            assert gateway.ask("GET", path, headers=wrong).status == 401
+            assert gateway.ask("GET", path, headers=right | {"host": "proxy.example"}).status == 200
+
+
 def test_neither_tokens_nor_records_are_logged(public, caplog):
     caplog.set_level(logging.DEBUG)
     public.push(b'{"id": "secret record"}', **bearer(CLICKS))
