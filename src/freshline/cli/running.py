@@ -146,6 +146,8 @@ def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]
             item.pending_files or item.pending_s or item.failures
         ):
             behind.append((item.name, item.error or item.next))
+        elif options.full and item.error is not None:
+            behind.append((item.name, item.error))
         files = [each for each in item.troubles if each.state == "quarantined"]
         if files:
             count = counted(len(files), "file is", "files are")

@@ -39,7 +39,7 @@ class UpdateFailed:
     Attributes:
         table: Its table.
         retry_s: When it may be tried again.
-        gives_up: A backfill that is not tried again.
+        gives_up: A backfill or a reload that is not tried again.
     """
 
     table: str

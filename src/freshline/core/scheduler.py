@@ -314,7 +314,7 @@ class Scheduler(TableWork):
         self._hand_back(table, running, except_for=set())
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s
-        table.full = table.full or running.command.full
+        table.full = table.full or (running.command.full and not event.gives_up)
         self._defer(table, event.retry_s)
         for child in table.children:
             self._offer(child)

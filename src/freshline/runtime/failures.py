@@ -93,11 +93,19 @@ class FailureHandling:
         error = outcome.error
         is_backfill = outcome.command.backfill is not None
         if isinstance(error, UnreadableFilesError) and not is_backfill:
-            names = tuple(name for name, _ in error.files)
-            for name, reason in error.files:
+            waiting = [item for item in error.files if self._pending.is_waiting(table, item[0])]
+            for name, reason in waiting:
                 self._file_failed(table, name, reason, now_s, gone=has_vanished(table, name))
             self._journal_failure(outcome, one_line(error), now_s, now_s)
-            return [UpdateFailed(table, now_s), FilesWithdrawn(table, names)], now_s
+            loaded = [item for item in error.files if item not in waiting]
+            if loaded:
+                self._hears.notice(
+                    f"{table} is not reloaded and keeps its rows: {loaded[0][0]}, which is in it,"
+                    f" cannot be read: {loaded[0][1]}"
+                )
+            names = tuple(name for name, _ in waiting)
+            failed = UpdateFailed(table, now_s, gives_up=bool(loaded))
+            return [failed, FilesWithdrawn(table, names)], now_s
         failures = self._failures.get(table, 0) + 1
         self._failures[table] = failures
         retry_s = now_s + self._backoff.delay_s(failures)

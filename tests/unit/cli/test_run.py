@@ -175,3 +175,14 @@ def test_the_live_table_shows_what_status_would(shop):
     ]  # fmt: skip
     assert lines[2].startswith("orders  fresh  2026-01-02 00:01:00")
     assert lines[-1] == "0 updates, 0 rows, 0 failed attempts"
+
+
+def test_a_reload_that_is_refused_on_the_way_is_left_behind(freshline, shop):
+    bad = shop.file("orders", 1, [1])
+    assert freshline("run", "--until-idle").exit_code == 0
+    (Path(shop.project.feeds["orders_feed"].path) / bad).write_text("rubbish")
+    done = freshline("refresh", "orders", "--full", "--json")
+    assert done.exit_code == 3
+    (behind,) = json.loads(done.stdout)["left_behind"]
+    assert (behind["name"], bad in behind["reason"]) == ("orders", True)
+    assert shop.executor.numbers("orders") == [1]

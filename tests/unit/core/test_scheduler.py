@@ -223,6 +223,18 @@ def test_a_refresh_of_what_is_fresh_starts_nothing_and_a_full_one_makes_it_anew(
     assert command.score == "asked for"
 
 
+def test_a_full_update_that_is_given_up_is_not_tried_again_and_a_failed_one_is():
+    core = scheduler(BASE, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 990.0, "a")])
+    core.handle(1001.0, [UpdateFinished("orders", version=0)])
+    core.handle(1002.0, [RefreshRequested("orders", full=True)])
+    (again,) = core.handle(1003.0, [UpdateFailed("orders", 1003.0)])
+    assert again.full
+    assert core.handle(1004.0, [UpdateFailed("orders", 1004.0, gives_up=True)]) == []
+    (command,) = core.handle(1005.0, [FileArrived("orders", 1000.0, "b")])
+    assert (command.full, command.files) == (False, ("b",))
+
+
 def test_a_restored_table_goes_on_where_it_stood():
     core = scheduler(BASE, VIEW, warehouse=True)
     (command,) = core.handle(

@@ -59,6 +59,10 @@ class PendingFiles:
         files = self._files.get(table, {})
         return tuple(files[name] for name in names)
 
+    def is_waiting(self, table: str, name: str) -> bool:
+        """Whether a file is known and not loaded yet."""
+        return name in self._files.get(table, {})
+
     def loaded(self, table: str, names: Iterable[str]) -> None:
         """Files are in the table; nothing but their names is kept."""
         files = self._files.get(table, {})
@@ -71,8 +75,11 @@ class PendingFiles:
         self._files.get(table, {}).pop(name, None)
 
     def all_files(self, table: str) -> tuple[FeedFile, ...]:
-        """Every file that is loaded or pending: what a full reload reads."""
-        return self._in_states(table, "'loaded','pending','retrying'")
+        """Every file that is loaded or pending: what a full reload reads.
+
+        One that could not be read comes back by itself, when it is tried again.
+        """
+        return self._in_states(table, "'loaded','pending'")
 
     def loaded_files(self, table: str) -> tuple[FeedFile, ...]:
         """Every file that is in the table: what a backfill reads."""

@@ -1,0 +1,56 @@
+"""A base table loaded again from a feed that is no longer what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshline.runtime.warehouse import RunOptions
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
+
+
+@pytest.fixture
+def shop(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "parts": ()})
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    return shop
+
+
+def spoil(shop, name):
+    (Path(shop.project.feeds["orders_feed"].path) / name).write_text("rubbish")
+
+
+def test_a_loaded_file_that_cannot_be_read_refuses_the_reload_and_nothing_else(shop):
+    bad = shop.file("orders", 3, [3])
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2, 3])
+        spoil(shop, bad)
+        assert shop.ask("refresh", "orders", "full")["ok"]
+        shop.recorder.wait_for(
+            f"notice orders is not reloaded and keeps its rows: {bad}, which is in it, cannot be"
+            " read: invalid literal for int() with base 10: 'rubbish'"
+        )
+        shop.file("orders", 4, [4])
+        shop.file("parts", 1, [5])
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2, 3, 4])
+        eventually(lambda: shop.executor.numbers("parts") == [5])
+    full = [request for request in shop.executor.requests if request.full]
+    assert len(full) == 1  # it is not tried for ever
+    states = {row["state"] for row in shop.journal_rows("SELECT state FROM files")}
+    assert states == {"loaded"}
+
+
+def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
+    bad = shop.file("orders", 3, "rubbish")
+    shop.run_until_idle()
+    assert shop.journal_rows("SELECT name FROM files WHERE state='quarantined'") == [{"name": bad}]
+    later = shop.file("orders", 4, "rubbish")
+    options = RunOptions(until_idle=True, refresh=("orders",), full=True)
+    shop.warehouse(options).run()
+    assert shop.executor.numbers("orders") == [1, 2]
+    states = shop.journal_rows("SELECT name, state FROM files WHERE state<>'loaded' ORDER BY name")
+    assert states == [
+        {"name": bad, "state": "quarantined"}, {"name": later, "state": "quarantined"},
+    ]  # fmt: skip
