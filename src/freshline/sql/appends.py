@@ -13,11 +13,12 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshline.sql.query.grouping import makes_groups
+from freshline.sql.canonical import is_natural, kind_of, side_of
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise, own_nodes, source_name
 from freshline.sql.query.records import Reason, Source
 from freshline.sql.query.refusal import Refused, refused
+from freshline.sql.query.scopes import is_limited, makes_groups
 
 _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
 
@@ -66,8 +67,8 @@ class _Check:
 
     def query(self, node: exp.Expr) -> None:
         """A query that reads something that changes."""
-        if limit := node.args.get("limit") or node.args.get("offset"):
-            raise refused("LIMIT", "LIMIT and OFFSET count all rows", limit)
+        if is_limited(node):
+            raise refused("LIMIT", "LIMIT and OFFSET count all rows", node)
         if isinstance(node, exp.Subquery):
             self.query(node.this)
         elif isinstance(node, exp.SetOperation):
@@ -110,7 +111,9 @@ class _Check:
         moving = self._relation(relation)
         for join in joins:
             on = join.args.get("on")
-            if join.kind.upper() not in {"", "INNER", "CROSS", "OUTER"}:
+            if kind_of(join) not in {"", "INNER", "CROSS", "OUTER"} or (
+                join.args.get("using") or is_natural(join)
+            ):
                 raise refused("SYNTAX", "this kind of join is not analysed", join)
             if on is not None and self.moves(on):
                 raise refused("SUBQUERY", "a subquery looks at rows that change", on)
@@ -119,7 +122,7 @@ class _Check:
                 raise refused(
                     "STREAM_JOIN", "new rows of one side also meet old rows of the other", join
                 )
-            lost = _OUTER.get(join.side.upper())
+            lost = _OUTER.get(side_of(join))
             if lost and ((moving and lost != "right") or (right and lost != "left")):
                 raise refused(
                     "STATIC_OUTER",

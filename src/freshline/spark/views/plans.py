@@ -94,7 +94,10 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
     types = typer(session)
 
     def cut(query: str, sources: Sequence[Source]) -> Decomposition | Reason:
-        return decompose(query, sources, types)
+        try:
+            return decompose(query, sources, types)
+        except SparkError as error:  # of a part of the query by itself: the other ways are left
+            return Reason("SPARK", f"Spark refuses the query cut into states: {one_line(error)}")
 
     plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
     if not isinstance(plan.merge, Decomposition):

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import java_frame
+from freshline.sql.canonical import kind_of
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.refusal import Refused
@@ -82,7 +83,7 @@ def same_plan(session: SparkSession, query: str) -> bool:
 def _commas_as_inner_joins(tree: exp.Query) -> exp.Query:
     """``FROM a, b`` is an inner join to Spark; sqlglot writes CROSS JOIN, another plan."""
     for join in tree.find_all(exp.Join):
-        if join.kind.upper() == "CROSS" and not join.args.get("on"):
+        if kind_of(join) == "CROSS" and not join.args.get("on"):
             join.set("kind", "INNER")
     return tree
 

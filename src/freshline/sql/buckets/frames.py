@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from freshline.sql.buckets.relation import ANYWHERE, Range, Relation, hull
 from freshline.sql.buckets.times import Times
+from freshline.sql.canonical import is_current_row, is_preceding, is_range
 from freshline.sql.query.calendar import span_of
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import text_of
@@ -99,7 +100,7 @@ def _named(window: exp.Window, select: exp.Select) -> list[exp.Expr]:
 
 def _range_frame(spec: exp.Expr, times: Times, descending: bool) -> Range | None:  # noqa: FBT001
     """Bounds of the order's time in a RANGE frame, less the row's own."""
-    if (spec.args.get("kind") or "").upper() != "RANGE":
+    if not is_range(spec):
         return None
     lo = _edge(spec.args.get("start"), spec.args.get("start_side"), times)
     end = spec.args.get("end")
@@ -110,9 +111,9 @@ def _range_frame(spec: exp.Expr, times: Times, descending: bool) -> Range | None
 
 
 def _edge(value: object, side: object, times: Times) -> Range | None:
-    if value == "CURRENT ROW":
+    if is_current_row(value):
         return 0, 0
     span = span_of(value) if isinstance(value, exp.Expr) else None
     if span is None:
         return None
-    return (-span if side == "PRECEDING" else span).bounds_us(times.zone)
+    return (-span if is_preceding(side) else span).bounds_us(times.zone)

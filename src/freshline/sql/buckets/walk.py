@@ -13,10 +13,12 @@ from freshline.sql.buckets.joins import joined, side_by_side, watching
 from freshline.sql.buckets.outlets import projected, united
 from freshline.sql.buckets.relation import Relation
 from freshline.sql.buckets.times import Times, kind_of_type
-from freshline.sql.query.grouping import common_keys, group_keys, has_subtotals, makes_groups
+from freshline.sql.canonical import is_natural, kind_of, side_of
+from freshline.sql.query.grouping import common_keys, group_keys, has_subtotals
 from freshline.sql.query.normal import own_nodes, source_name
 from freshline.sql.query.records import Reason, Source
 from freshline.sql.query.refusal import refused, text_of
+from freshline.sql.query.scopes import is_limited, makes_groups
 from freshline.sql.query.zone import DAY_US, Zone
 
 
@@ -51,9 +53,8 @@ class Walk:
         return projected(relation, node, alias, self.zone)
 
     def _check_limit(self, node: exp.Expr, body: exp.Expr) -> None:
-        limit = node.args.get("limit") or node.args.get("offset")
-        if limit is not None and self._moves(body):
-            raise refused("LIMIT", "LIMIT and OFFSET count all rows", limit)
+        if is_limited(node) and self._moves(body):
+            raise refused("LIMIT", "LIMIT and OFFSET count all rows", node)
 
     def _moves(self, node: exp.Expr) -> bool:
         """Whether ``node`` reads a source that is not static."""
@@ -88,8 +89,10 @@ class Walk:
 
     def _joins(self, relation: Relation, joins: Sequence[exp.Join]) -> Relation:
         for join in joins:
-            side, kind = join.side.upper(), join.kind.upper()
-            if kind not in {"", "INNER", "CROSS", "OUTER"} or join.args.get("using"):
+            side, kind = side_of(join), kind_of(join)
+            if kind not in {"", "INNER", "CROSS", "OUTER"} or (
+                join.args.get("using") or is_natural(join)
+            ):
                 raise refused("JOIN", "this kind of join is not analysed", join)
             condition = join.args.get("on")
             if condition is not None and any(self._moves(q) for q in condition.find_all(exp.Query)):
@@ -254,8 +257,7 @@ def _needs_rows(body: exp.Expr) -> bool:
 def _is_plain(body: exp.Expr) -> bool:
     """Whether a row of this subquery depends only on rows that have its values."""
     return isinstance(body, exp.Select) and not (
-        body.args.get("limit")
-        or body.args.get("offset")
+        is_limited(body)
         or body.args.get("qualify")
         or any(True for _ in own_nodes(body, exp.Window))
     )

@@ -4,35 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from freshline.sql.query.normal import own_nodes
-from freshline.sql.text.functions import AGGREGATES
-
 _SUBTOTALS = (exp.Rollup, exp.Cube, exp.GroupingSets)
-
-
-def makes_groups(select: exp.Select) -> bool:
-    """Whether the block makes groups: by GROUP BY, or as one group of an aggregate."""
-    if select.args.get("group") or select.args.get("having"):
-        return True
-    return any(
-        not isinstance(_called_by(node), exp.Window)
-        for node in own_nodes(select, exp.AggFunc, exp.Anonymous)
-        if is_aggregate(node)
-    )
-
-
-def _called_by(node: exp.Expr) -> exp.Expr | None:
-    parent = node.parent
-    while isinstance(parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-        parent = parent.parent
-    return parent
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether ``node`` calls a function that makes one value of many rows."""
-    if isinstance(node, exp.Anonymous):
-        return node.name.lower() in AGGREGATES
-    return isinstance(node, exp.AggFunc)
 
 
 def group_keys(select: exp.Select) -> list[exp.Expr]:

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
+from freshline.sql.canonical import counts_rows
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import Refused, text_of
 from freshline.sql.text.builtin import BUILT_IN
@@ -146,7 +147,7 @@ def _order(node: exp.Expr) -> Reason | None:
         )
     elif isinstance(node, _RANKING):
         ordered = _is_ordered_window(node)
-    elif isinstance(node, exp.WindowSpec) and node.args.get("kind") == "ROWS":
+    elif isinstance(node, exp.WindowSpec) and counts_rows(node):
         window = node.parent
         ordered = isinstance(window, exp.Window) and (
             bool(window.args.get("order")) or bool(window.args.get("alias"))

@@ -18,11 +18,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from freshline.sql.canonical import canonical, is_natural, kind_of, side_of
 from freshline.sql.query.calendar import unit_name
 from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import refused
 from freshline.sql.query.unique import with_unique_aliases
-from freshline.sql.text.functions import CLOCK_WORDS
+from freshline.sql.text.functions import CLOCK_WORDS, is_aggregate
 from freshline.sql.text.legible import legible
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
@@ -83,6 +84,7 @@ def parsed(query: str) -> exp.Query:
     except (SqlglotError, SqlTextError, RecursionError) as error:
         what = str(error).splitlines()[0] if str(error) else "too deep"
         raise refused("PARSE", f"the query's text cannot be analysed: {what}") from error
+    tree = canonical(tree)
     if not isinstance(tree, exp.Query) or "|>" in (token.text for token in tokens(query)):
         raise refused("SYNTAX", "only SELECT, WITH and set operations are analysed")
     _require_literal_units(query)
@@ -152,10 +154,17 @@ def _refuse_forms(tree: exp.Query) -> None:
             raise refused("PIVOT", "PIVOT and UNPIVOT are not analysed", node)
         if isinstance(node, exp.Table) and (node.args.get("version") or node.args.get("when")):
             raise refused("TIME_TRAVEL", "the query fixes a table's version itself", node)
-        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery | exp.Query):
-            raise refused("LATERAL_SUBQUERY", "a LATERAL subquery is not analysed", node)
+        if _is_table_function(node) and node.find(exp.Query):
+            raise refused("LATERAL_SUBQUERY", "a query inside LATERAL is not analysed", node)
         if isinstance(node, exp.QueryTransform):
             raise refused("SYNTAX", "TRANSFORM runs a program of its own", node)
+
+
+def _is_table_function(node: exp.Expr) -> bool:
+    """Whether ``node`` makes a relation of expressions: LATERAL VIEW, VALUES, range(...)."""
+    if isinstance(node, exp.Table):
+        return not isinstance(node.this, exp.Identifier)
+    return isinstance(node, exp.Lateral | exp.Unnest | exp.Values)
 
 
 def _name_outputs(tree: exp.Query) -> None:
@@ -254,17 +263,17 @@ def _semi_joins_as_exists(tree: exp.Expr) -> None:
     for select in list(tree.find_all(exp.Select)):
         joins = list(select.args.get("joins") or [])
         for at, join in enumerate(joins):
-            if join.kind.upper() not in {"SEMI", "ANTI"}:
+            if kind_of(join) not in {"SEMI", "ANTI"}:
                 continue
-            if any(later.side.upper() in {"RIGHT", "FULL"} for later in joins[at + 1 :]):
+            if any(side_of(later) in {"RIGHT", "FULL"} for later in joins[at + 1 :]):
                 raise refused("SEMI_JOIN", "a SEMI or ANTI join under an outer join", join)
-            if join.args.get("using") or join.method:
+            if join.args.get("using") or is_natural(join):
                 raise refused("SEMI_JOIN", "write a SEMI or ANTI join with ON", join)
             inner = exp.select("1").from_(join.this.copy())
             if on := join.args.get("on"):
                 inner = inner.where(on.copy())
             exists: exp.Expr = exp.Exists(this=inner)
-            if join.kind.upper() == "ANTI":
+            if kind_of(join) == "ANTI":
                 exists = exp.Not(this=exists)
             join.pop()
             select.where(exists, copy=False)
@@ -317,9 +326,9 @@ def _spell_out_group_by_all(tree: exp.Expr) -> None:
         keys: list[exp.Expr] = []
         for item in select.expressions:
             value = item.unalias()
-            if not any(True for _ in value.find_all(exp.AggFunc, exp.Anonymous)):
+            if not any(is_aggregate(node) for node in value.walk()):
                 keys.append(value.copy())
-            elif isinstance(value, exp.AggFunc) or not value.find(exp.Column):
+            elif is_aggregate(value) or not value.find(exp.Column):
                 continue
             else:
                 raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
+from freshline.sql.canonical import kind_of, side_of
+from freshline.sql.query.normal import own_nodes
+from freshline.sql.text.functions import is_aggregate
+
 
 def items_of(select: exp.Select) -> list[exp.Expr]:
     """The relations of the FROM clause, in the order of the text, lateral views last."""
@@ -13,6 +17,29 @@ def items_of(select: exp.Select) -> list[exp.Expr]:
     items = [source.this] if source is not None else []
     items += [join.this for join in select.args.get("joins") or []]
     return items + list(select.args.get("laterals") or [])
+
+
+def makes_groups(select: exp.Select) -> bool:
+    """Whether the block makes groups: by GROUP BY, or as one group of an aggregate."""
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    return any(
+        not isinstance(_called_by(node), exp.Window)
+        for node in own_nodes(select, exp.AggFunc, exp.Anonymous)
+        if is_aggregate(node)
+    )
+
+
+def _called_by(node: exp.Expr) -> exp.Expr | None:
+    parent = node.parent
+    while isinstance(parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        parent = parent.parent
+    return parent
+
+
+def is_limited(query: exp.Expr) -> bool:
+    """Whether the query counts its rows: LIMIT or OFFSET."""
+    return bool(query.args.get("limit") or query.args.get("offset"))
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
@@ -28,7 +55,7 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
 
 def is_inner(join: exp.Join) -> bool:
     """Whether a join keeps no row without a partner."""
-    return not join.side and join.kind.upper() in {"", "INNER", "CROSS"}
+    return not side_of(join) and kind_of(join) in {"", "INNER", "CROSS"}
 
 
 def queries_in(tree: exp.Expr) -> Iterator[exp.Query]:

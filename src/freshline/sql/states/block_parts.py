@@ -25,6 +25,8 @@ class Block:
         rows: FROM and WHERE of the linear part, without columns.
         late: Conditions for the final query.
         distinct: It has no aggregates; how often a row comes does not matter.
+        whole: The aggregate as the user has it, where a part of ``select`` is cut already; None:
+            none is.
         rest: Relations that are joined to the linear part in the final query.
         place: The item of FROM that the partial replaces; None: all but ``rest``.
         can_be_missing: An outer join can have a row without a partner there.
@@ -35,6 +37,7 @@ class Block:
     rows: exp.Select
     late: Sequence[exp.Expr]
     distinct: bool
+    whole: exp.Select | None = None
     rest: Sequence[exp.Expr] = ()
     place: exp.Expr | None = None
     can_be_missing: bool = False

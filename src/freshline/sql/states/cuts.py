@@ -14,17 +14,19 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
+from freshline.sql.canonical import side_of
 from freshline.sql.query.records import Partial
 from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.scopes import (
     conjuncts,
     free_aliases,
     is_inner,
+    is_limited,
     items_of,
+    makes_groups,
     queries_in,
     windows_in,
 )
-from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.block_parts import Block
 from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.states.merged_block import merged_block
@@ -73,7 +75,7 @@ class Cutter:
             query.set("this", self.query(query.this, distinct=distinct))
             return query
         if isinstance(query, exp.SetOperation):
-            unbounded = isinstance(query, exp.Union) and not query.args.get("limit")
+            unbounded = isinstance(query, exp.Union) and not is_limited(query)
             same = bool(query.args.get("distinct")) or (distinct and unbounded)
             query.set("this", self.query(query.left, distinct=same))
             query.set("expression", self.query(query.right, distinct=same))
@@ -98,9 +100,9 @@ class Cutter:
                 query.replace(new)
 
     def _select(self, select: exp.Select, *, distinct: bool) -> exp.Select:
-        if _is_aggregate(select):
+        if makes_groups(select):
             return self._aggregate(select, distinct=False)
-        unique = bool(select.args.get("distinct")) or (distinct and not select.args.get("limit"))
+        unique = bool(select.args.get("distinct")) or (distinct and not is_limited(select))
         if unique and not windows_in(select):
             return self._aggregate(select, distinct=True)
         return self._plain(select)
@@ -181,10 +183,10 @@ class Cutter:
             if select.args.get("laterals"):
                 raise why
             if all(is_inner(join) for join in joins):
-                return self._split_inner(select, direct, derived, distinct=distinct)
+                return self._split_inner(select, whole, direct, derived, distinct=distinct)
             if len(direct) > 1:
                 raise why
-            return self._split_outer(select, direct[0], derived, distinct=distinct)
+            return self._split_outer(select, whole, direct[0], derived, distinct=distinct)
         except Refused as split:
             if any(isinstance(item, exp.Table) for item in direct):
                 raise (why if why.reason.code == "JOIN_ACROSS_BATCHES" else split) from None
@@ -211,6 +213,7 @@ class Cutter:
     def _split_inner(
         self,
         select: exp.Select,
+        whole: exp.Select,
         direct: list[exp.Expr],
         derived: list[exp.Expr],
         *,
@@ -249,21 +252,27 @@ class Cutter:
         for item in rest:
             if self.analysis.streams_in(item):
                 item.set("this", self.query(item.this))
-        block = Block(select, frozenset(own), rows, late, distinct, rest=rest)
+        block = Block(select, frozenset(own), rows, late, distinct, rest=rest, whole=whole)
         return merged_block(self, block)
 
     def _split_outer(
-        self, select: exp.Select, item: exp.Expr, derived: list[exp.Expr], *, distinct: bool
+        self,
+        select: exp.Select,
+        whole: exp.Select,
+        item: exp.Expr,
+        derived: list[exp.Expr],
+        *,
+        distinct: bool,
     ) -> exp.Select:
         """The only stream's side of outer joins grouped where it stands."""
         name = item.alias_or_name
         joins: list[exp.Join] = list(select.args.get("joins") or [])
         at = next((n for n, join in enumerate(joins) if join.this is item), -1)
-        side = joins[at].side.upper() if at >= 0 else ""
+        side = side_of(joins[at]) if at >= 0 else ""
         missing = side in {"LEFT", "FULL"} or any(
-            join.side.upper() in {"RIGHT", "FULL"} for join in joins[at + 1 :]
+            side_of(join) in {"RIGHT", "FULL"} for join in joins[at + 1 :]
         )
-        if side == "RIGHT" and any(j.side.upper() in {"RIGHT", "FULL"} for j in joins[at + 1 :]):
+        if side == "RIGHT" and any(side_of(j) in {"RIGHT", "FULL"} for j in joins[at + 1 :]):
             missing = True
         early: list[exp.Expr] = []
         late: list[exp.Expr] = []
@@ -286,7 +295,14 @@ class Cutter:
         for other in derived:
             other.set("this", self.query(other.this))
         block = Block(
-            select, frozenset({name}), rows, late, distinct, place=item, can_be_missing=missing
+            select,
+            frozenset({name}),
+            rows,
+            late,
+            distinct,
+            whole=whole,
+            place=item,
+            can_be_missing=missing,
         )
         return merged_block(self, block)
 
@@ -299,18 +315,11 @@ def _crossed(items: list[exp.Expr]) -> exp.Select:
 
 
 def _ask_for_presence(query: exp.Query) -> None:
-    """EXISTS needs no columns, no order, and no limit but LIMIT 0."""
-    if not isinstance(query, exp.Select) or _is_aggregate(query):
+    """EXISTS needs no columns, no order, and no limit but LIMIT 0 and what an OFFSET leaves."""
+    if not isinstance(query, exp.Select) or makes_groups(query) or query.args.get("offset"):
         return
     query.set("expressions", [exp.alias_(exp.Literal.number(1), "present")])
     query.set("order", None)
     limit = query.args.get("limit")
     if limit is not None and limit.expression.name not in {"", "0"}:
         query.set("limit", None)
-
-
-def _is_aggregate(select: exp.Select) -> bool:
-    if select.args.get("group") is not None or select.args.get("having") is not None:
-        return True
-    clauses = [*select.expressions, select.args.get("order"), select.args.get("qualify")]
-    return any(True for each in clauses if each is not None for _ in calls_in(each))

@@ -80,12 +80,21 @@ def _cut(
     taken = {source.name for source in sources} | aliases_inside(tree)
     cutter = Cutter(LinearAnalysis(sources, linearity), typer, taken)
     final = cutter.query(tree.copy())
-    groups = _groups_of(final, cutter.groups) if len(cutter.partials) == 1 else None
+    groups = _groups_of(final, cutter.groups) if _reads_states_once(final, cutter) else None
     outputs = dict(zip([name.lower() for name in final.named_selects], names, strict=True))
     _name_outputs(final, names)
     if groups is not None:
         groups = {outputs[column.lower()]: key for column, key in groups.items()}
     return Decomposition(tuple(cutter.partials), final.sql(dialect="spark"), linearity, groups)
+
+
+def _reads_states_once(final: exp.Query, cutter: Cutter) -> bool:
+    """Whether there is one state and one place that reads it.
+
+    A second place sees all groups there are, so no row is a function of one of them.
+    """
+    names = {partial.name for partial in cutter.partials}
+    return sum(table.name in names for table in final.find_all(exp.Table)) == 1
 
 
 def _groups_of(query: exp.Expr, known: Mapping[int, Mapping[str, str]]) -> Mapping[str, str] | None:

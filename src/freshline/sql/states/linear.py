@@ -21,6 +21,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from freshline.sql.canonical import is_natural, side_of
 from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import Refused, refused
@@ -29,11 +30,12 @@ from freshline.sql.query.scopes import (
     equal_columns,
     free_aliases,
     is_inner,
+    is_limited,
     items_of,
+    makes_groups,
     queries_in,
     windows_in,
 )
-from freshline.sql.states.aggregates import calls_in
 
 Linearity = Literal["joint", "each"]
 _ColumnName = tuple[str, str]
@@ -130,7 +132,7 @@ class LinearAnalysis:
             return Flow()
         if isinstance(query, exp.Subquery):
             return self.query(query.this)
-        if query.args.get("limit") or query.args.get("offset"):
+        if is_limited(query):
             raise refused(
                 "KEEPS_ROWS", "LIMIT below an aggregate needs the rows of all batches", query
             )
@@ -147,7 +149,7 @@ class LinearAnalysis:
             Refused: Its rows are not linear, whatever the conditions.
         """
         joins: list[exp.Join] = list(select.args.get("joins") or [])
-        hoists = not any(join.side.upper() in {"RIGHT", "FULL"} for join in joins)
+        hoists = not any(side_of(join) in {"RIGHT", "FULL"} for join in joins)
         where = conjuncts(select.args.get("where"))
         conditions = list(where)
         if hoists:
@@ -185,7 +187,7 @@ class LinearAnalysis:
             return _Row()
         row = self._item_row(items[0])
         for join in joins:
-            if join.args.get("using") or join.method or join.args.get("match_condition"):
+            if join.args.get("using") or is_natural(join) or join.args.get("match_condition"):
                 raise refused("SYNTAX", "this join is not analysed", join)
             row = self._join(row, self._item_row(join.this), join, where)
         return row
@@ -198,7 +200,7 @@ class LinearAnalysis:
         return _Row(flow.streams, keys)
 
     def _join(self, left: _Row, right: _Row, join: exp.Join, where: Sequence[exp.Expr]) -> _Row:
-        side = join.side.upper()
+        side = side_of(join)
         keeps_left, keeps_right = side in {"LEFT", "FULL"}, side in {"RIGHT", "FULL"}
         if not is_inner(join) and side not in {"LEFT", "RIGHT", "FULL"}:
             raise refused("SYNTAX", "this join is not analysed", join)
@@ -305,7 +307,7 @@ class LinearAnalysis:
         """That grouping, DISTINCT and windows never bring rows of two batches together."""
         assert callable(positions)
         group = select.args.get("group")
-        if group is not None or any(True for each in select.expressions for _ in calls_in(each)):
+        if makes_groups(select):
             keys = group.expressions if group is not None and is_plain(group) else []
             if not self._complete(positions(keys)):
                 raise refused("KEEPS_ROWS", "an aggregate stands below another one", select)

@@ -44,7 +44,7 @@ def merged_block(cutter: Cutter, block: Block) -> exp.Select:
     select = block.select
     _check(cutter, block)
     calls = _calls(select)
-    types = _types(cutter, select, calls)
+    types = _types(cutter, block.whole or select, calls)
     outer = bool(free_aliases(select))
     for clause in clauses(select):
         cutter.subqueries(clause)

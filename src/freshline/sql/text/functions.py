@@ -7,6 +7,8 @@ functions are a list of our own: to Spark they are deterministic within one quer
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from freshline.sql.text.tokens import Token
 
 AGGREGATES = frozenset(
@@ -42,6 +44,13 @@ CLOCK = frozenset(
 )
 CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
 """Those that ask the clock without brackets too, where no column has the name."""
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether ``node`` calls a function that makes one value of many rows."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in AGGREGATES
+    return isinstance(node, exp.AggFunc)
 
 
 def is_call(tokens: list[Token], at: int) -> bool:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from freshline.sql.text.functions import AGGREGATES, is_call
+from freshline.sql.canonical import kind_of, side_of
+from freshline.sql.text.functions import AGGREGATES, is_aggregate, is_call
 from freshline.sql.text.reads import reads_of, rewritten
 from freshline.sql.text.tokens import tokens
 from freshline.sql.text.tree import tree_of
@@ -116,11 +117,9 @@ def _own_expressions(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _aggregate(node: exp.Expr) -> str | None:
-    if isinstance(node, exp.Anonymous):
-        return node.name.lower() if node.name.lower() in AGGREGATES else None
-    if isinstance(node, exp.AggFunc):
-        return node.sql(dialect="databricks").split("(")[0].lower()
-    return None
+    if not is_aggregate(node):
+        return None
+    return node.sql(dialect="databricks").split("(")[0].lower()
 
 
 def _step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
@@ -143,7 +142,7 @@ def _step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
 
 
 def _join_fault(join: exp.Join, *, feed_is_right: bool) -> str | None:
-    side, kind = join.side.upper(), join.kind.upper()
+    side, kind = side_of(join), kind_of(join)
     lost = {"LEFT", "FULL"} if feed_is_right else {"RIGHT", "FULL"}
     if side in lost and kind not in {"SEMI", "ANTI"}:
         return f"the {side} JOIN keeps rows of the other side that no record of the feed meets"

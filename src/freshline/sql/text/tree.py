@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from freshline.sql.canonical import canonical
 from freshline.sql.text.legible import legible
 
 _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's does not
@@ -22,4 +23,5 @@ def tree_of(query: str) -> exp.Query | None:
         tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
     except (SqlglotError, RecursionError):
         return None
+    tree = canonical(tree)
     return tree if isinstance(tree, exp.Query) else None
