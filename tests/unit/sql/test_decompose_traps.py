@@ -232,6 +232,23 @@ MERGES = {
     "GROUP BY shop) x FULL JOIN (SELECT kind, count(*) AS p FROM part GROUP BY kind) y "
     "ON x.shop = y.kind",
     "constant_join": "SELECT count(*), min(size) FROM sale CROSS JOIN shop",
+    "raw_rows_with_an_aggregate": "SELECT s.shop, sum(s.pieces * a.n) FROM sale s "
+    "JOIN (SELECT kind, count(*) AS n FROM part GROUP BY kind) a ON s.shop = a.kind OR a.n > 9 "
+    "GROUP BY s.shop",
+    # what looks at other groups
+    "compared_with_the_average": "WITH c AS (SELECT shop, sum(id) AS n FROM sale GROUP BY shop) "
+    "SELECT shop, n FROM c WHERE n > (SELECT avg(n) FROM c)",
+    "without_a_larger_one": "WITH c AS (SELECT shop, sum(id) AS n FROM sale GROUP BY shop) "
+    "SELECT shop, n FROM c LEFT ANTI JOIN c AS d ON c.n < d.n",
+    "top_three_in_parentheses": "(SELECT shop, count(*) AS n FROM sale GROUP BY shop) "
+    "ORDER BY n DESC, shop LIMIT 3",
+    "having_without_groups_below": "SELECT sum(x) FROM (SELECT 1 AS x FROM sale "
+    "HAVING max(pieces) > 7) AS q",
+    "any_as_an_aggregate": "SELECT shop, any(pieces > 7) AS a FROM sale GROUP BY ALL",
+    # joined by name
+    "dimension_behind_a_full_join": "SELECT shop, count(*), max(size) FROM (SELECT shop FROM sale) "
+    "a FULL JOIN (SELECT city AS shop FROM shop) b USING (shop) LEFT JOIN shop c USING (shop) "
+    "GROUP BY shop",
     # names
     "column_called_sum": "SELECT sum, sum(sum) FROM sale GROUP BY sum",
     "column_called_as_the_state": "SELECT shop AS s0, sum(pieces) AS k0 FROM sale GROUP BY shop",
@@ -283,6 +300,11 @@ REFUSED = {
     "SELECT count(*) FROM sale LEFT JOIN part ON sale.shop = part.kind": "JOIN_ACROSS_BATCHES",
     "SELECT count(*) FROM sale a JOIN sale b ON a.shop = b.shop": "JOIN_ACROSS_BATCHES",
     "SELECT stddev(size) FROM shop LEFT JOIN sale ON shop.shop = sale.shop": "AGGREGATE",
+    "SELECT count(*) FROM shop WHERE shop IN (SELECT shop FROM sale ORDER BY shop OFFSET 2)":
+        "KEEPS_ROWS",
+    "SELECT count(*) FROM shop WHERE EXISTS (SELECT 1 FROM sale WHERE sale.shop = shop.shop "
+    "ORDER BY id OFFSET 2)": "KEEPS_ROWS",
+    "SELECT count(*) FROM ((SELECT id FROM sale) ORDER BY id LIMIT 10)": "KEEPS_ROWS",
     "SELECT count(*) FROM shop": "NO_STREAM",
     "SELECT (SELECT pieces FROM sale WHERE id = 3) FROM shop": "KEEPS_ROWS",
     "SELECT count(*) FROM nowhere": "UNKNOWN_TABLE",
@@ -341,6 +363,10 @@ def test_inner_joined_streams_without_a_batch_key_merge_each_in_turn(shops):
         ("nested", None),
         ("global_sum", None),
         ("static_left_join_stream", None),
+        ("compared_with_the_average", None),
+        ("without_a_larger_one", None),
+        ("top_three_in_parentheses", None),
+        ("any_as_an_aggregate", {"shop": "k0"}),
     ],
 )
 def test_groups_are_named_only_where_each_row_is_a_function_of_one(shops, name, groups):

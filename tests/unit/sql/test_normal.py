@@ -48,8 +48,8 @@ NORMAL = [
     (
         "WITH a AS (SELECT 1 AS k), b (z) AS (SELECT k FROM a) SELECT z FROM b",
         (
-            "SELECT b_2.z AS z FROM (SELECT b.z AS z FROM (SELECT a.k AS z FROM (SELECT 1 AS k) AS "
-            "a) AS b) AS b_2"
+            "SELECT b_2.z AS z FROM (SELECT b.z AS z FROM (SELECT named.k AS z FROM (SELECT a.k "
+            "AS k FROM (SELECT 1 AS k) AS a) AS named) AS b) AS b_2"
         ),
     ),
     (

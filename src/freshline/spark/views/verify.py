@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import java_frame
-from freshline.sql.canonical import kind_of
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.refusal import Refused
+from freshline.sql.text.canonical import kind_of
 from freshline.sql.text.tokens import Token, tokens
 
 

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from freshline.sql.buckets.relation import ANYWHERE, Range, Relation, hull
 from freshline.sql.buckets.times import Times
-from freshline.sql.canonical import is_current_row, is_preceding, is_range
 from freshline.sql.query.calendar import span_of
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import text_of
 from freshline.sql.query.zone import Zone
+from freshline.sql.text.canonical import is_current_row, is_preceding, is_range
 
 _IGNORE_FRAMES = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 _IGNORE_FRAMES_TOO = (exp.Ntile, exp.Lag, exp.Lead)

@@ -12,10 +12,10 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
-from freshline.sql.canonical import counts_rows
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import Refused, text_of
 from freshline.sql.text.builtin import BUILT_IN
+from freshline.sql.text.canonical import counts_rows
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
 
 _CLOCK_NODES = (

@@ -18,11 +18,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
-from freshline.sql.canonical import canonical, is_natural, kind_of, side_of
 from freshline.sql.query.calendar import unit_name
 from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import refused
+from freshline.sql.query.stars import spell_out_columns
 from freshline.sql.query.unique import with_unique_aliases
+from freshline.sql.text.canonical import canonical, is_natural, kind_of, side_of
 from freshline.sql.text.functions import CLOCK_WORDS, is_aggregate
 from freshline.sql.text.legible import legible
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
@@ -54,6 +55,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
     _inline(tree, {})
     _semi_joins_as_exists(tree)
     known = _internal_names(tree, sources)
+    spell_out_columns(tree, {known[source.name]: list(source.columns) for source in sources})
     try:
         tree = qualify(
             tree,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
-from freshline.sql.canonical import kind_of, side_of
 from freshline.sql.query.normal import own_nodes
+from freshline.sql.text.canonical import kind_of, side_of
 from freshline.sql.text.functions import is_aggregate
 
 

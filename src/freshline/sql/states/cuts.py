@@ -14,7 +14,6 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
-from freshline.sql.canonical import side_of
 from freshline.sql.query.records import Partial
 from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.scopes import (
@@ -31,6 +30,7 @@ from freshline.sql.states.block_parts import Block
 from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.states.merged_block import merged_block
 from freshline.sql.states.states import Typer
+from freshline.sql.text.canonical import side_of
 
 
 class Cutter:

@@ -21,7 +21,6 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshline.sql.canonical import is_natural, side_of
 from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import Refused, refused
@@ -36,6 +35,7 @@ from freshline.sql.query.scopes import (
     queries_in,
     windows_in,
 )
+from freshline.sql.text.canonical import is_natural, side_of
 
 Linearity = Literal["joint", "each"]
 _ColumnName = tuple[str, str]

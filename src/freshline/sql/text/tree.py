@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from freshline.sql.canonical import canonical
+from freshline.sql.text.canonical import canonical
 from freshline.sql.text.legible import legible
 
 _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's does not
