@@ -29,6 +29,7 @@ from freshline.ui.answers import Problem, json_response, tagged
 from freshline.ui.page import asset, page
 from freshline.ui.reading import Reader
 from freshline.ui.views import VIEWS, View
+from freshline.ui.waiting import Waiting, is_wait
 
 Health = Callable[[], tuple[int, dict[str, Any]]]
 Metrics = Callable[[str], tuple[bytes, str]]
@@ -38,6 +39,9 @@ _PAGES = (
     "/", "/tables", "/tables/{name:path}", "/tracks", "/graph", "/feeds", "/reports",
     "/guarantees", "/what-if",
 )  # fmt: skip
+WAITS_ON = VIEWS["/v1/tables/{name}"]
+"""The view that can be waited for."""
+
 _STATUS = {404: "not-found", 405: "method-not-allowed"}
 
 
@@ -67,6 +71,7 @@ class Site:
         self._health = health
         self._gateway = gateway
         self._metrics = metrics
+        self._waiting = Waiting(reader)
         routes: list[BaseRoute] = [
             Route("/healthz", self._healthz),
             Route("/metrics", self._scrape),
@@ -90,7 +95,8 @@ class Site:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Refuse pushes that still come."""
+        """Refuse pushes that still come, and answer those who wait for a table."""
+        self._waiting.close()
         if self._gateway is not None:
             self._gateway.drain()
 
@@ -121,6 +127,8 @@ class Site:
     def _viewed(self, view: View) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             self._access.check_read(request)
+            if view is WAITS_ON and is_wait(request):
+                return await self._waiting.answer(request)
             asked = view.asked(self._reader, request)
             body = await self._reader.body((view, asked), lambda: view.answer(self._reader, asked))
             return tagged(request, body)
