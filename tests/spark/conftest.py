@@ -110,14 +110,15 @@ class Shop:
     def table(self, name: str, query: str, **more: Any) -> None:
         """Add a table, or replace the one of that name."""
         reads = reads_of(query)
-        known = {table.name for table in self.tables}
+        known = {table.name.lower(): table.name for table in self.tables}
         streams = [read.name for read in reads if read.stream]
-        own = [read.name for read in reads if not read.stream and read.name in known]
+        own = [known[name] for read in reads if not read.stream
+               for name in [read.name.lower()] if name in known]  # fmt: skip
         statics: dict[str, StaticRead] = {}
         for read in reads:
-            if read.stream or read.name in known:
+            if read.stream or read.name.lower() in known:
                 continue
-            by_path = read.parts[0] in ("delta", "parquet")
+            by_path = read.parts[0].lower() in ("delta", "parquet")
             statics[read.name] = StaticRead(
                 read.name,
                 read.parts[0] if by_path else None,
