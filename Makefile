@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test laws spark proof soak check format bench figures lock clean
+.PHONY: help setup tools demo quick test laws spark proof soak check format bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -28,21 +28,26 @@ help:  ## list the targets
 setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install Java, fetch Delta's jars
 	@scripts/find-java --install >/dev/null
 	@$(with_java) $(PY) scripts/fetch_jars.py
+
+tools: setup  ## fetch what only tests need: the jars of a Kafka broker
 	@$(with_java) $(PY) -m demo.kafka_jars
 
-demo: setup  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (two minutes); FEED=kafka
+demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
 
-test: setup  ## run every test; ARGS="-k name" narrows it
+quick: setup  ## run the tests that need no Spark and are quick, for every save
+	@$(PYTEST) --durations 0 --durations-min 5 -m "not spark and not slow" tests/unit tests/guards $(ARGS)
+
+test: tools  ## run every test; ARGS="-k name" narrows it
 	@$(with_java) $(PYTEST) $(ARGS)
 
 laws: setup  ## run the property tests alone, with more examples than test does
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) tests/laws $(ARGS)
 
-spark: setup  ## run the tests that start Spark alone
+spark: tools  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
 
-proof: setup  ## run every test at its full length: all views, queries and deaths (hours); PIECE=2/8
+proof: tools  ## run every test at its full length: all views, queries and deaths (hours); PIECE=2/8
 	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) $(PYTEST) tests/spark $(ARGS)
 
 soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (an hour)
@@ -59,7 +64,7 @@ format: setup  ## format, and repair what ruff can repair by itself
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: setup  ## measure; ratios within one run, written to benchmarks/results
+bench: tools  ## measure; ratios within one run, written to benchmarks/results
 	@$(with_java) $(PY) -m benchmarks
 
 figures: setup  ## play the papers' experiments: ONLY=name for one, QUICK=1 in a minute, FULL=1 as the papers

@@ -1,6 +1,6 @@
 """The jars of a Kafka broker and of Spark's Kafka source, for the tests and the demo.
 
-``python -m demo.kafka_jars`` (part of ``make setup``) lets Spark's own resolver fetch them into
+``python -m demo.kafka_jars`` (part of ``make tools``) lets Spark's own resolver fetch them into
 .cache/kafka, through whatever repositories Spark is set up with; once there, nothing is asked
 again. Not every repository has all of Spark's Kafka module: where its token provider is missing
 in the version that belongs to it, the one before it is taken, whose few classes are the same.
@@ -20,7 +20,7 @@ BROKER = "org.apache.kafka:kafka_2.13:4.1.1"
 SOURCE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
 OLDER_TOKENS = f"{TOKENS}:4.0.0"
-MISSING = "the jars of Kafka could not be fetched: run `make setup` where a repository has them"
+MISSING = "the jars of Kafka could not be fetched: run `make tools` where a repository has them"
 
 _RESOLVE = """
 import sys

@@ -1,16 +1,27 @@
 """Fetch Delta's jars into Ivy's cache before anything starts Spark sessions side by side.
 
 Spark resolves ``spark.jars.packages`` at its first start. Two processes that do so at the same
-time on an empty cache write the same files; one start beforehand settles it. With the jars in
-the cache this returns at once and starts no JVM.
+time on an empty cache write the same files; one start before them settles it. The resolver prints
+hundreds of lines about repositories that it tried in vain, so its output is kept back and shown
+only where it fails. With the jars in the cache this returns at once and starts no JVM.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+
+_RESOLVE = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder.config("spark.jars.packages", sys.argv[1]).getOrCreate().stop()
+"""
+_LAST_LINES = 30
+"""Of the resolver's output, where it fails: its summary of problems stands at the end."""
 
 
 def delta_coordinate() -> str:
@@ -30,23 +41,24 @@ def main() -> int:
     coordinate = delta_coordinate()
     if cached_jar(coordinate, Path.home()):
         return 0
-    from pyspark.sql import SparkSession
-
-    print(f"Fetching {coordinate} ...", file=sys.stderr)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder: SparkSession.Builder = SparkSession.builder
-    session = (
-        builder.master("local[1]")
-        .appName("freshline: fetch jars")
-        .config("spark.jars.packages", coordinate)
-        .config("spark.ui.enabled", "false")
-        .getOrCreate()
+    print(f"Fetching {coordinate} (90 MB, once) ...", file=sys.stderr)
+    done = subprocess.run(
+        [sys.executable, "-c", _RESOLVE, coordinate],
+        env={"SPARK_LOCAL_IP": "127.0.0.1", **os.environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
-    session.stop()
-    if not cached_jar(coordinate, Path.home()):
-        print(f"{coordinate} did not arrive in Ivy's cache.", file=sys.stderr)
-        return 1
-    return 0
+    if cached_jar(coordinate, Path.home()):
+        return 0
+    print("\n".join(done.stdout.splitlines()[-_LAST_LINES:]), file=sys.stderr)
+    print(
+        f"{coordinate} could not be fetched; the resolver's last lines are above. It needs a"
+        " Maven repository: check the network, or the repositories in Ivy's settings.",
+        file=sys.stderr,
+    )
+    return 1
 
 
 if __name__ == "__main__":
