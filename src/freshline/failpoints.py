@@ -1,7 +1,8 @@
 """Named places at which a test can make the process die or the disk fail.
 
 ``FRESHLINE_FAILPOINT=name`` kills the process (SIGKILL) the first time it passes ``name``;
-``name:3`` the third time; ``name=eio`` and ``name=enospc`` raise the OSError instead, once.
+``name:3`` the third time; ``name=eio`` and ``name=enospc`` raise the OSError instead, once;
+``name=wrong`` has a place that asks :func:`goes_wrong` compute something wrong, for good.
 ``armed`` does the same within a process.
 Without either a failpoint costs one dictionary look-up in an empty dictionary.
 """
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_WRONG = "wrong"
 _ERRORS = {"eio": errno.EIO, "enospc": errno.ENOSPC}
 
 
@@ -55,6 +57,8 @@ def failpoint(name: str) -> None:
         if name not in _points:
             return
         count, action = _points[name]
+        if action == _WRONG:
+            return
         if count > 1:
             _points[name] = (count - 1, action)
             return
@@ -62,3 +66,8 @@ def failpoint(name: str) -> None:
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     raise OSError(_ERRORS[action], os.strerror(_ERRORS[action]), name)
+
+
+def goes_wrong(name: str) -> bool:
+    """Whether this place is armed to compute something wrong, so that others must find it."""
+    return bool(_points) and _points.get(name, (0, ""))[1] == _WRONG

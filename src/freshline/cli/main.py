@@ -19,8 +19,8 @@ from freshline.cli.errors import reported
 
 COMMANDS = (
     "init", "validate", "explain", "run", "ingest", "status", "refresh", "pause", "resume",
-    "retry", "prioritise", "backfill", "wait", "story", "report", "simulate", "guarantees",
-    "plan",
+    "retry", "verify", "prioritise", "backfill", "wait", "story", "report", "simulate",
+    "guarantees", "plan",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name."""
 

@@ -62,7 +62,7 @@ class UpkeepOffered:
 
     Attributes:
         table: Of which.
-        work: compact or vacuum.
+        work: compact, vacuum or verify.
         number: The table's update number when it was looked at.
         expected_s: What it should take.
     """

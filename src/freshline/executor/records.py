@@ -50,7 +50,7 @@ class UpdateRequest:
         definition: A short name for the table's query, kept in the commit when not empty.
         range_s: Event times [from, to), seconds since the epoch: do the data of the range
             again, from ``files`` (all that are in the table) or ``parents``, and no more.
-        upkeep: compact or vacuum: work on the table's files, and change no row; else empty.
+        upkeep: compact, vacuum or verify: work on the table that changes no row; else empty.
     """
 
     number: int

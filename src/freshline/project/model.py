@@ -220,16 +220,18 @@ class SchedulerSettings:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSettings:
-    """``maintenance:`` of freshline.yml: what is done to tables' files on idle tracks.
+    """``maintenance:`` of freshline.yml: what is done to tables on idle tracks.
 
     Attributes:
         compact: Small files are put together.
         vacuum: Files that no version needs any more are removed.
+        audit: Part of the tracks' time in which views are verified; 0: none are.
         retention_s: Every version of the last so many seconds stays readable.
     """
 
     compact: bool = True
     vacuum: bool = True
+    audit: float = 0.01
     retention_s: float = 7 * 86_400.0
 
 
@@ -377,3 +379,10 @@ class Project:
     def own_path(self) -> str:
         """Where freshline keeps what is its own: STORAGE/_freshline."""
         return f"{self.storage}/_freshline"
+
+    @property
+    def own_folder(self) -> Path:
+        """The local folder of what cannot be kept at a URI, such as the journal."""
+        if "://" in self.storage:
+            return self.root / ".freshline"
+        return Path(self.storage) / "_freshline"

@@ -1,15 +1,15 @@
-"""When a table's files are worked on: what is offered to the core, which knows when tracks idle.
+"""When tables are maintained: what is offered to the core, which knows when tracks are idle.
 
 A table is looked at (its files, from the log, a few milliseconds) at the start of a run and
 after every few updates, and only while nothing waits. Old files are removed once a day, later
 where a view's first build or a report still reads them. What failed is not tried again before the
-table has changed, or an hour has passed. A compaction that runs when an update needs its track or
-its table is ended before its commit, and offered again later.
+table has changed, or an hour has passed. A compaction or an audit that runs when an update needs
+its track or its table is ended before its commit, and offered again later.
 """
 
 from __future__ import annotations
 
-from freshline.core.background.upkeep import COMPACT, VACUUM
+from freshline.core.background.upkeep import COMPACT, VACUUM, VERIFY
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, UpdateFailed, UpkeepOffered
 from freshline.core.model import Table
@@ -17,6 +17,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import Executor
 from freshline.project.model import Project
+from freshline.runtime.audits import Audits
 from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
@@ -34,7 +35,7 @@ _COMMIT_S = 1.0
 
 
 class Maintenance:
-    """Offers compaction and VACUUM of the project's tables.
+    """Offers compaction, VACUUM and audits of the project's tables.
 
     Args:
         project: Its tables, and whether they are to be maintained.
@@ -57,6 +58,7 @@ class Maintenance:
         self._ledger = ledger
         self._scheduler = scheduler
         self._hears = hears
+        self._audits = Audits(project, journal, scheduler, hears)
         self._looked: dict[str, int] = {}
         self._gave_way: set[str] = set()
         first = journal.row("SELECT min(started_s) AS at_s FROM runs")
@@ -88,40 +90,50 @@ class Maintenance:
                     return [UpkeepOffered(table.name, COMPACT, table.number, expected_s)]
             if settings.vacuum and self._may_vacuum(table, now_s):
                 return [UpkeepOffered(table.name, VACUUM, table.number)]
-        return []
+        return self._audits.offer(now_s)
 
     def make_way(self, executor: Executor) -> None:
-        """End a compaction that keeps an update waiting; said again until it has ended."""
+        """End a compaction or audit that keeps an update waiting; said again until it has ended."""
         scheduler = self._scheduler
         running = scheduler.running()
         crowded = len(running) == scheduler.track_count and scheduler.first() is not None
         for table in running:
             command = table.running.command if table.running is not None else None
-            if command is None or command.upkeep != COMPACT:
+            if command is None or command.upkeep not in (COMPACT, VERIFY):
                 continue
             if crowded or table.has_news or table.asked:
                 self._gave_way.add(table.name)
                 executor.give_up(command.table, command.number)
 
-    def done(self, outcome: Outcome, now_s: float) -> None:
-        """An update of any kind was committed."""
+    def done(self, outcome: Outcome, now_s: float) -> list[Event]:
+        """An update of any kind was committed, or an audit ended; what follows."""
         command = outcome.command
         self._gave_way.discard(command.table)
         if command.upkeep == VACUUM:
             self._vacuumed_s[command.table] = now_s
         elif command.upkeep == COMPACT:
             self._looked.pop(command.table, None)  # there may be more than one budget's worth
+        elif command.upkeep == VERIFY:
+            return self._audits.done(outcome, now_s)
+        else:
+            self._audits.updated(outcome)
+        return []
 
     def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
         """Upkeep failed: the table is as it was, and its updates go on."""
         command = outcome.command
         if command.table in self._gave_way:
             self._gave_way.remove(command.table)
-            self._looked.pop(command.table, None)
+            if command.upkeep == VERIFY:
+                self._audits.gave_way(outcome)
+            else:
+                self._looked.pop(command.table, None)
             why = "it gave way to an update"
             self._ledger.upkeep_failed(command.table, why, outcome.seconds, now_s)
             return [UpdateFailed(command.table, now_s)]
-        if command.upkeep == VACUUM:
+        if command.upkeep == VERIFY:
+            self._audits.failed(outcome, now_s)
+        elif command.upkeep == VACUUM:
             self._vacuumed_s[command.table] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
         reason = one_line(outcome.error)
         self._ledger.upkeep_failed(command.table, reason, outcome.seconds, now_s)

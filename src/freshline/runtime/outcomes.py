@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshline.core.background.upkeep import VACUUM
+from freshline.core.background.upkeep import VACUUM, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
 from freshline.delta.log import commit_of
@@ -51,7 +51,7 @@ def finished_event(
     stands in its metadata and may be less than what this attempt was given.
     """
     request = outcome.request
-    if request.upkeep == VACUUM:  # it makes no version
+    if request.upkeep in (VACUUM, VERIFY):  # they make no version
         return UpdateFinished(request.table, None, outcome.seconds), ()
     # A backfill's files are in the table by the commits that name them.
     names = () if request.range_s else tuple(file.name for file in request.files)

@@ -447,11 +447,11 @@ class Warehouse:
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
-            self._maintenance.done(outcome, self._now_s)
+            more = self._maintenance.done(outcome, self._now_s)
             if outcome.command.backfill is not None:
                 note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
             self._observer.ended(outcome, None)
-            return [event]
+            return [event, *more]
         if outcome.command.upkeep:
             events, retry_s = self._maintenance.failed(outcome, self._now_s), self._now_s
         else:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from freshline.delta.log import COMPACT
+from freshline.core.background.upkeep import COMPACT, VERIFY
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -27,6 +27,7 @@ from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.reports.batches import ReportBatches
 from freshline.spark.upkeep.compaction import compact
 from freshline.spark.upkeep.vacuum import vacuum
+from freshline.spark.verification.audit import audit
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.query.records import ViewPlan
 
@@ -143,6 +144,8 @@ class SparkExecutor:
             table = self._project.table(request.table)
             if request.upkeep == COMPACT:
                 return compact(session, self._project, table, request)
+            if request.upkeep == VERIFY:
+                return audit(session, self._project, table, request)
             return vacuum(session, self._project, table)
         updates: BaseUpdates | DerivedUpdates | Backfills
         updates = (self._backfills if request.range_s else self._updates)[request.table]

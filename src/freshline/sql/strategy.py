@@ -97,6 +97,7 @@ _BETTER_BOUNDED = (["KEEPS_ROWS", "UNBOUNDED"], ["JOIN_ACROSS_BATCHES", "UNBOUND
 _FULL: Mapping[str, str] = {
     "first-build": "it has no rows yet",
     "requested": "that was asked for",
+    "found-wrong": "a version made from changes was wrong; `freshline retry` trusts it again",
     "configured": "freshline.refresh is full",
     "definition-changed": "its query changed since it was made",
     "settings-changed": "a setting of the session that results depend on changed",

@@ -95,6 +95,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
         "note": None,
         "track": None,
         "next": "at the next `freshline run`",
+        "wrong": None,
         "mode": None,
         "catching_up": None,
         "newest": None,

@@ -239,14 +239,16 @@ def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_
 
 def test_maintenance_is_on_with_a_week_of_versions_unless_it_is_set_otherwise(root):
     assert load_project(root).maintenance == MaintenanceSettings(
-        compact=True, vacuum=True, retention_s=604_800.0
+        compact=True, vacuum=True, audit=0.01, retention_s=604_800.0
     )
     settings = root / "freshline.yml"
-    more = "\nmaintenance: {compact: false, vacuum: false, retention: 2 days}\n"
+    more = "\nmaintenance: {compact: false, vacuum: false, audit: 2.5%, retention: 2 days}\n"
     settings.write_text(settings.read_text() + more)
     assert load_project(root).maintenance == MaintenanceSettings(
-        compact=False, vacuum=False, retention_s=172_800.0
+        compact=False, vacuum=False, audit=0.025, retention_s=172_800.0
     )
+    settings.write_text(settings.read_text().replace("audit: 2.5%", "audit: 0"))
+    assert load_project(root).maintenance.audit == 0.0
 
 
 def test_alerts_are_read_with_their_kinds_and_time(tmp_path):

@@ -6,6 +6,7 @@ one those of all its parents at the versions asked for. So every table can be ch
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import threading
@@ -21,8 +22,10 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import Place, PlatformError
 from freshline.delta.log import commit_of, last_commit, table_id
 from freshline.delta.metadata import encode
+from freshline.executor.distrust import distrust, keep_evidence
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.verified import RIGHT, WRONG, Difference, DifferingRow, VersionCheck
 from freshline.project.model import Feed, Project, SchedulerSettings, TableDef, TimestampPattern
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
@@ -103,7 +106,8 @@ class DeltaExecutor:
         reads: Rows that each update reads, by table.
         corrects: Rows that each update corrects, by table.
         failing_upkeep: Why compaction and VACUUM fail; empty: they don't.
-        slow: Compactions that go on until they are given up, by table and number.
+        audits: Outcomes of a view's next audits, in order; right where nothing is said.
+        slow: Compactions and audits that go on until they are given up, by table and number.
         given_up: Updates that were told to end, by table and number.
         requests: All that was asked, in order.
         batches: All batches of reports that were asked, in order.
@@ -117,6 +121,7 @@ class DeltaExecutor:
         self.reads: dict[str, int] = {}
         self.corrects: dict[str, int] = {}
         self.failing_upkeep = ""
+        self.audits: dict[str, list[str]] = {}
         self.slow: set[tuple[str, int]] = set()
         self.given_up: set[tuple[str, int]] = set()
         self.requests: list[UpdateRequest] = []
@@ -206,10 +211,12 @@ class DeltaExecutor:
         last = last_commit(path)
         assert last is not None
         named = (request.table, request.number)
-        if named in self.slow and request.upkeep == "compact":
+        if named in self.slow and request.upkeep in ("compact", "verify"):
             eventually(lambda: named in self.given_up)
             self.slow.remove(named)
             raise PlatformError("cancelled", "its jobs were ended")
+        if request.upkeep == "verify":
+            return self._verified(request, DeltaTable(path).version())
         if request.upkeep == "compact":
             carried = {"update": request.number, "strategy": "compact", "rows": 0}
             fields = {**last.metadata, **carried}
@@ -220,6 +227,21 @@ class DeltaExecutor:
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": text})
             )
         return self._result(request, DeltaTable(path).version(), 0, request.upkeep)
+
+    def _verified(self, request: UpdateRequest, version: int) -> UpdateResult:
+        """An audit with the outcome that the test wants, and what follows if it is wrong."""
+        outcomes = self.audits.get(request.table) or [RIGHT]
+        outcome = outcomes.pop(0)
+        difference = Difference(1, 2, (DifferingRow({"n": 7}, 2), DifferingRow({"n": 8}, -1)))
+        check = VersionCheck(
+            request.table, version, outcome, "append",
+            difference=difference if outcome == WRONG else Difference(),
+        )  # fmt: skip
+        if outcome == WRONG:
+            evidence = keep_evidence(self.project, check, time.time())
+            distrust(self.project, check, request.definition, time.time(), evidence)
+        result = self._result(request, version, 0, "verify")
+        return dataclasses.replace(result, code=outcome, reason=check.told())
 
     def give_up(self, table: str, number: int) -> None:
         self.given_up.add((table, number))

@@ -10,6 +10,7 @@ import typer
 from freshline.cli.asking import ask, tell
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import print_json
+from freshline.executor.distrust import trust_again
 from freshline.project.model import Project
 from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
@@ -23,7 +24,10 @@ def retry(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Try files in quarantine, and updates that failed, again at once."""
+    """Try files in quarantine, and updates that failed, again at once.
+
+    A view that was found wrong is maintained from changes again, if it is named.
+    """
     found = opened(project)
     names = named_tables(found, tables) if tables else _troubled(found)
     if not names:
@@ -32,7 +36,11 @@ def retry(
         else:
             print("nothing to try again: no table has failed, no file is in quarantine")
         return 0
-    return tell(ask(found, "retry", names), as_json=as_json)
+    trusted = [name for name in names if tables and trust_again(found, name)]
+    answers = ask(found, "retry", names)
+    for name in trusted:
+        answers[name]["message"] += "; it is maintained from changes again"
+    return tell(answers, as_json=as_json)
 
 
 def _troubled(project: Project) -> tuple[str, ...]:

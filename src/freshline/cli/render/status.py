@@ -9,6 +9,7 @@ from freshline.cli.render.output import clock, counted, moment, percent
 from freshline.cli.render.reported import report_record, shown
 from freshline.cli.render.strategies import last_use, strategies_record, strategies_remarks, use_of
 from freshline.cli.render.topics import topic_record, topic_remarks
+from freshline.cli.render.verified import wrong_record, wrong_remark
 from freshline.cli.render.watched import (
     backfill_record,
     feed_record,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _COLOURS = {
+    "wrong": "bold red",
     "running": "cyan", "fresh": "green", "retrying": "red", "paused": "yellow", "dropped": "dim",
 }  # fmt: skip
 
@@ -83,6 +85,8 @@ def remarks(found: WarehouseStatus) -> list[str]:
     """What needs somebody's attention, a line each."""
     lines = []
     for item in found.tables:
+        if item.wrong is not None:
+            lines.append(wrong_remark(item.wrong, rebuilt=item.rebuilt, now_s=found.now_s))
         if item.error:
             times = counted(item.failures, "failure") if item.failures else "the last failure"
             lines.append(f"{item.name}: {times}: {item.error}")
@@ -183,6 +187,7 @@ def table_record(item: TableStatus, uses: Sequence[StrategyUse]) -> dict[str, An
         "failures": item.failures,
         "error": item.error,
         "note": item.note,
+        "wrong": None if item.wrong is None else wrong_record(item.wrong, rebuilt=item.rebuilt),
         "expected_s": _rounded(item.expected_s),
         "track": item.track,
         "next": item.next,

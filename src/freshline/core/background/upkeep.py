@@ -1,4 +1,4 @@
-"""Upkeep: work on a table's files that changes none of its rows (compaction, VACUUM).
+"""Upkeep: work on a table that changes none of its rows (compaction, VACUUM, an audit).
 
 It is for tracks that nobody needs. One starts only while nothing waits, nothing was asked for
 and no background work is wanted or runs; one at a time, so that of several tracks all but one
@@ -20,6 +20,7 @@ from freshline.core.model import Running, Table
 
 COMPACT = "compact"
 VACUUM = "vacuum"
+VERIFY = "verify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Offer:
 
     Attributes:
         table: Of which.
-        kind: compact or vacuum.
+        kind: compact, vacuum or verify.
         number: The table's update number when it was looked at; after another update it is
             to be looked at again.
         expected_s: What it should take.
@@ -106,7 +107,7 @@ def upkeep_started(offer: Offer, track: int, now_s: float) -> StartUpdate:
 
 
 def upkeep_finished(table: Table, running: Running, event: UpdateFinished) -> None:
-    """A compaction's version has the rows of the one before; a VACUUM makes none."""
+    """A compaction's version has the rows of the one before; other upkeep makes none."""
     if event.version is None or running.command.upkeep != COMPACT:
         return
     table.number = running.command.number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from freshline.core.assembly import partition_names
 from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
@@ -13,6 +15,7 @@ from freshline.project.yaml.section import Section
 
 _DEFAULT = SchedulerSettings()
 _MAINTENANCE = MaintenanceSettings()
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _LEAST_RETENTION_S = 3600.0
 """Shorter, and files could be removed under a query that reads them."""
 
@@ -69,7 +72,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
     """``maintenance:``; whether to compact, to remove old files, and what to keep."""
     if section is None:
         return _MAINTENANCE
-    section.only("compact", "vacuum", "retention")
+    section.only("compact", "vacuum", "retention", "audit")
     retention_s = section.duration_s("retention")
     if retention_s is not None and retention_s < _LEAST_RETENTION_S:
         section.fault(
@@ -79,11 +82,34 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
             rule="it is at least 1 hour: a query that runs must find the files it reads",
             next_step="Give a longer one.",
         )
+    audit = _share(section, "audit", _MAINTENANCE.audit)
     return MaintenanceSettings(
         compact=section.flag("compact", default=_MAINTENANCE.compact),
         vacuum=section.flag("vacuum", default=_MAINTENANCE.vacuum),
+        audit=audit,
         retention_s=_MAINTENANCE.retention_s if retention_s is None else retention_s,
     )
+
+
+def _share(section: Section, key: str, default: float) -> float:
+    """A percentage as a part of 1."""
+    given = section.data.get(key)
+    if given is None:
+        return default
+    found = _PERCENTAGE.fullmatch(str(given).strip())
+    share = float(found[1]) / 100 if found else -1.0
+    if given == 0 and not isinstance(given, bool):
+        return 0.0
+    if 0.0 <= share <= 1.0:
+        return share
+    section.fault(
+        "bad-value",
+        f"{key} of {section.what} is '{given}'",
+        key=key,
+        rule="it is a percentage from 0% to 100%, such as 1%",
+        next_step="Correct it, or leave it out.",
+    )
+    return default
 
 
 def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:

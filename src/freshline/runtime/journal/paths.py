@@ -14,9 +14,7 @@ from freshline.project.model import Project
 
 def own_folder(project: Project) -> Path:
     """The local folder of journal and lock."""
-    if "://" in project.storage:
-        return project.root / ".freshline"
-    return Path(project.storage) / "_freshline"
+    return project.own_folder
 
 
 def journal_path(project: Project) -> Path:

@@ -17,7 +17,7 @@ from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.lately import lately
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 
-STATES = ("new", "fresh", "waiting", "running", "retrying", "paused")
+STATES = ("wrong", "new", "fresh", "waiting", "running", "retrying", "paused")
 _ACCOUNT_COST = 100.0
 """The day's account of all tables is read again after so many times what reading it took."""
 

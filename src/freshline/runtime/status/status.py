@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
+from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.project.lags import target_lags
 from freshline.project.model import Project, TableDef
 from freshline.runtime.backfills import BackfillStatus, read_backfills
@@ -82,8 +83,9 @@ class TableStatus:
     """One table.
 
     Attributes:
-        state: new (nothing known of its data), fresh (nothing pending), waiting, running,
-            retrying (after a failure), paused or dropped (no longer in the project).
+        state: wrong (an audit said so, and it was not rebuilt yet), new (nothing known of its
+            data), fresh (nothing pending), waiting, running, retrying (after a failure), paused
+            or dropped (no longer in the project).
         freshness_s: F, seconds since the epoch; None while nothing is known.
         staleness_s: now - F.
         target_lag_s: What its target_lag asks for; for DOWNSTREAM the least of what its
@@ -120,6 +122,8 @@ class TableStatus:
     track: int | None
     next: str
     lately: Lately | None = None
+    wrong: WrongView | None = None
+    rebuilt: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,11 @@ def _read(
             (last["started_s"], last["id"]),
         ):
             busy[row["table_name"]] = row
-    reader = _Reader(run, now_s, target_lags(project), busy, account=account)
+    wrong = {
+        name: (found, is_rebuilt(project, found))
+        for name, found in distrusted_views(project).items()
+    }
+    reader = _Reader(run, now_s, target_lags(project), busy, wrong, account=account)
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     tables = [
         reader.table(table, rows[table.name], journal)
@@ -281,6 +289,7 @@ class _Reader:
         now_s: float,
         lags: Mapping[str, float],
         busy: Mapping[str, Row],
+        wrong: Mapping[str, tuple[WrongView, bool]] | None = None,
         *,
         account: bool = True,
     ) -> None:
@@ -288,6 +297,7 @@ class _Reader:
         self._now_s = now_s
         self._lags = lags
         self._busy = busy
+        self._wrong = wrong or {}
         self._account = account
 
     def table(self, table: TableDef, row: Row, journal: Journal) -> TableStatus:
@@ -301,10 +311,11 @@ class _Reader:
         lag_s = self._lags.get(table.name)
         state = self._state(row, pending_files, pending_s)
         update = self._busy.get(table.name)
+        wrong, rebuilt = self._wrong.get(table.name, (None, True))
         return TableStatus(
             name=table.name,
             kind=table.kind,
-            state=state,
+            state=state if rebuilt else "wrong",
             priority=row["priority"] if row["priority"] is not None else table.priority,
             freshness_s=freshness_s,
             staleness_s=staleness_s,
@@ -323,6 +334,8 @@ class _Reader:
             track=update["track"] if update else None,
             next=self._next(state, row, update),
             lately=lately(journal, table.name, lag_s, self._now_s) if self._account else None,
+            wrong=wrong,
+            rebuilt=rebuilt,
         )
 
     def unknown(self, table: TableDef) -> TableStatus:

@@ -13,6 +13,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.failpoints import goes_wrong
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
@@ -51,6 +52,8 @@ def recompute(increment: Increment) -> Prepared:
     keep_wall_clocks(increment.session, [kind])
     zone = increment.zone
     touched = _touched(increment, buckets)
+    if goes_wrong("buckets.narrowed"):
+        touched = TimeSet(tuple((lo + (hi - lo) // 2, hi) for lo, hi in touched.intervals))
     shown, again, more = None, TimeSet(), {}
     if increment.table.emit == "final":
         shown = emission(

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.log import CommitRecord, table_id
+from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Transaction
@@ -77,6 +78,7 @@ def hindrance(
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
         "table-replaced": are_others(ids, last),
+        "found-wrong": distrusted(project, table.name, request.definition) is not None,
         "requested": request.full,
         "definition-changed": facts.get("definition", "") != request.definition
         or before.keys() != now.keys()

@@ -1,0 +1,136 @@
+"""``freshline verify``: whether tables hold what their queries give over what they were made of."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+from freshline.cli.asking import ask, running_process
+from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.output import print_json
+from freshline.cli.render.verified import verified_lines, verified_record
+from freshline.core.errors import UserError
+from freshline.delta.log import version as newest_version
+from freshline.executor.distrust import keep_evidence
+from freshline.executor.verified import SKIPPED, WRONG, VersionCheck
+from freshline.project.model import Project
+from freshline.runtime.requests import Answer
+from freshline.runtime.subset import named_tables
+
+WRONG_STATUS = 3
+_A_REPORT = "it is a report: its rows are those of a window, read while the window was open"
+
+
+def verify(
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="[TABLE...]", help="Without any: all tables.")
+    ] = None,
+    versions: Annotated[
+        str,
+        typer.Option(metavar="newest|all|N", help="Which versions; N: the newest N of each table."),
+    ] = "newest",
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Rebuild tables whose newest version is wrong, and what is"
+                     " made of them."),
+    ] = False,
+    project: ProjectDir = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Compute tables again from what their commits name, and compare; exit 3 where one is wrong."""
+    found = opened(project)
+    wanted = _wanted(versions)
+    checks = _checked(found, tables or [], wanted)
+    record = verified_record(checks)
+    if not as_json:
+        print("\n".join(verified_lines(checks)), flush=True)
+    wrong = [each for found in checks.values() for each in found if each.outcome == WRONG]
+    if repair:
+        answers = _repair(found, [found[-1] for found in checks.values() if found])
+        record["repair"] = {name: answer["message"] for name, answer in answers.items()}
+        if not as_json:
+            print("\n".join(f"{name}: {each['message']}" for name, each in answers.items()))
+    if as_json:
+        print_json(record)
+    return WRONG_STATUS if wrong else 0
+
+
+def _wanted(text: str) -> str | int:
+    """Which versions ``--versions`` asks for.
+
+    Raises:
+        UserError: It is none of what it can be.
+    """
+    if text in ("newest", "all"):
+        return text
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise UserError(
+        "bad-value",
+        f"--versions is '{text}'",
+        rule="it is newest, all, or how many of each table's newest versions, 1 or more",
+        next_step="Correct it, or leave it out: then the newest version is verified.",
+    )
+
+
+def _checked(
+    project: Project, names: Sequence[str], wanted: str | int
+) -> dict[str, list[VersionCheck]]:
+    """What verifying gave, by table, parents before children, reports last."""
+    from freshline.spark.engine.session import start_session
+    from freshline.spark.verification.run import verified
+
+    reports = [each for each in project.reports if not names or _is_named(each.name, names)]
+    others = [name for name in names if project.report(name) is None]
+    chosen = set(named_tables(project, others) if names else (t.name for t in project.tables))
+    tables = [table for table in project.tables if table.name in chosen]
+    checks: dict[str, list[VersionCheck]] = {table.name: [] for table in tables}
+    session = start_session(project)
+    try:
+        for number, each in enumerate(verified(session, project, tables, wanted), 1):
+            checks[each.table].append(each)
+            if sys.stderr.isatty():
+                print(f"\r{number} versions verified", end="", file=sys.stderr)
+    finally:
+        session.stop()
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+    for report in reports:
+        version = newest_version(project.table_path(report.name))
+        checks[report.name] = (
+            []
+            if version is None
+            else [VersionCheck(report.name, version, SKIPPED, reason=_A_REPORT)]
+        )
+    return {name: sorted(each, key=lambda check: check.version) for name, each in checks.items()}
+
+
+def _is_named(name: str, names: Iterable[str]) -> bool:
+    return any(name.lower() == each.lower() for each in names)
+
+
+def _repair(project: Project, newest: Sequence[VersionCheck]) -> dict[str, Answer]:
+    """Rebuild the tables whose newest version is wrong, and what is made of them."""
+    wrong = [each for each in newest if each.outcome == WRONG]
+    if not wrong:
+        return {}
+    for each in wrong:
+        keep_evidence(project, each, time.time())
+    rebuilt = {each.table for each in wrong}
+    for table in project.tables:  # parents first
+        if any(parent in rebuilt for parent in table.parents):
+            rebuilt.add(table.name)
+    names = tuple(table.name for table in project.tables if table.name in rebuilt)
+    if running_process(project) is not None:
+        return ask(project, "refresh", names, "full")
+    from freshline.cli.running import run_warehouse
+    from freshline.runtime.warehouse import RunOptions
+
+    options = RunOptions(until_idle=True, refresh=names, full=True)
+    whole = opened(project.root, analyse=True)
+    run_warehouse(whole, options, as_json=False)
+    return {name: {"ok": True, "message": "rebuilt"} for name in names}

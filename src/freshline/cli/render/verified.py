@@ -1,0 +1,108 @@
+"""What verifying tables gave, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from freshline.cli.render.output import clock, counted, moment
+from freshline.executor.distrust import WrongView
+from freshline.executor.verified import RIGHT, SKIPPED, WRONG, Difference, VersionCheck
+
+SAMPLE_ROWS = 5
+
+Checks = Mapping[str, Sequence[VersionCheck]]
+"""By table, in the order of versions; nothing for one without a version."""
+
+
+def verified_record(checks: Checks) -> dict[str, Any]:
+    """The whole as JSON."""
+    return {"tables": {name: _table_record(found) for name, found in checks.items()}}
+
+
+def verified_lines(checks: Checks) -> list[str]:
+    """A line or some for each table."""
+    lines = []
+    for name, found in checks.items():
+        right = sum(each.outcome == RIGHT for each in found)
+        skipped = [each for each in found if each.outcome == SKIPPED]
+        wrong = [each for each in found if each.outcome == WRONG]
+        told = [f"{counted(right, 'version')} right"] if right else []
+        told += [f"{counted(len(wrong), 'version')} wrong"] if wrong else []
+        told += [f"{counted(len(skipped), 'version')} not verified"] if skipped else []
+        lines.append(f"{name}: {', '.join(told) or 'it has no version yet'}")
+        for reason, versions in _by_reason(skipped).items():
+            lines.append(f"  {_versions(versions)} not verified: {reason}")
+        for each in wrong:
+            lines.append(f"  {each.told()}")
+            for sign, rows in (
+                ("-", _sample(each.difference, -1)),
+                ("+", _sample(each.difference, 1)),
+            ):
+                lines += [f"    {sign} {row}" for row in rows]
+    return lines
+
+
+def wrong_record(wrong: WrongView, *, rebuilt: bool) -> dict[str, Any]:
+    """What an audit found, as ``status --json`` has it."""
+    return {
+        "version": wrong.version,
+        "strategy": wrong.strategy,
+        "missing": wrong.missing,
+        "extra": wrong.extra,
+        "found": moment(wrong.found_s),
+        "rebuilt": rebuilt,
+        "evidence": wrong.evidence,
+    }
+
+
+def wrong_remark(wrong: WrongView, *, rebuilt: bool, now_s: float) -> str:
+    """The same in a line."""
+    now = "rebuilt, and computed in full" if rebuilt else "to be rebuilt, then computed in full"
+    return (
+        f"{wrong.table}: version {wrong.version} ({wrong.strategy}) was found wrong at"
+        f" {clock(wrong.found_s, now_s)}: {counted(wrong.missing, 'row')} missing,"
+        f" {counted(wrong.extra, 'row')} extra; {now} until `freshline retry {wrong.table}`;"
+        f" evidence: {wrong.evidence}"
+    )
+
+
+def _table_record(found: Sequence[VersionCheck]) -> dict[str, Any]:
+    return {
+        "checked": [each.version for each in found if each.outcome != SKIPPED],
+        "skipped": {str(each.version): each.reason for each in found if each.outcome == SKIPPED},
+        "wrong": [
+            {
+                "version": each.version,
+                "strategy": each.strategy,
+                "missing": each.difference.missing,
+                "extra": each.difference.extra,
+                "sample": {
+                    "missing": _sample(each.difference, -1),
+                    "extra": _sample(each.difference, 1),
+                },
+            }
+            | ({"columns": each.difference.columns} if each.difference.columns else {})
+            for each in found
+            if each.outcome == WRONG
+        ],
+    }
+
+
+def _sample(difference: Difference, sign: int) -> list[dict[str, Any]]:
+    """Some rows of one side."""
+    rows = [dict(each.row) for each in difference.rows if each.times * sign > 0]
+    return rows[:SAMPLE_ROWS]
+
+
+def _by_reason(skipped: Sequence[VersionCheck]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for each in skipped:
+        found.setdefault(each.reason, []).append(each.version)
+    return found
+
+
+def _versions(versions: Sequence[int]) -> str:
+    if len(versions) == 1:
+        return f"version {versions[0]}"
+    return f"versions {versions[0]} to {versions[-1]} ({len(versions)})"

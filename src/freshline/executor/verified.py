@@ -1,0 +1,85 @@
+"""What came of verifying versions of tables; nothing here needs Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RIGHT = "right"
+WRONG = "wrong"
+SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingRow:
+    """A row that a table holds more or less often than its query gives it.
+
+    Attributes:
+        row: Values by column name, as JSON has them; DECIMAL as text.
+        times: How often the table holds it too much; below 0: how often it is missing.
+    """
+
+    row: Mapping[str, Any]
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How a table's rows differ from those of its query, as multisets.
+
+    Attributes:
+        missing: Rows of the query that the table has not got.
+        extra: Rows of the table that the query does not give.
+        rows: Some of them, or all.
+        columns: How the columns differ, where that is why all rows do; else empty.
+    """
+
+    missing: int = 0
+    extra: int = 0
+    rows: tuple[DifferingRow, ...] = ()
+    columns: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCheck:
+    """What came of verifying one version of a table.
+
+    Attributes:
+        table: Its name.
+        version: The Delta version.
+        outcome: right, wrong, or skipped: it cannot be verified.
+        strategy: How the version was computed, by its commit.
+        reason: Why it was skipped, or how the columns differ; else empty.
+        difference: How its rows differ, where it is wrong.
+        query: The SQL that gave the rows expected, with static tables at their versions.
+        plan: Spark's plans of that query.
+        facts: The metadata of the commit.
+    """
+
+    table: str
+    version: int
+    outcome: str
+    strategy: str = ""
+    reason: str = ""
+    difference: Difference = field(default_factory=Difference)
+    query: str = ""
+    plan: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def told(self) -> str:
+        """The outcome in one line."""
+        name = f"{self.table} version {self.version}"
+        if self.outcome == RIGHT:
+            return f"{name} equals its query"
+        if self.outcome == SKIPPED:
+            return f"{name} is not verified: {self.reason}"
+        if self.difference.columns:
+            return f"{name} is wrong: {self.difference.columns}"
+        return (
+            f"{name} is wrong: {self.difference.missing:,} rows missing,"
+            f" {self.difference.extra:,} rows extra (strategy {self.strategy})"
+        )

@@ -1,0 +1,1 @@
+"""Whether a version of a table holds the rows that its query gives over what its commit names."""
