@@ -17,6 +17,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.views.holds import Holds
+from freshline.spark.views.readings import confirmed
 from freshline.spark.views.verify import typer, verify
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
@@ -100,10 +101,10 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
             return Reason("SPARK", f"Spark refuses the query cut into states: {one_line(error)}")
 
     plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
-    if not isinstance(plan.merge, Decomposition):
-        return plan
-    refusal = verify(session, query, plan.merge)
-    return plan if refusal is None else replace(plan, merge=refusal)
+    if isinstance(plan.merge, Decomposition):
+        refusal = verify(session, query, plan.merge)
+        plan = plan if refusal is None else replace(plan, merge=refusal)
+    return confirmed(session, query, sources, plan)
 
 
 def _source(

@@ -7,10 +7,11 @@ from it to the same plan as the user's own (docs/views.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
@@ -118,16 +119,28 @@ def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[t
 
     Where combining would change a state's columns, those it would have instead.
     """
-    made: list[str] = []
-    try:
-        for partial in decomposition.partials:
-            state = session.sql(partial.query)
-            state.createOrReplaceTempView(partial.name)
-            made.append(partial.name)
+    with with_partials(session, decomposition) as states:
+        for partial, state in zip(decomposition.partials, states, strict=True):
             combined = session.sql(partial.combine)
             if _columns(combined.schema) != _columns(state.schema):
                 return [(partial.name, combined.schema.simpleString())]
         return _columns(session.sql(decomposition.final).schema)
+
+
+@contextmanager
+def with_partials(
+    session: SparkSession, decomposition: Decomposition
+) -> Iterator[Sequence[DataFrame]]:
+    """Temporary views named as the partials, each its query over the sources."""
+    made: list[str] = []
+    try:
+        states = []
+        for partial in decomposition.partials:
+            state = session.sql(partial.query)
+            state.createOrReplaceTempView(partial.name)
+            made.append(partial.name)
+            states.append(state)
+        yield states
     finally:
         for name in made:
             session.catalog.dropTempView(name)

@@ -1,0 +1,70 @@
+"""The second reading: what a view's plan rests on, confirmed from Spark's own plan of the query.
+
+The first reading is of the query's text (:mod:`freshline.sql`). Where Spark's analysed plan does
+not confirm one of its facts, the view is computed in full (docs/design/0062).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.jvm import java_frame
+from freshline.spark.views.verify import with_partials
+from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.readings.comparison import Difference, differences, merged
+from freshline.sql.readings.plans import simplified
+from freshline.sql.readings.trees import Tree, parsed
+
+READINGS_DIFFER = "readings-differ"
+
+
+def confirmed(
+    session: SparkSession, query: str, sources: Sequence[Source], plan: ViewPlan
+) -> ViewPlan:
+    """The plan, if Spark's reading of the query confirms it; else one that allows nothing.
+
+    Args:
+        session: One in which every source is a table or a view, of any content: nothing is
+            read. For a moment it has temporary views of the partials' names.
+        query: The user's text.
+        sources: Every table that it reads.
+        plan: What analysis of the text found.
+    """
+    try:
+        found = _compared(session, query, sources, plan)
+    except SparkError as error:
+        found = [Difference("the plan", "can be read", f"cannot: {one_line(error)}")]
+    except (ValueError, LookupError, RecursionError) as error:
+        # A plan of a shape that is not known here: not confirmed, which is all that is asked.
+        found = [Difference("the plan", "is understood", f"is not ({error!r})")]
+    if not found:
+        return plan
+    told = "; ".join(dict.fromkeys(str(each) for each in found))
+    why = Reason(
+        READINGS_DIFFER, f"our reading of the query and Spark's are not the same: {told}", None
+    )
+    return ViewPlan(why, why, why, notes=plan.notes)
+
+
+def _compared(
+    session: SparkSession, query: str, sources: Sequence[Source], plan: ViewPlan
+) -> list[Difference]:
+    read = spark_plan(session, query)
+    found = differences(plan, read, sources)
+    if isinstance(plan.merge, Decomposition):
+        with with_partials(session, plan.merge):
+            partials = [
+                (spark_plan(session, each.query), spark_plan(session, each.combine))
+                for each in plan.merge.partials
+            ]
+            final = spark_plan(session, plan.merge.final)
+        found += merged(plan.merge, partials, final, sources)
+    return found
+
+
+def spark_plan(session: SparkSession, query: str) -> Tree:
+    """Spark's analysed plan of a query, as it is read."""
+    return simplified(parsed(java_frame(session.sql(query)).queryExecution().analyzed().toJSON()))

@@ -1,0 +1,75 @@
+"""What in a plan can come out otherwise over the same rows: the clock, chance, and order."""
+
+from __future__ import annotations
+
+from freshline.sql.readings.trees import Tree
+
+_WORDS = {
+    "asks the clock": (
+        "CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp",
+        "CurrentBatchTimestamp", "CurDateExpressionBuilder",
+    ),
+    "asks the session or the files": (
+        "CurrentUser", "CurrentDatabase", "CurrentCatalog", "InputFileName", "InputFileBlockStart",
+        "InputFileBlockLength", "SparkPartitionID", "MonotonicallyIncreasingID",
+    ),
+    "is chance": (
+        "Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle", "CallMethodViaReflection",
+        "TryReflect",
+    ),
+    "is a function that Spark does not know": (
+        "PythonUDF", "ScalaUDF", "ScalaUDAF", "ScalaAggregator", "HiveSimpleUDF", "HiveGenericUDF",
+        "HiveUDAFFunction", "PythonUDAF",
+    ),
+    "depends on the order of rows": ("First", "Last", "AnyValue", "CollectList", "ListAgg"),
+}  # fmt: skip
+_UNCERTAIN = {name: f"{name} {what}" for what, names in _WORDS.items() for name in names}
+_BY_CHANCE = frozenset({"Sample", "Deduplicate"})
+_SETS = frozenset({"CollectSet"})
+_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
+_UNORDERED = frozenset({"SortArray", "ArraySort", "Size", "ArrayContains", "ArrayMax", "ArrayMin"})
+"""Functions of an array for which the order of its elements does not matter."""
+
+
+def uncertain(plan: Tree) -> str | None:
+    """What keeps the plan's result from being a function of its rows, in words; None: nothing."""
+    return _in_plan(plan, ordered=False)
+
+
+def _in_plan(plan: Tree, *, ordered: bool) -> str | None:
+    if plan.kind in _LIMITS and not ordered:
+        below = plan.children[0]
+        while below.kind in (*_LIMITS, "Project"):
+            below = below.children[0]
+        if below.kind != "Sort":
+            return "LIMIT or OFFSET takes rows in no order"
+    if plan.kind in _BY_CHANCE:
+        return f"{plan.kind} takes rows by chance"
+    for expression in plan.expressions():
+        what = _in_expression(expression, top=True)
+        if what is not None:
+            return what
+    for child in plan.children if plan.kind != "View" else ():
+        what = _in_plan(child, ordered=plan.kind in _LIMITS)
+        if what is not None:
+            return what
+    return None
+
+
+def _in_expression(tree: Tree, *, top: bool) -> str | None:
+    """``top``: the value is shown as it is, so that its order does not matter."""
+    name = tree.kind
+    if name in _UNCERTAIN:
+        return _UNCERTAIN[name]
+    if name in _SETS and not top:
+        return f"{name} gives its elements in any order, and is not shown as it is"
+    plan = tree.tree("plan")
+    inner = None if plan is None else _in_plan(plan, ordered=False)
+    if inner is not None:
+        return inner
+    shown = (top and name in ("Alias", "AggregateExpression")) or name in _UNORDERED
+    for child in (*tree.children, *(each for each in tree.expressions() if each is not plan)):
+        what = _in_expression(child, top=shown)
+        if what is not None:
+            return what
+    return None

@@ -1,0 +1,178 @@
+"""What a strategy rests on, compared with what Spark's plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from freshline.sql.explain import duration
+from freshline.sql.query.records import Buckets, Decomposition, Source, ViewPlan
+from freshline.sql.readings.certainty import uncertain
+from freshline.sql.readings.linearity import NotLinear, products
+from freshline.sql.readings.operators import Reader
+from freshline.sql.readings.plans import output
+from freshline.sql.readings.states import misstated
+from freshline.sql.readings.terms import Attribute, Span
+from freshline.sql.readings.trees import Tree
+
+_LEAVES = ("View", "OneRowRelation", "LocalRelation", "Range")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact that the two readings do not share.
+
+    Attributes:
+        fact: Which one, in a few words.
+        ours: What the strategy rests on.
+        sparks: What Spark's plan says.
+    """
+
+    fact: str
+    ours: str
+    sparks: str
+
+    def __str__(self) -> str:
+        return f"{self.fact}: by our reading {self.ours}, by Spark's {self.sparks}"
+
+
+def differences(plan: ViewPlan, query: Tree, sources: Sequence[Source]) -> list[Difference]:
+    """What the plan says of the query and Spark's plan of the same query does not confirm.
+
+    Args:
+        plan: What analysis of the query's text found.
+        query: Spark's analysed plan of it, simplified.
+        sources: Every table that the query reads.
+    """
+    streams = {source.name.lower() for source in sources if not source.static}
+    buckets = plan.buckets if isinstance(plan.buckets, Buckets) else None
+    merges = isinstance(plan.merge, Decomposition)
+    if plan.appends is not True and buckets is None and not merges:
+        return []
+    found = list(_tables(query, {source.name.lower() for source in sources}))
+    what = uncertain(query)
+    if what is not None:
+        found.append(Difference("the result", "follows from the rows", f"does not: {what}"))
+    if plan.appends is True:
+        found += _appended(query, streams)
+    if buckets is not None:
+        found += bucketed(buckets, query, streams)
+    return found
+
+
+def _tables(query: Tree, known: set[str]) -> list[Difference]:
+    found = []
+    for leaf in leaves(query):
+        name = leaf.text("desc").lower()
+        if leaf.kind not in _LEAVES or (leaf.kind == "View" and name not in known):
+            said = f"{leaf.kind} {name}".strip()
+            found.append(Difference("the tables", ", ".join(sorted(known)), f"{said} as well"))
+    return found
+
+
+def leaves(plan: Tree) -> list[Tree]:
+    """The tables of a plan and of its subqueries."""
+    if plan.kind == "View" or not plan.children:
+        own = [plan]
+    else:
+        own = [leaf for child in plan.children for leaf in leaves(child)]
+    for expression in plan.expressions():
+        for each in expression.walk() if plan.kind != "View" else ():
+            inner = each.tree("plan")
+            if inner is not None:
+                own += leaves(inner)
+    return own
+
+
+def _appended(query: Tree, streams: set[str]) -> list[Difference]:
+    ours = "new rows' output can be added"
+    found = products(query, streams)
+    if isinstance(found, NotLinear):
+        return [Difference("appending", ours, f"{found.kind} {found.what}")]
+    if any(len(product) != 1 for product in found):
+        sets = sorted(", ".join(sorted(each)) or "static tables alone" for each in found)
+        return [Difference("appending", ours, f"rows come from {'; '.join(sets)}")]
+    return []
+
+
+def bucketed(buckets: Buckets, query: Tree, streams: set[str]) -> list[Difference]:
+    """What is wrong with the buckets."""
+    columns = {
+        name: buckets.reads[name].column.lower() if name in buckets.reads else None
+        for name in streams
+    }
+    at = _named(query, buckets.column)
+    if at is None:
+        return [Difference("the bucket", f"is the column {buckets.column}", "there is none")]
+    relation = Reader(columns).read(query)
+    found = []
+    for name in sorted(streams):
+        mine = relation.span(name, at)
+        if mine is None:
+            continue
+        reads = buckets.reads.get(name)
+        fact = f"the rows of {name} on which a bucket depends"
+        if reads is None:
+            found.append(Difference(fact, "none", _words(mine)))
+            continue
+        ours = Span(reads.lo_us, reads.hi_us)
+        if not ours.contains(mine):
+            found.append(Difference(fact, _words(ours), _words(mine)))
+    return found
+
+
+def merged(
+    merge: Decomposition,
+    partials: Sequence[tuple[Tree, Tree]],
+    final: Tree,
+    sources: Sequence[Source],
+) -> list[Difference]:
+    """What of a decomposition Spark's plans do not confirm.
+
+    Args:
+        merge: The decomposition.
+        partials: Of each partial, Spark's plans of its query and of its combination.
+        final: Spark's plan of the final query.
+        sources: Every table that the query reads.
+    """
+    streams = {source.name.lower() for source in sources if not source.static}
+    found = [
+        Difference(f"the state {partial.name}", "adds up", said)
+        for partial, (state, combine) in zip(merge.partials, partials, strict=True)
+        for said in misstated(merge, partial, state, combine, streams)
+    ]
+    if merge.group_columns and len(merge.partials) == 1:
+        found += grouped(merge.group_columns, merge.partials[0].name, final)
+    return found
+
+
+def grouped(shown: Mapping[str, str], name: str, final: Tree) -> list[Difference]:
+    """Whether every row of the final query is a function of the group whose keys it shows."""
+    found = []
+    for wanted, key in shown.items():
+        at = _named(final, wanted)
+        fact = f"the groups that a change touches, told by {wanted}"
+        if at is None:
+            found.append(Difference(fact, f"the column {wanted}", "there is none"))
+            continue
+        mine = Reader({name: key.lower()}).read(final).span(name, at)
+        if mine is not None and mine != Span(0, 0):
+            found.append(
+                Difference(fact, "a row looks at its own group", "at other groups as well")
+            )
+    return found
+
+
+def _named(query: Tree, name: str) -> Attribute | None:
+    held = [each for each in output(query) if each.text("name").lower() == name.lower()]
+    return Attribute(held[0].number) if len(held) == 1 else None
+
+
+def _words(span: Span) -> str:
+    if not span.bounded:
+        return "rows of any time"
+    return f"rows from {_moved(span.lo)} to {_moved(span.hi)} of it"
+
+
+def _moved(by_us: float) -> str:
+    return f"{'-' if by_us < 0 else '+'}{duration(abs(int(by_us)))}" if by_us else "0 s"

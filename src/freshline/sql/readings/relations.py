@@ -1,0 +1,123 @@
+"""What is known of the rows of a plan: bounds between their values, and what they depend on.
+
+Each row depends on rows of a source whose column lies within some span of one of the row's own
+terms. Of several terms all spans hold, so that the narrowest counts. Where no term bounds it, a
+row depends on any row of that source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from freshline.sql.readings.terms import ANYTHING, Attribute, Call, Links, Outer, Span, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows of a source on which a row depends.
+
+    Attributes:
+        source: Its name.
+        within: By term of the row: by how much the source's column can lie from it.
+    """
+
+    source: str
+    within: Mapping[Term, Span]
+
+
+@dataclass(slots=True)
+class Relation:
+    """What is known of the rows of a plan."""
+
+    columns: tuple[Attribute, ...] = ()
+    links: Links = field(default_factory=Links)
+    reads: list[Read] = field(default_factory=list)
+
+    def span(self, source: str, term: Term) -> Span | None:
+        """How far from ``term`` the source's column can lie; None: nothing of it is read."""
+        mine = [read for read in self.reads if read.source == source]
+        if not mine:
+            return None
+        near = self.links.around(term)
+        return _hull([seen_from(read, near) for read in mine])
+
+
+def seen_from(read: Read, near: Mapping[Term, Span]) -> Span:
+    """A read from the term around which ``near`` was found."""
+    found = ANYTHING
+    for term, span in read.within.items():
+        if term in near:
+            found = found.both(near[term] + span)
+    return found
+
+
+def _hull(spans: list[Span]) -> Span:
+    found = spans[0]
+    for span in spans[1:]:
+        found = found.either(span)
+    return found
+
+
+def rebased(reads: Iterable[Read], links: Links, bases: Iterable[Term]) -> list[Read]:
+    """The reads, told from these terms."""
+    near = {base: links.around(base) for base in bases}
+    return [
+        Read(
+            read.source,
+            {base: span for base in near if (span := seen_from(read, near[base])).tells},
+        )
+        for read in reads
+    ]
+
+
+def outer_terms(relation: Relation) -> list[Term]:
+    """Terms that are the same for all rows: of outer columns alone."""
+    terms = {term for read in relation.reads for term in read.within} | relation.links.spans.keys()
+    return [
+        term
+        for term in terms
+        if isinstance(term, Outer) or (isinstance(term, Call) and _is_outer(term))
+    ]
+
+
+def _is_outer(term: Term) -> bool:
+    if isinstance(term, Call):
+        return bool(term.of) and all(_is_outer(each) for each in term.of)
+    return isinstance(term, Outer)
+
+
+def by_outer(reads: list[Read]) -> list[Read]:
+    """The reads as far as outer columns bound them: those bound all rows at once."""
+    return [
+        Read(each.source, {term: span for term, span in each.within.items() if _is_outer(term)})
+        for each in reads
+    ]
+
+
+def columns_of(term: Term) -> list[Attribute]:
+    """The row's own columns that a term is made of."""
+    if isinstance(term, Attribute):
+        return [term]
+    return [leaf for each in term.of for leaf in columns_of(each)] if isinstance(term, Call) else []
+
+
+def terms_of(links: Links, relation: Relation) -> list[Term]:
+    """Known terms that are made of the relation's columns."""
+    mine = set(relation.columns)
+    terms = dict.fromkeys([*links.spans, *(t for read in relation.reads for t in read.within)])
+    return [term for term in terms if (own := columns_of(term)) and set(own) <= mine]
+
+
+def kept(relation: Relation) -> Relation:
+    """The relation told by its columns alone."""
+    mine = set(relation.columns)
+    terms = dict.fromkeys(
+        [
+            *(column for column in relation.columns),
+            *(t for t in relation.links.spans if set(columns_of(t)) <= mine),
+            *(t for read in relation.reads for t in read.within if set(columns_of(t)) <= mine),
+        ]
+    )
+    reads = rebased(relation.reads, relation.links, terms)
+    return Relation(relation.columns, relation.links.only(mine), reads)

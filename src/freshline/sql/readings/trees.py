@@ -1,0 +1,117 @@
+"""Spark's analysed plan as plain trees, from the JSON that Spark writes of it.
+
+Nothing here knows what an operator means. Spark writes each tree as a list of nodes in preorder;
+a field of a node is a tree, a list of trees, or a plain value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_NOISE = frozenset(
+    {"class", "num-children", "qualifier", "metadata", "nullable", "explicitMetadata",
+     "nonInheritableMetadataKeys", "evalContext", "resultId", "hint", "rdd", "session",
+     "outputPartitioning", "options", "isStreaming", "sameOrderExpressions", "origin"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A node of a plan or of an expression.
+
+    Attributes:
+        kind: Spark's name of its class, without the package.
+        children: In Spark's order.
+        fields: What else Spark says of it: trees, tuples, texts, numbers, None.
+    """
+
+    kind: str
+    children: tuple[Tree, ...]
+    fields: Mapping[str, Any]
+
+    def tree(self, name: str) -> Tree | None:
+        """The field, where it holds one tree."""
+        value = self.fields.get(name)
+        return value if isinstance(value, Tree) else None
+
+    def trees(self, name: str) -> tuple[Tree, ...]:
+        """The field, where it holds a list of trees."""
+        value = self.fields.get(name)
+        return value if isinstance(value, tuple) else ()
+
+    def text(self, name: str) -> str:
+        """The field as text; empty where there is none."""
+        value = self.fields.get(name)
+        return "" if value is None else str(value)
+
+    @property
+    def number(self) -> int:
+        """The number by which Spark knows an attribute or an alias."""
+        return int(self.fields["exprId"])
+
+    def expressions(self) -> Iterator[Tree]:
+        """Expressions that stand in the fields of a plan's node."""
+        for value in self.fields.values():
+            yield from _trees_in(value)
+
+    def walk(self) -> Iterator[Tree]:
+        """The node, and everything below it and in its fields."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+        for held in self.expressions():
+            yield from held.walk()
+
+
+def _trees_in(value: object) -> Iterator[Tree]:
+    if isinstance(value, Tree):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _trees_in(each)
+
+
+def parsed(text: str) -> Tree:
+    """The tree that Spark wrote as JSON.
+
+    Raises:
+        ValueError: It is not a tree as Spark writes them.
+    """
+    return _tree(iter(json.loads(text)))
+
+
+def _tree(nodes: Iterator[Mapping[str, Any]]) -> Tree:
+    node = next(nodes, None)
+    if node is None:
+        raise ValueError("the tree ends too early")
+    children = tuple(_tree(nodes) for _ in range(int(node["num-children"])))
+    fields = {name: _value(name, value) for name, value in node.items() if name not in _NOISE}
+    kind = str(node["class"]).rsplit(".", 1)[-1].removesuffix("$")
+    return Tree(kind, children, fields)
+
+
+def _value(name: str, value: object) -> object:
+    if isinstance(value, dict):
+        return _simple(name, value)
+    if isinstance(value, list):
+        if value and isinstance(value[0], dict) and "num-children" in value[0]:
+            return _tree(iter(value))
+        return tuple(_value(name, each) for each in value)
+    return value
+
+
+def _simple(name: str, value: Mapping[str, Any]) -> object:
+    if name == "exprId":
+        return int(value["id"])
+    if name == "desc":  # a table's description, of which its name is wanted
+        return str(value["identifier"]["table"])
+    if "object" in value:
+        return str(value["object"]).rsplit(".", 1)[-1].removesuffix("$")
+    if "_1" in value and "_2" in value:  # a pair, as CASE WHEN has them
+        return (_value(name, value["_1"]), _value(name, value["_2"]))
+    if str(value.get("product-class", "")).endswith("AliasIdentifier"):
+        return str(value["name"])
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,188 @@
+"""The second reading on Spark: every view's plan confirmed, and what is not is computed in full."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from freshline.delta.log import last_commit
+from freshline.spark.views.readings import confirmed, spark_plan
+from freshline.sql.explain import ways
+from freshline.sql.plan import view_plan
+from freshline.sql.query.records import (
+    Buckets,
+    Decomposition,
+    Partial,
+    Reads,
+    Reason,
+    Source,
+    ViewPlan,
+)
+from freshline.sql.readings.operators import Reader
+from freshline.sql.readings.plans import output
+from freshline.sql.readings.terms import Attribute
+from tests.unit.sql.recorded_plans import FILE, QUERIES
+from tests.unit.sql.recorded_plans import plans as recorded_now
+from tests.unit.sql.view_cases import CASES, SOURCES
+
+pytestmark = pytest.mark.spark
+
+NOT = Reason("NOT_THIS_WAY", "in a test")
+NOTHING = ViewPlan(NOT, NOT, NOT)
+BY_DATE = {"days": "d", "cal": "day"}
+
+
+@pytest.fixture(scope="module")
+def empty(spark):
+    """A session in UTC with an empty view of each source."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    recorded_now(session, SOURCES)
+    return session
+
+
+def test_recorded_plans_are_what_spark_makes_of_the_queries(empty):
+    kept = json.loads(FILE.read_text())
+    found = recorded_now(empty, SOURCES)
+    for name in QUERIES:
+        assert found[name] == kept[name], f"record again: {name}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_intervals_from_spark_are_those_that_were_worked_out_by_hand(empty, case):
+    plan = spark_plan(empty, case.query)
+    columns = {name: _column(case.name, name) for name in ("orders", "clicks", "days")}
+    relation = Reader(columns).read(plan)
+    (at,) = (each.number for each in output(plan) if each.text("name").lower() == case.column)
+    spans = {name: relation.span(name, Attribute(at)) for name in columns}
+    found = {name: (span.lo, span.hi) for name, span in spans.items() if span is not None}
+    assert found == case.reads
+
+
+def _column(case: str, source: str) -> str:
+    if case == "bound through another column":
+        return "ts"
+    return BY_DATE.get(source, "ts")
+
+
+COUNTED = Partial(
+    "partial_1",
+    ("k0",),
+    "SELECT usr AS k0, count(*) AS s0 FROM orders GROUP BY usr",
+    "SELECT k0, CAST(coalesce(sum(s0), 0) AS BIGINT) AS s0 FROM partial_1 GROUP BY k0",
+)
+COUNTS = "SELECT usr, count(*) AS n FROM orders GROUP BY usr"
+GROUPS = "SELECT k0 AS usr, sum(s0) AS n FROM partial_1 GROUP BY k0"
+
+
+def merging(
+    final: str, *, partial: Partial = COUNTED, groups: dict[str, str] | None = None
+) -> ViewPlan:
+    return dataclasses.replace(
+        NOTHING, merge=Decomposition((partial,), final, group_columns=groups)
+    )
+
+
+def told(empty, query: str, plan: ViewPlan) -> str:
+    """Why the plan is not confirmed; empty: it is."""
+    found = confirmed(empty, query, SOURCES, plan)
+    if found == plan:
+        return ""
+    assert found.merge == found.buckets == found.appends
+    assert isinstance(found.merge, Reason)
+    assert found.merge.code == "readings-differ"
+    return found.merge.message
+
+
+def test_a_right_decomposition_is_confirmed(empty):
+    assert told(empty, COUNTS, merging(GROUPS, groups={"usr": "k0"})) == ""
+
+
+def test_groups_that_a_subquery_compares_with_all_are_not_confirmed(empty):
+    query = f"WITH c AS ({COUNTS}) SELECT usr, n FROM c WHERE n > (SELECT avg(n) FROM c)"
+    final = query.replace(COUNTS, GROUPS)
+    assert told(empty, query, merging(final, groups={"usr": "k0"})) == (
+        "our reading of the query and Spark's are not the same: the groups that a change touches,"
+        " told by usr: by our reading a row looks at its own group, by Spark's at other groups as"
+        " well"
+    )
+    # All rows are written where groups cannot be told apart.
+    assert told(empty, query, merging(final)) == ""
+
+
+def test_states_that_do_not_add_up_are_not_confirmed(empty):
+    distinct = dataclasses.replace(
+        COUNTED, query="SELECT usr AS k0, count(DISTINCT id) AS s0 FROM orders GROUP BY usr"
+    )
+    greatest = dataclasses.replace(
+        COUNTED, combine="SELECT k0, max(s0) AS s0 FROM partial_1 GROUP BY k0"
+    )
+    limited = dataclasses.replace(
+        COUNTED,
+        query="SELECT usr AS k0, count(*) AS s0 FROM (SELECT * FROM orders ORDER BY id LIMIT 5)"
+        " GROUP BY usr",
+    )
+    itself = dataclasses.replace(
+        COUNTED,
+        query="SELECT a.usr AS k0, count(*) AS s0 FROM orders a JOIN orders b ON a.id = b.id"
+        " GROUP BY a.usr",
+    )
+    both = dataclasses.replace(
+        COUNTED,
+        query="SELECT a.usr AS k0, count(*) AS s0 FROM orders a JOIN clicks b ON a.id = b.id"
+        " GROUP BY a.usr",
+    )
+    wrong = [
+        (distinct, "Count of distinct values does not add up"),
+        (greatest, "Count merged by Max"),
+        (limited, "below its groups, GlobalLimit looks at several rows at once"),
+        (itself, "below its groups, Join joins rows of one table with others of the same table"),
+        (both, "rows come from clicks, orders, which do not add up (joint)"),
+    ]
+    for partial, why in wrong:
+        assert told(empty, COUNTS, merging(GROUPS, partial=partial)) == (
+            "our reading of the query and Spark's are not the same: the state partial_1: by our"
+            f" reading adds up, by Spark's {why}"
+        )
+
+
+def test_the_plan_of_a_frame_that_was_read_backwards_is_given_up(shop, monkeypatch):
+    """As if the analysis still took PRECEDING in small letters for FOLLOWING."""
+    frame = "RANGE BETWEEN INTERVAL 10 MINUTES PRECEDING AND CURRENT ROW"
+    query = f"SELECT id, at, count(*) OVER (ORDER BY at {frame}) AS n FROM events"
+    folder = shop.feed("events_feed", "csv", "id BIGINT, at TIMESTAMP")
+    shop.table("events", "SELECT * FROM STREAM events_feed", time_column="at")
+    shop.table("near", query, refresh="incremental")
+    assert ways(shop.executor.analyse().plans["near"])[0] == "bucket-recompute"
+
+    def wrong(query: str, sources: list[Source], **more: Any) -> ViewPlan:
+        plan = view_plan(query, sources, **more)
+        assert isinstance(plan.buckets, Buckets)
+        (reads,) = plan.buckets.reads.values()
+        backwards = Reads(reads.column, -reads.hi_us, -reads.lo_us)
+        return dataclasses.replace(plan, buckets=Buckets("at", {"events": backwards}))
+
+    monkeypatch.setattr("freshline.spark.views.plans.view_plan", wrong)
+    found = shop.executor.analyse()
+    shop.plans = dict(found.plans)
+    shop.restart()
+    why = (
+        "our reading of the query and Spark's are not the same: the rows of events on which a"
+        " bucket depends: by our reading rows from 0 s to +10 min of it, by Spark's rows from"
+        " -10 min to 0 s of it"
+    )
+    assert found.plans["near"].buckets == Reason("readings-differ", why)
+    results = []
+    for number in (1, 2):
+        (folder / f"{number}.csv").write_text(f"{number},2026-01-01 00:0{number}:00\n")
+        loaded = shop.load("events", f"{number}.csv")
+        results.append(shop.derive("near", events=loaded.version))
+    result = results[-1]
+    assert (result.strategy, result.code) == ("full", "readings-differ")
+    assert result.reason == f"computed in full: {why}"
+    commit = last_commit(shop.path("near"))
+    assert commit is not None
+    assert commit.metadata["reason"] == "readings-differ"

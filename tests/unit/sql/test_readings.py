@@ -1,0 +1,283 @@
+"""The second reading: what Spark's plans say of queries, and what of ours it does not confirm."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
+from freshline.sql.readings.comparison import differences, grouped
+from freshline.sql.readings.linearity import NotLinear, products
+from freshline.sql.readings.operators import Reader
+from freshline.sql.readings.plans import output, simplified
+from freshline.sql.readings.terms import Attribute, Links, Span
+from freshline.sql.readings.trees import Tree, parsed
+from tests.unit.sql.recorded_plans import QUERIES, recorded
+from tests.unit.sql.view_cases import SOURCES, H, M
+
+NOT = Reason("NOT_THIS_WAY", "in a test")
+NOTHING = ViewPlan(NOT, NOT, NOT)
+APPENDS = dataclasses.replace(NOTHING, appends=True)
+STREAMS = {source.name for source in SOURCES if not source.static}
+
+
+def told(plan: ViewPlan, name: str) -> list[str]:
+    return [str(each) for each in differences(plan, recorded(name), SOURCES)]
+
+
+def by(column: str, **reads: tuple[int, int]) -> ViewPlan:
+    """A plan with buckets."""
+    spans = {name: Reads("ts", lo, hi) for name, (lo, hi) in reads.items()}
+    return dataclasses.replace(NOTHING, buckets=Buckets(column, spans))
+
+
+def read(name: str, column: str) -> dict[str, tuple[float, float]]:
+    """By source: by how much its times lie from the column of a query."""
+    plan = recorded(name)
+    (at,) = (each.number for each in output(plan) if each.text("name") == column)
+    relation = Reader(dict.fromkeys(("orders", "clicks"), "ts")).read(plan)
+    spans = {name: relation.span(name, Attribute(at)) for name in ("orders", "clicks")}
+    return {name: (span.lo, span.hi) for name, span in spans.items() if span is not None}
+
+
+ANY = (-float("inf"), float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "expected"),
+    [
+        ("rows", "ts", {"orders": (0, 0)}),
+        ("frame", "ts", {"orders": (-10 * M, 0)}),
+        ("frame downwards", "ts", {"orders": (0, 10 * M)}),
+        ("frame of rows", "ts", {"orders": ANY}),
+        ("hourly", "h", {"orders": (0, H - 1)}),
+        ("tumbling", "w", {"orders": (0, H - 1)}),
+        ("sessions", "s", {"orders": ANY}),
+        ("band", "ts", {"orders": (0, 0), "clicks": (-90 * M, -30 * M)}),
+        ("full using", "ts", {"orders": (0, 0), "clicks": (0, 0)}),
+        ("exists", "ts", {"orders": (0, 0), "clicks": (-10 * M, 0)}),
+        ("not in", "ts", {"orders": (0, 0), "clicks": ANY}),
+        ("union by place", "a", {"orders": (0, 0), "clicks": (-H, -H)}),
+        ("union with constants", "ts", {"orders": (0, 0)}),
+        ("limited union", "ts", {"orders": ANY, "clicks": ANY}),
+        ("both", "id", {"orders": ANY, "clicks": ANY}),
+        ("lateral", "ts", {"orders": ANY, "clicks": ANY}),
+        ("static outer", "ts", {"orders": (0, 0)}),
+        ("kept by a static table", "ts", {"orders": ANY}),
+    ],
+)
+def test_the_rows_on_which_a_bucket_depends(name, column, expected):
+    assert read(name, column) == expected
+
+
+def test_columns_of_one_name_go_by_place():
+    relation = Reader({"orders": "ts", "clicks": "ts"}).read(recorded("one column twice"))
+    spans = [relation.span("clicks", each) for each in relation.columns]
+    assert spans == [Span(0, 0), Span(-H, -H)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rows", [{"orders"}]),
+        ("static outer", [{"orders"}]),
+        ("both", [{"orders", "clicks"}]),
+        ("union by place", [{"orders"}, {"clicks"}]),
+        ("union with constants", [{"orders"}, set()]),
+        ("offset in a subquery", [{"orders"}]),
+        ("itself", "Join joins rows of one table with others of the same table"),
+        ("kept by a static table", "Join is a join of kind LeftOuter whose other side changes"),
+        ("any", "Aggregate looks at several rows at once"),
+        ("any three", "GlobalLimit looks at several rows at once"),
+        ("frame", "Window looks at several rows at once"),
+        ("exists", "SubqueryExpression has a subquery that reads rows that change"),
+        ("exploded subquery", "SubqueryExpression has a subquery that reads rows that change"),
+        ("lateral", "SubqueryExpression has a subquery that reads rows that change"),
+    ],
+)
+def test_sums_of_products(name, expected):
+    found = products(recorded(name), STREAMS)
+    if isinstance(found, NotLinear):
+        assert f"{found.kind} {found.what}" == expected
+    else:
+        assert [set(each) for each in found] == expected
+
+
+FRAME = "the rows of orders on which a bucket depends: by our reading"
+WRONG: Mapping[str, tuple[str, ViewPlan, str]] = {
+    "a frame read backwards": (
+        "frame",
+        by("ts", orders=(0, 10 * M)),
+        f"{FRAME} rows from 0 s to +10 min of it, by Spark's rows from -10 min to 0 s of it",
+    ),
+    "a frame of rows taken for one of times": (
+        "frame of rows",
+        by("ts", orders=(-10 * M, 0)),
+        f"{FRAME} rows from -10 min to 0 s of it, by Spark's rows of any time",
+    ),
+    "two times of one text": (
+        "band",
+        by("ts", orders=(0, 0), clicks=(-90 * M, -90 * M)),
+        (
+            "the rows of clicks on which a bucket depends: by our reading rows from -1 h 30 min to"
+            " -1 h 30 min of it, by Spark's rows from -1 h 30 min to -30 min of it"
+        ),
+    ),
+    "a source that was not seen": (
+        "exists",
+        by("ts", orders=(0, 0)),
+        (
+            "the rows of clicks on which a bucket depends: by our reading none, by Spark's rows of"
+            " any time"
+        ),
+    ),
+    "a limit in parentheses": (
+        "limited union",
+        by("ts", orders=(0, 0), clicks=(0, 0)),
+        f"{FRAME} rows from 0 s to 0 s of it, by Spark's rows of any time",
+    ),
+    "a column of another place": (
+        "union by place",
+        by("b", orders=(0, 0), clicks=(-H, -H)),
+        f"{FRAME} rows from 0 s to 0 s of it, by Spark's rows of any time",
+    ),
+    "an aggregate that is not known": (
+        "any",
+        APPENDS,
+        (
+            "appending: by our reading new rows' output can be added, by Spark's Aggregate looks at"
+            " several rows at once"
+        ),
+    ),
+    "rows that come every time": (
+        "union with constants",
+        APPENDS,
+        (
+            "appending: by our reading new rows' output can be added, by Spark's rows come from"
+            " orders; static tables alone"
+        ),
+    ),
+    "a join of two that change": (
+        "both",
+        APPENDS,
+        (
+            "appending: by our reading new rows' output can be added, by Spark's rows come from"
+            " clicks, orders"
+        ),
+    ),
+    "chance": (
+        "chance",
+        APPENDS,
+        "the result: by our reading follows from the rows, by Spark's does not: Rand is chance",
+    ),
+    "the clock": (
+        "clock",
+        APPENDS,
+        (
+            "the result: by our reading follows from the rows, by Spark's does not:"
+            " CurrentTimestamp asks the clock"
+        ),
+    ),
+    "a set made a text": (
+        "joined set",
+        APPENDS,
+        (
+            "the result: by our reading follows from the rows, by Spark's does not: CollectSet"
+            " gives its elements in any order, and is not shown as it is"
+        ),
+    ),
+    "rows in no order": (
+        "any three",
+        by("ts", orders=(0, 0)),
+        (
+            "the result: by our reading follows from the rows, by Spark's does not: LIMIT or OFFSET"
+            " takes rows in no order"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_spark_does_not_confirm_is_told(wrong):
+    name, plan, expected = WRONG[wrong]
+    assert expected in told(plan, name)
+
+
+def test_what_spark_confirms():
+    assert told(by("ts", orders=(-10 * M, 0)), "frame") == []
+    assert told(by("ts", orders=(-H, H)), "frame") == []  # wider than need be
+    assert told(APPENDS, "static outer") == []
+    assert told(NOTHING, "chance") == []  # nothing rests on it
+    assert "CollectSet" not in " ".join(told(APPENDS, "sorted set"))
+
+
+@pytest.mark.parametrize("name", ["above the average", "top three"])
+def test_rows_that_look_at_other_groups(name):
+    """The final query over its groups: a subquery, or a limit, looks at all of them."""
+    keyed = {"usr": "usr"}
+    assert [str(each) for each in grouped(keyed, "orders", recorded(name))] == [
+        (
+            "the groups that a change touches, told by usr: by our reading a row looks at its own"
+            " group, by Spark's at other groups as well"
+        )
+    ]
+
+
+def test_a_table_that_we_do_not_know_of():
+    known = [source for source in SOURCES if source.name != "clicks"]
+    found = differences(by("ts", orders=(0, 0)), recorded("exists"), known)
+    assert [each.fact for each in found] == ["the tables"]
+
+
+def test_each_query_is_read_at_all():
+    for name in QUERIES:
+        Reader({"orders": "ts", "clicks": "ts"}).read(recorded(name))
+
+
+def test_links_find_the_narrowest_way():
+    a, b, c = (Attribute(number) for number in range(3))
+    links = Links()
+    links.add(a, b, Span(0, 10))
+    links.add(b, c, Span(-1, 1))
+    links.add(a, c, Span(5, 20))
+    assert links.between(a, c) == Span(5, 11)
+    assert links.between(c, a) == Span(-11, -5)
+    assert links.only({a, c}).between(a, c) == Span(5, 11)
+    assert links.between(a, Attribute(9)) == Span(*ANY)
+
+
+def test_links_that_contradict_each_other_end():
+    a, b = Attribute(1), Attribute(2)
+    links = Links()
+    links.add(a, b, Span(1, 2))
+    links.add(b, a, Span(1, 2))
+    assert b in links.around(a)
+
+
+def test_steps_narrow_a_span():
+    a, b = Attribute(1), Attribute(2)
+    links = Links()
+    links.add(a, b, Span(-H + 1, H - 1))
+    for each in (a, b):
+        links.step(each, H)
+    assert links.between(a, b) == Span(0, 0)
+
+
+def test_a_tree_that_ends_early_is_refused():
+    with pytest.raises(ValueError, match="the tree ends too early"):
+        parsed('[{"class": "a.Project", "num-children": 1}]')
+
+
+def test_with_queries_that_grow_beyond_measure_are_refused():
+    plan = Tree("OneRowRelation", (), {})
+    definitions = [Tree("CTERelationDef", (plan,), {"id": 0})]
+    for number in range(1, 40):
+        twice = tuple(
+            Tree("CTERelationRef", (), {"cteId": number - 1, "output": ()}) for _ in range(2)
+        )
+        definitions.append(Tree("CTERelationDef", (Tree("Union", twice, {}),), {"id": number}))
+    last = Tree("CTERelationRef", (), {"cteId": 39, "output": ()})
+    with pytest.raises(ValueError, match="WITH queries that are read many times over"):
+        simplified(Tree("WithCTE", (last, *definitions), {"plan": 0}))
