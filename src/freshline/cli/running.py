@@ -20,6 +20,7 @@ from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.alerts.watch import alerting
+from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
@@ -73,13 +74,14 @@ def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
             raise _run_error(error) from error
 
     metrics = RunMetrics(project, time.time)
-    observers = Observers((observer, metrics.counts))
     pulse = Pulse()
-    warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
     serving = served(project, options, observer, pulse, metrics)
     alerts = nullcontext() if options.refresh else alerting(project, observer.notice)
-    with observer, _stopped_by_signals(warehouse), serving, alerts:
-        left_behind = warehouse.run()
+    told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
+    with observer, told as observers, alerts:
+        warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
+        with _stopped_by_signals(warehouse), serving:
+            left_behind = warehouse.run()
     found = read_status(project, time.time())
     behind = _behind(found, options) if options.until_idle else []
     if left_behind and not behind:

@@ -19,7 +19,12 @@ from freshline.project.sections.alerts import read_alerts
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.server import read_server
-from freshline.project.sections.settings import read_maintenance, read_scheduler, read_spark
+from freshline.project.sections.settings import (
+    read_lineage,
+    read_maintenance,
+    read_scheduler,
+    read_spark,
+)
 from freshline.project.tables import read_tables
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
@@ -29,7 +34,7 @@ from freshline.sql.text.tokens import tokens
 PROJECT_FILE = "freshline.yml"
 _KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
-    "ingest", "maintenance", "alerts",
+    "ingest", "maintenance", "alerts", "lineage",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -103,6 +108,7 @@ def collect(
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
+    lineage = read_lineage(top.sub("lineage", "lineage"))
     master, packages = read_spark(top.sub("spark", "spark"))
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
@@ -138,6 +144,7 @@ def collect(
         server=server,
         maintenance=maintenance,
         alerts=alerts,
+        lineage=lineage,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),
     )

@@ -329,6 +329,7 @@ class Project:
         sql_files: All that were read.
         warnings: What is allowed but probably not meant, one sentence each.
         alerts: Where changes of state are posted, in the order of freshline.yml.
+        lineage: Namespace of the jobs in OpenLineage events; None: no events.
     """
 
     name: str
@@ -347,6 +348,7 @@ class Project:
     warnings: tuple[str, ...] = ()
     reports: tuple[TableDef, ...] = ()
     alerts: tuple[AlertSettings, ...] = ()
+    lineage: str | None = None
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.

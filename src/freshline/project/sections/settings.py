@@ -128,3 +128,12 @@ def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
         )
         packages = []
     return section.text("master") or "local[*]", tuple(packages)
+
+
+def read_lineage(section: Section | None) -> str | None:
+    """``lineage:``: the namespace of the jobs in OpenLineage events; None: no events."""
+    if section is None:
+        return None
+    section.only("namespace")
+    section.require("namespace")
+    return section.text("namespace")

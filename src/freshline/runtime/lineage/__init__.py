@@ -1,0 +1,1 @@
+"""OpenLineage events of a run's updates; needs the extra ``freshline[lineage]``."""

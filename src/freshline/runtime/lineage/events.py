@@ -1,0 +1,335 @@
+"""The events of one update: START, then COMPLETE or FAIL, by the official client's classes."""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from collections.abc import Mapping
+from importlib.metadata import version as installed
+from typing import Any
+
+import attr
+from openlineage.client.event_v2 import (
+    InputDataset,
+    Job,
+    OutputDataset,
+    Run,
+    RunEvent,
+    RunState,
+    set_producer,
+)
+from openlineage.client.facet_v2 import (
+    DatasetFacet,
+    InputDatasetFacet,
+    JobFacet,
+    OutputDatasetFacet,
+    RunFacet,
+    column_lineage_dataset,
+    dataset_version_dataset,
+    datasource_dataset,
+    error_message_run,
+    input_statistics_input_dataset,
+    job_type_job,
+    nominal_time_run,
+    output_statistics_output_dataset,
+    processing_engine_run,
+    schema_dataset,
+    sql_job,
+    symlinks_dataset,
+)
+
+from freshline import __version__
+from freshline.core.commands import StartUpdate
+from freshline.executor.records import UpdateResult
+from freshline.project.model import Project, TableDef
+from freshline.project.schema import schema_columns
+from freshline.runtime.lineage.datasets import Column, Name, columns_at, name_of_feed, name_of_path
+from freshline.runtime.tracks import Outcome
+from freshline.sql.query.column_lineage import ColumnLineage, InputColumn, column_lineage
+from freshline.sql.query.records import Source
+from freshline.sql.query.refusal import Refused
+from freshline.times import rfc3339
+
+PRODUCER = f"urn:freshline:{__version__}"
+set_producer(PRODUCER)
+
+_RUNS = uuid.UUID("5f0c2e0a-8f3a-5d0f-9a55-3f6b5b9f3f11")
+"""The name space of run ids; fixed, so that an update has one id for ever."""
+
+
+@attr.define
+class FreshnessRunFacet(RunFacet):
+    """What the update did to the table's freshness, and how."""
+
+    freshTo: str  # noqa: N815 - OpenLineage's facets are written so
+    previousFreshTo: str  # noqa: N815
+    strategy: str | None = None
+    reason: str | None = None
+    code: str | None = None
+
+    @staticmethod
+    def _get_schema() -> str:
+        return "urn:freshline:facets:1-0-0:FreshnessRunFacet"
+
+
+class LineageEvents:
+    """Makes the events of one project's updates; used by one thread.
+
+    Args:
+        project: Its tables and feeds.
+        namespace: Of the jobs, and of the tables' names in the project.
+    """
+
+    def __init__(self, project: Project, namespace: str) -> None:
+        self._project = project
+        self._namespace = namespace
+        self._columns: dict[str, tuple[Column, ...]] = {}
+        self._lineages: dict[str, tuple[tuple[Any, ...], ColumnLineage | None]] = {}
+
+    def run_id(self, table: str, number: int) -> str:
+        """The id of an update's run: the same for every attempt, and after a restart."""
+        return str(uuid.uuid5(_RUNS, f"{self._project.storage}\n{table}\n{number}"))
+
+    def started(self, command: StartUpdate, now_s: float) -> RunEvent:
+        """START."""
+        table = self._project.table(command.table)
+        inputs = self._inputs(table, dict(command.parents))
+        return self._event(RunState.START, command, now_s, {}, inputs, [self._output(table)])
+
+    def ended(self, outcome: Outcome, now_s: float) -> RunEvent:
+        """COMPLETE or FAIL."""
+        command, result = outcome.command, outcome.result
+        table = self._project.table(command.table)
+        if result is None:
+            facets = {"errorMessage": _error(outcome.error)}
+            inputs = self._inputs(table, dict(command.parents))
+            return self._event(RunState.FAIL, command, now_s, facets, inputs, [self._output(table)])
+        inputs = self._inputs(table, dict(result.parents), outcome)
+        output = self._output(table, result)
+        return self._event(RunState.COMPLETE, command, now_s, {}, inputs, [output], result)
+
+    # ---- the parts ----
+
+    def _event(
+        self,
+        state: RunState,
+        command: StartUpdate,
+        now_s: float,
+        facets: Mapping[str, RunFacet],
+        inputs: list[InputDataset],
+        outputs: list[OutputDataset],
+        result: UpdateResult | None = None,
+    ) -> RunEvent:
+        run_facets: dict[str, RunFacet] = {
+            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
+                version=installed("pyspark"), name="spark", openlineageAdapterVersion=__version__
+            ),
+            "nominalTime": nominal_time_run.NominalTimeRunFacet(
+                nominalStartTime=rfc3339(command.from_s), nominalEndTime=rfc3339(command.to_s)
+            ),
+            "freshline_freshness": FreshnessRunFacet(
+                freshTo=rfc3339(command.to_s),
+                previousFreshTo=rfc3339(command.from_s),
+                strategy=None if result is None else result.strategy,
+                reason=None if result is None else result.reason,
+                code=None if result is None else result.code,
+            ),
+            **facets,
+        }
+        return RunEvent(
+            eventTime=rfc3339(now_s),
+            producer=PRODUCER,
+            eventType=state,
+            run=Run(self.run_id(command.table, command.number), run_facets),
+            job=self._job(self._project.table(command.table)),
+            inputs=inputs,
+            outputs=outputs,
+        )
+
+    def _job(self, table: TableDef) -> Job:
+        facets: dict[str, JobFacet] = {
+            "sql": sql_job.SQLJobFacet(query=table.query.strip(), dialect="spark"),
+            "jobType": job_type_job.JobTypeJobFacet(
+                processingType="BATCH", integration="FRESHLINE", jobType="UPDATE"
+            ),
+        }
+        return Job(self._namespace, f"{self._project.name}.{table.name}", facets)
+
+    def _inputs(
+        self, table: TableDef, versions: Mapping[str, int], outcome: Outcome | None = None
+    ) -> list[InputDataset]:
+        if table.feed is not None:
+            return [self._feed(table.feed, outcome)]
+        found = []
+        for parent in table.parents:
+            at = versions.get(parent)
+            facets = self._facets(self._project.table_path(parent), at)
+            facets["symlinks"] = self._symlink(parent)
+            if at is not None and (columns := self._columns_of(parent, at)):
+                facets["schema"] = _schema(columns)
+            name = name_of_path(self._project.table_path(parent))
+            found.append(InputDataset(name.namespace, name.name, facets=facets))
+        for read in table.statics:
+            if read.path is not None:
+                name = name_of_path(read.path)
+                facets = self._facets(read.path, versions.get(read.name))
+                found.append(InputDataset(name.namespace, name.name, facets=facets))
+        return found
+
+    def _feed(self, feed_name: str, outcome: Outcome | None) -> InputDataset:
+        feed = self._project.feeds[feed_name]
+        name = name_of_feed(feed)
+        facets: dict[str, DatasetFacet] = {
+            "dataSource": datasource_dataset.DatasourceDatasetFacet(
+                name=name.namespace, uri=name.namespace
+            )
+        }
+        statistics: dict[str, InputDatasetFacet] = {}
+        if outcome is not None and feed.kind != "kafka":
+            files = outcome.request.files
+            statistics["inputStatistics"] = (
+                input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+                    fileCount=len(files), size=sum(file.size_bytes for file in files)
+                )
+            )
+        return InputDataset(name.namespace, name.name, statistics, facets=facets)
+
+    def _output(self, table: TableDef, result: UpdateResult | None = None) -> OutputDataset:
+        path = self._project.table_path(table.name)
+        name = name_of_path(path)
+        facets = self._facets(path, None if result is None else result.version)
+        facets["symlinks"] = self._symlink(table.name)
+        statistics: dict[str, OutputDatasetFacet] = {}
+        if result is not None:
+            if result.schema_changed:
+                self._columns.pop(table.name, None)
+            columns = self._columns_of(table.name, result.version)
+            if columns:
+                facets["schema"] = _schema(columns)
+            lineage = self._column_lineage(table, dict(result.parents), columns)
+            if lineage is not None:
+                facets["columnLineage"] = lineage
+            statistics["outputStatistics"] = (
+                output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+                    rowCount=result.rows
+                )
+            )
+        return OutputDataset(name.namespace, name.name, statistics, facets=facets)
+
+    def _facets(self, path: str, version: int | None) -> dict[str, DatasetFacet]:
+        name = name_of_path(path)
+        facets: dict[str, DatasetFacet] = {
+            "dataSource": datasource_dataset.DatasourceDatasetFacet(
+                name=name.namespace, uri=name.namespace
+            )
+        }
+        if version is not None:
+            facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(version))
+        return facets
+
+    def _symlink(self, table: str) -> DatasetFacet:
+        named = symlinks_dataset.Identifier(
+            self._namespace, f"{self._project.name}.{table}", "TABLE"
+        )
+        return symlinks_dataset.SymlinksDatasetFacet([named])
+
+    def _columns_of(self, table: str, version: int) -> tuple[Column, ...]:
+        """A project table's columns; read once, and again when an update changed them."""
+        if not self._columns.get(table):
+            self._columns[table] = columns_at(self._project.table_path(table), version)
+        return self._columns[table]
+
+    # ---- column lineage ----
+
+    def _column_lineage(
+        self, table: TableDef, versions: Mapping[str, int], columns: tuple[Column, ...]
+    ) -> DatasetFacet | None:
+        sources, names, query = self._sources(table, versions)
+        key = tuple((source.name, tuple(source.columns)) for source in sources)
+        known = self._lineages.get(table.name)
+        if known is None or known[0] != key:
+            try:
+                lineage: ColumnLineage | None = column_lineage(query, sources)
+            except Refused:
+                lineage = None  # Spark can run what cannot be analysed
+            known = self._lineages[table.name] = (key, lineage)
+        if known[1] is None:
+            return None
+        return _lineage_facet(known[1], names, {each.name.lower(): each.name for each in columns})
+
+    def _sources(
+        self, table: TableDef, versions: Mapping[str, int]
+    ) -> tuple[list[Source], dict[str, tuple[Name, Mapping[str, str]]], str]:
+        """What the query reads, where each is, its columns as written, and the query itself."""
+        sources: list[Source] = []
+        names: dict[str, tuple[Name, Mapping[str, str]]] = {}
+        query = table.query
+        if table.feed is not None:
+            feed = self._project.feeds[table.feed]
+            for start, end in reversed(table.feed_spans):
+                query = f"{query[:start]}{feed.name}{query[end:]}"
+            written = schema_columns(feed.schema) if feed.schema else ()
+            sources.append(Source(feed.name.lower(), {each.lower(): "string" for each in written}))
+            names[feed.name.lower()] = (
+                name_of_feed(feed),
+                {each.lower(): each for each in written},
+            )
+        for parent in table.parents:
+            columns = self._columns_of(parent, versions[parent]) if parent in versions else ()
+            kinds = {each.name.lower(): each.kind for each in columns}
+            sources.append(Source(parent.lower(), kinds))
+            written_as = {each.name.lower(): each.name for each in columns}
+            names[parent.lower()] = (name_of_path(self._project.table_path(parent)), written_as)
+        for read in table.statics:
+            if read.path is not None and read.name in versions:
+                columns = columns_at(read.path, versions[read.name])
+                kinds = {each.name.lower(): each.kind for each in columns}
+                sources.append(Source(read.name.lower(), kinds, static=True))
+                written_as = {each.name.lower(): each.name for each in columns}
+                names[read.name.lower()] = (name_of_path(read.path), written_as)
+        return sources, names, query
+
+
+def _schema(columns: tuple[Column, ...]) -> DatasetFacet:
+    return schema_dataset.SchemaDatasetFacet(
+        [
+            schema_dataset.SchemaDatasetFacetFields(
+                name=each.name, type=each.kind, description=each.comment, ordinal_position=place
+            )
+            for place, each in enumerate(columns, 1)
+        ]
+    )
+
+
+def _lineage_facet(
+    lineage: ColumnLineage,
+    names: Mapping[str, tuple[Name, Mapping[str, str]]],
+    written: Mapping[str, str],
+) -> DatasetFacet:
+    def field(
+        column: InputColumn, kind: str, subtypes: list[str]
+    ) -> column_lineage_dataset.InputField:
+        name, columns = names[column.source]
+        return column_lineage_dataset.InputField(
+            name.namespace,
+            name.name,
+            columns.get(column.column, column.column),
+            [column_lineage_dataset.Transformation(kind, subtype) for subtype in subtypes],
+        )
+
+    return column_lineage_dataset.ColumnLineageDatasetFacet(
+        fields={
+            written.get(output.lower(), output): column_lineage_dataset.Fields(
+                [field(column, "DIRECT", [how]) for column, how in inputs.items()]
+            )
+            for output, inputs in lineage.outputs.items()
+        },
+        dataset=[field(column, "INDIRECT", sorted(hows)) for column, hows in lineage.rows.items()],
+    )
+
+
+def _error(error: Exception | None) -> RunFacet:
+    trace = None if error is None else "".join(traceback.format_exception(error))
+    return error_message_run.ErrorMessageRunFacet(
+        message=str(error) or type(error).__name__, programmingLanguage="python", stackTrace=trace
+    )
