@@ -12,12 +12,14 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.delta.log import CommitRecord, last_commit
+from freshline.executor.distrust import distrusted
+from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.subset import named_tables, subset
 from freshline.sql.announced import announced
 from freshline.sql.explain import explanation, explanation_text
 from freshline.sql.query.records import Source, ViewPlan
-from freshline.sql.strategy import APPEND_FILES, Strategy
+from freshline.sql.strategy import APPEND_FILES, Strategy, full
 
 if TYPE_CHECKING:
     from freshline.spark.analysis import Analysis
@@ -41,6 +43,8 @@ def explain(
         analysis = _analysed(own)
         plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
         chosen = announced(own.tables, analysis.plans)[name]
+        if distrusted(found, name, definition_of(table)) is not None:
+            chosen = full("found-wrong")
         learned = costs_told(last_commit(found.table_path(name)))
     if as_json:
         print_json(record(table, plan, sources, chosen, learned))

@@ -29,7 +29,7 @@ def status(
         typer.Option(
             "--check",
             help="Exit with 3, and the reasons one a line, where no run is alive or a table is"
-            " late, fails, or misses files.",
+            " late, fails, misses files, or was found wrong.",
         ),
     ] = False,
     project: ProjectDir = None,

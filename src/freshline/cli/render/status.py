@@ -109,6 +109,8 @@ def faults(found: WarehouseStatus) -> list[str]:
     for item in found.tables:
         if item.state == "dropped":
             continue
+        if item.wrong is not None:
+            lines.append(wrong_remark(item.wrong, rebuilt=item.rebuilt, now_s=found.now_s))
         if item.within_target is False:
             stale, target = brief_s(item.staleness_s or 0.0), brief_s(item.target_lag_s or 0.0)
             lines.append(f"{item.name}: late, {stale} stale where the target is {target}")

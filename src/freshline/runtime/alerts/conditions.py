@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from freshline.executor.distrust import WrongView
 from freshline.project.model import Project
 from freshline.runtime.reports.store import OPEN
 from freshline.runtime.status.blame import Blame
@@ -76,6 +77,8 @@ class Conditions:
             elif topic is not None and topic.since_s is not None:
                 reason = f"feed {topic.feed}: {topic.error}"
                 yield Condition("failing", item.name, topic.since_s, reason, stands)
+            if item.wrong is not None:
+                yield _wrong(item, item.wrong, stands)
             bad = [each for each in item.troubles if each.state == "quarantined"]
             if bad:
                 data = {**stands, "files": [each.name for each in bad][:10], "count": len(bad)}
@@ -117,6 +120,23 @@ def _late(item: TableStatus, blame: Blame, stands: Mapping[str, Any]) -> Conditi
 
     since_s = item.freshness_s + target_lag_s
     return Condition("late", item.name, since_s, blame.of(item.name, is_met), stands)
+
+
+def _wrong(item: TableStatus, wrong: WrongView, stands: Mapping[str, Any]) -> Condition:
+    """Until it is trusted again: somebody should look at the evidence, though it is rebuilt."""
+    reason = (
+        f"version {wrong.version} ({wrong.strategy}) has {wrong.missing:,} rows missing and"
+        f" {wrong.extra:,} extra"
+    )
+    data = {
+        **stands,
+        "version": wrong.version,
+        "missing": wrong.missing,
+        "extra": wrong.extra,
+        "rebuilt": item.rebuilt,
+        "evidence": wrong.evidence,
+    }
+    return Condition("wrong-view", item.name, wrong.found_s, reason, data)
 
 
 def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:

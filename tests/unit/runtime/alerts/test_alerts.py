@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from freshline.project.model import AlertSettings
+from freshline.executor.distrust import trust_again
+from freshline.project.model import AlertSettings, MaintenanceSettings
+from freshline.runtime import audits
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
 from tests.unit.runtime.alerts.sink import Sink
@@ -82,6 +84,23 @@ def test_a_late_table_is_told_with_its_staleness_target_and_reason(tmp_path, sin
     assert data["staleness_s"] > data["target_lag_s"] == 60.0
     assert data["since"] == "2026-01-02T00:02:00.000000Z"
     assert data["reason"].startswith("feed orders_feed ")
+
+
+def test_a_view_found_wrong_is_told_until_it_is_trusted_again(tmp_path, sink, monkeypatch):
+    monkeypatch.setattr(audits, "_LEAST_S", 0.0)
+    monkeypatch.setattr(audits, "_UNKNOWN_S", 0.0)
+    watched = Watched(tmp_path, sink.url, "wrong-view")
+    always = MaintenanceSettings(compact=False, vacuum=False, audit=1.0)
+    watched.shop.project = dataclasses.replace(watched.shop.project, maintenance=always)
+    watched.shop.executor.audits = {"total": ["wrong"]}
+    watched.shop.file("orders", 1, [1])
+    with watched:
+        (body,) = sink.wait_for(1)
+        assert body["data"]["reason"] == "version 0 (append) has 1 rows missing and 2 extra"
+        assert (body["data"]["missing"], body["data"]["extra"]) == (1, 2)
+        assert trust_again(watched.shop.project, "total")
+        sink.wait_for(2)
+    assert told(sink) == [("table.wrong-view", "total"), ("table.recovered", "total")]
 
 
 def test_a_restart_neither_repeats_an_alert_nor_loses_its_recovery(tmp_path, sink):
