@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from freshline import __version__
+from freshline.core.background.upkeep import VERIFY
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal, Row
@@ -179,14 +180,23 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
         "How often a table exceeded what policy aus guarantees, in this run",
         labels=("table", "cause"),
     )
+    audits = CounterMetricFamily(
+        "freshline_audits",
+        "Versions of views that idle tracks verified; outcome is right, wrong or skipped",
+        labels=("table", "outcome"),
+    )
     for item in tables:
         if item.kind == "base":
             rejected.add_metric((item.name,), item.rejected_rows)
+        for use in status.uses(item.name):
+            if use.strategy == VERIFY:
+                audits.add_metric((item.name, use.code), use.updates)
         violations = status.watched_table(item.name).violations or {}
         for cause, count in sorted(violations.items()):
             broken.add_metric((item.name, cause), count)
     yield rejected
     yield broken
+    yield audits
 
 
 def warehouse_families(status: WarehouseStatus) -> Iterator[Metric]:
