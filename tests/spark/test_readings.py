@@ -143,10 +143,115 @@ def test_states_that_do_not_add_up_are_not_confirmed(empty):
         (both, "rows come from clicks, orders, which do not add up (joint)"),
     ]
     for partial, why in wrong:
-        assert told(empty, COUNTS, merging(GROUPS, partial=partial)) == (
+        assert (
             "our reading of the query and Spark's are not the same: the state partial_1: by our"
             f" reading adds up, by Spark's {why}"
-        )
+        ) in told(empty, COUNTS, merging(GROUPS, partial=partial))
+
+
+TOTALS = Partial(
+    "partial_1",
+    ("k0",),
+    "SELECT usr AS k0, sum(amount) AS s0, sum(id) AS s1, count(id) AS s2 FROM orders"
+    " WHERE amount > 3 GROUP BY usr",
+    "SELECT k0, CAST(sum(s0) AS BIGINT) AS s0, CAST(sum(s1) AS BIGINT) AS s1,"
+    " CAST(coalesce(sum(s2), 0) AS BIGINT) AS s2 FROM partial_1 GROUP BY k0",
+)
+TOTAL = (
+    "SELECT usr, sum(amount) AS a, sum(id) AS b, avg(id) AS c FROM orders WHERE amount > 3"
+    " GROUP BY usr HAVING count(id) > 1 ORDER BY a LIMIT 5"
+)
+PUT_TOGETHER = (
+    "SELECT k0 AS usr, sum(s0) AS a, sum(s1) AS b, sum(s1) / sum(s2) AS c FROM partial_1"
+    " GROUP BY k0 HAVING sum(s2) > 1 ORDER BY a LIMIT 5"
+)
+QUERY = "the query put together from states: by our reading has "
+
+
+def test_a_query_that_is_put_together_rightly_is_confirmed(empty):
+    assert told(empty, TOTAL, merging(PUT_TOGETHER, partial=TOTALS)) == ""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        ("sum(s0) AS a", "max(s0) AS a", "the column a, put together from states"),
+        ("sum(s0) AS a", "sum(s1) AS a", "the column a, put together from states"),
+        ("sum(s1) / sum(s2) AS c", "max(s1) / sum(s2) AS c", "the column c"),
+        (
+            "ORDER BY a LIMIT 5",
+            "ORDER BY a LIMIT 6",
+            (
+                f"{QUERY}GlobalLimit 6 of groups by orders.amount Ascending, by Spark's has"
+                " GlobalLimit 5 of groups by orders.amount Ascending"
+            ),
+        ),
+        (
+            "ORDER BY a LIMIT 5",
+            "ORDER BY a DESC LIMIT 5",
+            f"{QUERY}GlobalLimit 5 of groups by orders.amount Descending",
+        ),
+        (
+            "HAVING sum(s2) > 1",
+            "",
+            f"{QUERY}nothing of that kind, by Spark's has condition of orders.id with 1",
+        ),
+        (
+            "HAVING sum(s2) > 1",
+            "HAVING sum(s2) > 2",
+            f"{QUERY}condition of orders.id with 2, by Spark's has condition of orders.id with 1",
+        ),
+    ],
+)
+def test_a_query_that_is_put_together_wrongly_is_not_confirmed(empty, right, wrong, why):
+    final = PUT_TOGETHER.replace(right, wrong)
+    assert final != PUT_TOGETHER
+    assert why in told(empty, TOTAL, merging(final, partial=TOTALS))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        (" WHERE amount > 3", "", "nothing of that kind, by Spark's has condition"),
+        ("amount > 3", "amount > 2", "condition of orders.amount with 2, by Spark's has condition"),
+        ("amount > 3", "id > 3", "condition of orders.id with 3, by Spark's has condition"),
+        ("sum(amount) AS s0", "sum(shipped IS NULL AND amount > 0) AS s0", "cannot"),
+        ("count(id) AS s2", "count(amount) AS s2", "the column c, put together from states"),
+    ],
+)
+def test_states_of_other_rows_are_not_confirmed(empty, right, wrong, why):
+    partial = dataclasses.replace(TOTALS, query=TOTALS.query.replace(right, wrong))
+    assert partial != TOTALS
+    assert why in told(empty, TOTAL, merging(PUT_TOGETHER, partial=partial))
+
+
+def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):
+    both = (
+        "SELECT {key} AS usr, a.n, t.name FROM ({left}) a FULL JOIN (SELECT usr, count(*) AS m"
+        " FROM clicks GROUP BY usr) b {on} LEFT JOIN users t {by}"
+    )
+    query = both.format(key="usr", left=COUNTS, on="USING (usr)", by="USING (usr)")
+    one_sided = both.format(
+        key="coalesce(a.usr, b.usr)", left=GROUPS, on="ON a.usr = b.usr", by="ON a.usr = t.usr"
+    )
+    right = one_sided.replace("ON a.usr = t.usr", "ON coalesce(a.usr, b.usr) = t.usr")
+    assert told(empty, query, merging(right)) == ""
+    assert told(empty, query, merging(one_sided)) == (
+        "our reading of the query and Spark's are not the same: the query put together from states:"
+        " by our reading has LeftOuter join on of orders.usr+users.usr with nothing, by Spark's has"
+        " LeftOuter join on of clicks.usr+orders.usr+users.usr with nothing"
+    )
+
+
+def test_rows_made_distinct_before_an_offset_are_not_confirmed(empty):
+    query = (
+        "SELECT count(*) AS n FROM users"
+        " WHERE usr IN (SELECT usr FROM orders ORDER BY usr OFFSET 9)"
+    )
+    final = query.replace("SELECT usr FROM orders", "SELECT k0 FROM partial_1").replace(
+        "BY usr", "BY k0"
+    )
+    assert "Offset 9 of groups" in told(empty, query, merging(final))
 
 
 def test_the_plan_of_a_frame_that_was_read_backwards_is_given_up(shop, monkeypatch):

@@ -61,7 +61,7 @@ def _compared(
                 for each in plan.merge.partials
             ]
             final = spark_plan(session, plan.merge.final)
-        found += merged(plan.merge, partials, final, sources)
+        found += merged(plan.merge, read, partials, final, sources)
     return found
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.sql.explain import duration
 from freshline.sql.query.records import Buckets, Decomposition, Source, ViewPlan
 from freshline.sql.readings.certainty import uncertain
+from freshline.sql.readings.ingredients import ingredients, same_origin
 from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
@@ -123,6 +124,7 @@ def bucketed(buckets: Buckets, query: Tree, streams: set[str]) -> list[Differenc
 
 def merged(
     merge: Decomposition,
+    query: Tree,
     partials: Sequence[tuple[Tree, Tree]],
     final: Tree,
     sources: Sequence[Source],
@@ -131,6 +133,7 @@ def merged(
 
     Args:
         merge: The decomposition.
+        query: Spark's plan of the user's query, simplified.
         partials: Of each partial, Spark's plans of its query and of its combination.
         final: Spark's plan of the final query.
         sources: Every table that the query reads.
@@ -141,9 +144,29 @@ def merged(
         for partial, (state, combine) in zip(merge.partials, partials, strict=True)
         for said in misstated(merge, partial, state, combine, streams)
     ]
+    found += _rewritten(query, final, [partial.name for partial in merge.partials])
     if merge.group_columns and len(merge.partials) == 1:
         found += grouped(merge.group_columns, merge.partials[0].name, final)
     return found
+
+
+def _rewritten(query: Tree, final: Tree, states: Sequence[str]) -> list[Difference]:
+    """What the final query over its states has otherwise than the user's query."""
+    wanted, made = ingredients(query), ingredients(final, states)
+    found = []
+    for column, theirs, ours in zip(output(query), wanted.shown, made.shown, strict=False):
+        if not same_origin(theirs, ours):
+            fact = f"the column {column.text('name')}, put together from states"
+            found.append(Difference(fact, f"comes from {_listed(ours)}", f"from {_listed(theirs)}"))
+    ours_alone, theirs_alone = sorted(made.parts - wanted.parts), sorted(wanted.parts - made.parts)
+    if ours_alone or theirs_alone:
+        fact = "the query put together from states"
+        found.append(Difference(fact, f"has {_listed(ours_alone)}", f"has {_listed(theirs_alone)}"))
+    return found
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(sorted(parts)) or "nothing of that kind"
 
 
 def grouped(shown: Mapping[str, str], name: str, final: Tree) -> list[Difference]:

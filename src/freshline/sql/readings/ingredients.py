@@ -1,0 +1,286 @@
+"""What a query is made of, told by the columns of its sources, so that two queries can be compared.
+
+The texts that are made from a user's query have other names, other groups and other aggregates,
+but the same conditions, joins, frames and limits over the same columns of the same tables, and
+each column of their result comes from the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from freshline.sql.readings.conditions import conjuncts
+from freshline.sql.readings.plans import output
+from freshline.sql.readings.trees import Tree
+
+Columns = frozenset[str]
+"""Columns of sources, as ``table.column``."""
+
+_AGGREGATE = "aggregate "
+_INNER = ("Inner", "Cross")
+_COMPARING = ("EqualTo", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "In",
+              "Like", "RLike")  # fmt: skip
+_SET_OPERATIONS = ("Except", "Intersect")
+_LIMITS = ("GlobalLimit", "Offset", "Tail")
+
+
+_STATES = {
+    "Count": ("Count", "Sum"),
+    "CountIf": ("CountIf", "Sum"),
+    "Average": ("Sum", "Count"),
+    "MaxBy": ("MaxBy", "Max"),
+    "MinBy": ("MinBy", "Min"),
+} | {
+    kind: (kind,)
+    for kind in (
+        "Sum", "Min", "Max", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg", "BitXorAgg",
+        "CollectSet", "Count of distinct", "Sum of distinct",
+    )
+}  # fmt: skip
+"""By kind of aggregate: those by which states of it are made and merged, the first needed."""
+
+
+@dataclass(slots=True)
+class Ingredients:
+    """What a plan is made of.
+
+    Attributes:
+        shown: Of each column of the result: what it comes from.
+        parts: Everything else, a line of text each, without how often.
+    """
+
+    shown: list[Columns] = field(default_factory=list)
+    parts: set[str] = field(default_factory=set)
+
+
+def ingredients(plan: Tree, inner: Collection[str] = ()) -> Ingredients:
+    """What a simplified plan is made of.
+
+    Args:
+        plan: The plan.
+        inner: Names of views that are a part of the query and not sources of it.
+    """
+    reader = _Reader({name.lower() for name in inner})
+    held = reader.read(plan, {})
+    return Ingredients([held[each.number] for each in output(plan)], reader.parts)
+
+
+def same_origin(wanted: Columns, made: Columns) -> bool:
+    """Whether a column that is put together from states comes from what it should.
+
+    Args:
+        wanted: What the column of the user's query comes from.
+        made: What the one that is put together comes from.
+    """
+    if _plain(wanted) != _plain(made):
+        return False
+    kinds, used = _aggregates(wanted), _aggregates(made)
+    if not kinds <= _STATES.keys():
+        return True  # made of other functions altogether
+    needed = {_STATES[kind][0] for kind in kinds}
+    return needed <= used <= {each for kind in kinds for each in _STATES[kind]}
+
+
+def _plain(columns: Columns) -> set[str]:
+    return {each for each in columns if not each.startswith(_AGGREGATE)}
+
+
+def _aggregates(columns: Columns) -> set[str]:
+    return {each.removeprefix(_AGGREGATE) for each in columns if each.startswith(_AGGREGATE)}
+
+
+Held = Mapping[int, Columns]
+
+
+class _Reader:
+    def __init__(self, inner: set[str]) -> None:
+        self._inner = inner
+        self.parts: set[str] = set()
+
+    def read(self, plan: Tree, around: Held) -> dict[int, Columns]:
+        """What each column of a plan comes from; its parts are noted."""
+        if plan.kind == "View" and plan.text("desc").lower() not in self._inner:
+            name = plan.text("desc").lower()
+            return {each.number: frozenset({f"{name}.{each.text('name').lower()}"})
+                    for each in output(plan)}  # fmt: skip
+        below = [self.read(child, around) for child in plan.children]
+        known = dict(around)
+        for each in below:
+            known |= each
+        if plan.kind in ("Union", *_SET_OPERATIONS):
+            return self._together(plan, below)
+        self._note(plan, known)
+        if plan.kind == "Expand":
+            return {
+                column.number: self._of([row[at] for row in plan.fields["projections"]], known)
+                for at, column in enumerate(plan.trees("output"))
+            }
+        if plan.kind == "Generate":
+            generator = plan.tree("generator")
+            made = self._of([] if generator is None else [generator], known)
+            known |= {each.number: made for each in plan.trees("generatorOutput")}
+        if plan.kind == "Window":
+            known |= {
+                each.number: self._of(each.children, known)
+                for each in plan.trees("windowExpressions")
+            }
+        defines = plan.kind in ("Project", "Aggregate")
+        return {
+            each.number: self._of(each.children, known)
+            if defines and each.kind == "Alias"
+            else known.get(each.number, frozenset())
+            for each in output(plan)
+        }
+
+    def _together(self, plan: Tree, below: list[dict[int, Columns]]) -> dict[int, Columns]:
+        columns = [output(child) for child in plan.children]
+        found: dict[int, Columns] = {}
+        for at, first in enumerate(columns[0]):
+            parts = (held[own[at].number] for held, own in zip(below, columns, strict=True))
+            found[first.number] = frozenset().union(*parts)
+        if plan.kind in _SET_OPERATIONS:
+            self.parts.add(f"{plan.kind} all={plan.text('isAll')}")
+        return found
+
+    def _of(self, trees: Collection[Tree], known: Held) -> Columns:
+        """The columns that expressions are made of, subqueries' results included."""
+        found: set[str] = set()
+        for tree in trees:
+            plan = tree.tree("plan")
+            if tree.kind == "AttributeReference":
+                found |= known.get(tree.number, frozenset())
+            elif plan is not None:
+                held = self.read(plan, known)
+                if tree.kind != "Exists":
+                    found |= frozenset().union(*(held[each.number] for each in output(plan)))
+            elif tree.kind == "OuterReference":
+                found |= self._of(list(tree.expressions()), known)
+            elif tree.kind == "AggregateExpression":
+                distinct = " of distinct" if tree.fields.get("isDistinct") else ""
+                found |= {f"{_AGGREGATE}{tree.children[0].kind}{distinct}"}
+                found |= self._of(tree.children, known)
+            else:
+                found |= self._of([*tree.children, *_unseen(tree)], known)
+        return frozenset(found)
+
+    # ---- parts ----
+
+    def _note(self, plan: Tree, known: Held) -> None:
+        if plan.kind == "Filter":
+            self._filtered(plan.tree("condition"), known)
+        elif plan.kind == "Join":
+            self._joined(plan, known)
+        elif plan.kind in _LIMITS:
+            self._limit(plan, known)
+        elif plan.kind == "Window":
+            self._windows(plan, known)
+        elif plan.kind == "Generate":
+            made = plan.tree("generator")
+            if made is not None:
+                told = _listed(self._of([made], known))
+                self.parts.add(f"{made.kind} outer={plan.text('outer')} of {told}")
+
+    def _filtered(self, condition: Tree | None, known: Held) -> None:
+        for each in conjuncts(condition):
+            turned = each.kind == "Not"
+            if (each.children[0] if turned else each).kind == "Exists":
+                self.parts.add("LeftAnti join" if turned else "LeftSemi join")
+                self._of([each], known)
+            else:
+                self.parts.update(f"condition {told}" for told in self._conditions(each, known))
+
+    def _joined(self, plan: Tree, known: Held) -> None:
+        """Of outer joins, what is asked of the other side alone is a condition on its rows."""
+        kind, condition = plan.text("joinType"), plan.tree("condition")
+        if kind in (*_INNER, "LeftSemi", "LeftAnti"):
+            self._filtered(condition, known)
+            if kind not in _INNER:
+                self.parts.add(f"{kind} join")
+            return
+        other = {each.number for each in output(plan.children[0 if kind == "RightOuter" else 1])}
+        on = []
+        for each in conjuncts(condition):
+            asked = {a.number for a in each.walk() if a.kind == "AttributeReference"}
+            if kind != "FullOuter" and asked <= other:
+                self._filtered(each, known)
+            else:
+                on += list(self._conditions(each, known))
+        kind = kind.replace("Right", "Left")
+        self.parts.add(f"{kind} join on {'; '.join(sorted(on))}")
+
+    def _conditions(self, condition: Tree | None, known: Held) -> Iterator[str]:
+        for each in conjuncts(condition):
+            if each.kind == "EqualNullSafe" and self._joins_alike(each, known):
+                continue
+            if each.kind == "Between":
+                for name in ("lower", "upper"):
+                    ends = [end for end in (each.tree("input"), each.tree(name)) if end is not None]
+                    yield self._told(ends, known)
+            else:
+                yield self._told([each], known)
+
+    def _told(self, trees: list[Tree], known: Held) -> str:
+        literals = sorted({text for tree in trees for text in _literals(tree)})
+        return f"of {_listed(self._of(trees, known))} with {', '.join(literals) or 'nothing'}"
+
+    def _joins_alike(self, tree: Tree, known: Held) -> bool:
+        """Whether both sides are the same key, as where groups of two states are put together."""
+        left, right = (self._of([child], known) for child in tree.children)
+        return left == right
+
+    def _limit(self, plan: Tree, known: Held) -> None:
+        amount = next(plan.expressions(), None)
+        below = plan.children[0]
+        order: tuple[Tree, ...] = ()
+        while below.kind in ("LocalLimit", "GlobalLimit", "Offset", "Project", "Filter", "Sort"):
+            order = order or below.trees("order")
+            below = below.children[0]
+        groups = below.kind in ("Aggregate", "Distinct", "View") and (
+            below.kind != "View" or below.text("desc").lower() in self._inner
+        )
+        keys = [f"{_listed(self._of([each], known))} {each.text('direction')}" for each in order]
+        said = amount.text("value") if amount is not None else ""
+        what = "groups" if groups else "rows"
+        self.parts.add(f"{plan.kind} {said} of {what} by {'; '.join(keys)}")
+
+    def _windows(self, plan: Tree, known: Held) -> None:
+        for column in plan.trees("windowExpressions"):
+            window = next(each for each in column.walk() if each.kind == "WindowExpression")
+            function, specification = window.children
+            *_, frame = specification.children
+            parts = [_listed(self._of([each], known)) for each in plan.trees("partitionSpec")]
+            order = [
+                f"{_listed(self._of([each], known))} {each.text('direction')}"
+                for each in plan.trees("orderSpec")
+            ]
+            ends = [f"{end.kind} {' '.join(_literals(end))}" for end in frame.children]
+            kinds = function.children[0] if function.kind == "AggregateExpression" else function
+            self.parts.add(
+                f"{kinds.kind} of {_listed(self._of([function], known))} in"
+                f" {'; '.join(sorted(parts))} by {'; '.join(order)}"
+                f" {frame.text('frameType')} {' to '.join(ends)}"
+            )
+
+
+def _unseen(tree: Tree) -> list[Tree]:
+    """Trees in the fields that are not among the children."""
+    return [] if tree.children else list(tree.expressions())
+
+
+def _listed(columns: Columns) -> str:
+    return "+".join(sorted(_plain(columns))) or "nothing"
+
+
+def _literals(tree: Tree) -> list[str]:
+    """Constants with which something is compared, as text."""
+    if tree.kind == "Literal":
+        return [tree.text("value")]
+    if tree.kind in ("Cast", "UnaryMinus", "Alias", "KnownNullable") and tree.children:
+        held = _literals(tree.children[0])
+        return [f"-{each}" for each in held] if tree.kind == "UnaryMinus" else held
+    found = []
+    for child in tree.children:
+        if tree.kind in _COMPARING or child.kind not in ("Literal", "Cast", "UnaryMinus"):
+            found += _literals(child) if tree.kind in (*_COMPARING, "And", "Or", "Not") else []
+    return found
