@@ -9,11 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from freshline.cli.render.guarded import guarded_stderr
-from freshline.cli.render.lines import Counting, LineObserver
+from freshline.cli.render.json_lines import JsonObserver
+from freshline.cli.render.lines import Counting, LineObserver, write_line
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
 from freshline.core.errors import FreshlineError, PlatformError
@@ -22,7 +25,7 @@ from freshline.project.model import Project
 from freshline.runtime.alerts.watch import alerting
 from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
-from freshline.runtime.observer import Observers
+from freshline.runtime.observer import Level, Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import RunOptions, Warehouse
 
@@ -33,7 +36,22 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
-def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Log:
+    """How a run is told on standard error.
+
+    Attributes:
+        form: ``text``, ``json``, or None: text, on a terminal a live table.
+        least: The least level that is told.
+    """
+
+    form: str | None = None
+    least: Level = "info"
+
+
+def run_warehouse(
+    project: Project, options: RunOptions, *, as_json: bool, log: Log | None = None
+) -> int:
     """Run ``project`` and tell what happens on standard error.
 
     Returns:
@@ -46,21 +64,26 @@ def run_warehouse(project: Project, options: RunOptions, *, as_json: bool) -> in
     """
     with guarded_stderr():
         try:
-            return _run(project, options, as_json=as_json)
+            return _run(project, options, log or Log(), as_json=as_json)
+        except FreshlineError as error:
+            if log is None or log.form != "json" or as_json:
+                raise
+            JsonObserver(project).notice(error.render(), level="error")
+            return error.exit_status
         except BrokenPipeError as error:
             raise PlatformError("broken-pipe", f"a connection within the run broke: {error}") from (
                 error
             )
 
 
-def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
+def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> int:
     from freshline.cli.serving import served  # a third of a second, for runs alone
     from freshline.ui.pulse import Pulse
 
     started_s = time.time()
+    observer = _observer(project, log)
     for warning in project.warnings:
-        print(f"note: {warning}", file=sys.stderr)
-    observer = _observer(project)
+        _tell(observer, f"note: {warning}", level="warning")
 
     def make_executor() -> Executor:
         try:
@@ -76,7 +99,11 @@ def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
     metrics = RunMetrics(project, time.time)
     pulse = Pulse()
     serving = served(project, options, observer, pulse, metrics)
-    alerts = nullcontext() if options.refresh else alerting(project, observer.notice)
+    alerts = (
+        nullcontext()
+        if options.refresh
+        else alerting(project, partial(observer.notice, level="warning"))
+    )
     told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
     with observer, told as observers, alerts:
         warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
@@ -90,13 +117,11 @@ def _run(project: Project, options: RunOptions, *, as_json: bool) -> int:
         with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
             print_json(_summary(found, observer, started_s, behind))
     seconds = found.now_s - started_s
-    print(
-        f"stopped after {seconds:.1f} s: {counted(observer.done, 'update')}"
-        + (f", {counted(observer.failed, 'failed attempt')}" if observer.failed else ""),
-        file=sys.stderr,
-    )
+    failed = f", {counted(observer.failed, 'failed attempt')}" if observer.failed else ""
+    updates = counted(observer.done, "update")
+    _tell(observer, f"stopped after {seconds:.1f} s: {updates}{failed}")
     for name, why in behind:
-        print(f"{name} could not be brought up to date: {why}", file=sys.stderr)
+        _tell(observer, f"{name} could not be brought up to date: {why}", level="error")
     return LEFT_BEHIND if behind else 0
 
 
@@ -107,12 +132,22 @@ def _run_error(error: Exception) -> FreshlineError:
     return PlatformError("spark-start", f"Spark did not start: {error}")
 
 
-def _observer(project: Project) -> Counting:
-    if sys.stderr.isatty():
+def _tell(observer: Counting, text: str, *, level: Level = "info") -> None:
+    """Say something before or after the run: plainly, unless its log is for programs."""
+    if isinstance(observer, JsonObserver):
+        observer.notice(text, level=level)
+    else:
+        write_line(text)
+
+
+def _observer(project: Project, log: Log) -> Counting:
+    if log.form == "json":
+        return JsonObserver(project, log.least)
+    if log.form is None and sys.stderr.isatty():
         from freshline.cli.render.live import LiveObserver
 
         return LiveObserver(project)
-    return LineObserver(project)
+    return LineObserver(project, log.least)
 
 
 @contextmanager

@@ -105,8 +105,9 @@ class Audits:
             return []
         self._hears.notice(
             f"{result.reason}; it is rebuilt, and computed in full until `freshline retry {name}`;"
-            f" evidence is in {self._project.own_folder / 'evidence' / name}"
-        )
+            f" evidence is in {self._project.own_folder / 'evidence' / name}",
+            level="error", table=name,
+        )  # fmt: skip
         return [RefreshRequested(name, full=True)]
 
     def gave_way(self, outcome: Outcome) -> None:

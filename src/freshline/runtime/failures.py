@@ -20,15 +20,16 @@ from freshline.executor.records import FeedFile, UnreadableFilesError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.pending import PendingFiles, file_of
 from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome
 
 _INFINITY = float("inf")
 
 
 class Hears(Protocol):
-    """Whom to tell."""
+    """Whom to tell; see :class:`freshline.runtime.observer.Observer`."""
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear."""
 
 
@@ -101,8 +102,9 @@ class FailureHandling:
             if loaded:
                 self._hears.notice(
                     f"{table} is not reloaded and keeps its rows: {loaded[0][0]}, which is in it,"
-                    f" cannot be read: {loaded[0][1]}"
-                )
+                    f" cannot be read: {loaded[0][1]}",
+                    level="warning", table=table,
+                )  # fmt: skip
             names = tuple(name for name, _ in waiting)
             failed = UpdateFailed(table, now_s, gives_up=bool(loaded))
             return [failed, FilesWithdrawn(table, names)], now_s
@@ -113,7 +115,10 @@ class FailureHandling:
         gives_up = is_backfill and failures >= self._backoff.attempts
         if gives_up:
             self._failures.pop(table)
-            self._hears.notice(f"{table}: the backfill is given up after {failures} attempts")
+            self._hears.notice(
+                f"{table}: the backfill is given up after {failures} attempts",
+                level="error", table=table,
+            )  # fmt: skip
         return [UpdateFailed(table, retry_s, gives_up)], retry_s
 
     def retry(self, scheduler: Scheduler, table: str, now_s: float) -> tuple[list[Event], int]:
@@ -163,7 +168,10 @@ class FailureHandling:
         if gone:
             self._pending.forget(table, name)
             self._ledger.file_unreadable(table, name, "vanished", 0, reason, None)
-            self._hears.notice(f"{table}: the file {name} vanished before it was loaded")
+            self._hears.notice(
+                f"{table}: the file {name} vanished before it was loaded",
+                level="warning", table=table,
+            )  # fmt: skip
             return
         attempts = self._attempts.get((table, name), 0) + 1
         self._attempts[table, name] = attempts
@@ -171,8 +179,9 @@ class FailureHandling:
             self._ledger.file_unreadable(table, name, "quarantined", attempts, reason, None)
             self._hears.notice(
                 f"{table}: the file {name} is in quarantine after {attempts} attempts: {reason};"
-                f" `freshline retry {table}` tries it again"
-            )
+                f" `freshline retry {table}` tries it again",
+                level="error", table=table,
+            )  # fmt: skip
             return
         retry_s = now_s + self._backoff.delay_s(attempts)
         self._ledger.file_unreadable(table, name, "retrying", attempts, reason, retry_s)

@@ -137,7 +137,10 @@ class Maintenance:
             self._vacuumed_s[command.table] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
         reason = one_line(outcome.error)
         self._ledger.upkeep_failed(command.table, reason, outcome.seconds, now_s)
-        self._hears.notice(f"{command.table}: {command.upkeep} failed: {reason}")
+        self._hears.notice(
+            f"{command.table}: {command.upkeep} failed: {reason}",
+            level="warning", table=command.table,
+        )  # fmt: skip
         return [UpdateFailed(command.table, now_s)]
 
     def _may_vacuum(self, table: Table, now_s: float) -> bool:
@@ -165,7 +168,10 @@ class Maintenance:
         try:
             chosen = worth_merging(files_of(self._project.table_path(table.name)))
         except FreshlineError as error:
-            self._hears.notice(f"{table.name}: not compacted: {one_line(error)}")
+            self._hears.notice(
+                f"{table.name}: not compacted: {one_line(error)}",
+                level="warning", table=table.name,
+            )  # fmt: skip
             return None
         if not chosen:
             return None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from freshline.core.commands import StartUpdate
 from freshline.runtime.tracks import Outcome
+
+Level = Literal["debug", "info", "warning", "error"]
+"""How much a notice matters; a warning is something that somebody should look at."""
 
 
 class Observer(Protocol):
@@ -24,8 +27,8 @@ class Observer(Protocol):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """An update ended; ``retry_in_s`` when it failed."""
 
-    def notice(self, text: str) -> None:
-        """Something people should hear."""
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
+        """Something people should hear; ``table`` where it is about one."""
 
 
 class Observers:
@@ -54,7 +57,7 @@ class Observers:
         for observer in self._observers:
             observer.ended(outcome, retry_in_s)
 
-    def notice(self, text: str) -> None:
-        """Something people should hear."""
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
+        """Something people should hear; ``table`` where it is about one."""
         for observer in self._observers:
-            observer.notice(text)
+            observer.notice(text, level=level, table=table)

@@ -82,7 +82,10 @@ class StaticTables:
         except FreshlineError as error:
             if path not in self._silent:
                 self._silent.add(path)
-                self._hears.notice(f"static table {path}: changes go unnoticed: {one_line(error)}")
+                self._hears.notice(
+                    f"static table {path}: changes go unnoticed: {one_line(error)}",
+                    level="warning",
+                )
             return None
 
     def _is_outdated(

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from freshline.core.errors import PlatformError
@@ -212,7 +213,7 @@ class Warehouse:
         self._reports = Reports(
             self.project, journal, self._scheduler, self._ledger.run,
             until_idle=self.options.until_idle, off=bool(self.options.refresh),
-            notice=self._observer.notice,
+            notice=partial(self._observer.notice, level="warning"),
         )  # fmt: skip
         self._requests = Requests(
             self.project, journal, self._ledger, self._scheduler, self._failures, self._reports
@@ -229,8 +230,8 @@ class Warehouse:
         if journal.moved_aside is not None:
             self._observer.notice(
                 "the journal was damaged and is rebuilt from the tables' logs; the old one is kept"
-                f" as {journal.moved_aside}"
-            )
+                f" as {journal.moved_aside}", level="warning",
+            )  # fmt: skip
         for note in recovered.notes:
             self._observer.notice(note)
 
@@ -311,14 +312,17 @@ class Warehouse:
                     return 0
                 if time.monotonic() - self._stopping_since_s > self.options.grace_s:
                     names = ", ".join(sorted(self._running))
-                    self._observer.notice(f"the grace is over; left running: {names}")
+                    self._observer.notice(
+                        f"grace period expired; abandoning {names}", level="warning"
+                    )
                     return 0
 
     def _heard(self, kind: str, content: Any) -> list[Event]:
         """One message that is not an update's end."""
         if kind == "heard":
+            faulty = bool(content.problems or content.error)
             for notice in self._listening.heard(content, self._now_s):
-                self._observer.notice(notice)
+                self._observer.notice(notice, level="warning" if faulty else "info")
             return self._files(content)
         if kind == "report":
             self._reports.ended(content, self._now_s)
@@ -372,7 +376,7 @@ class Warehouse:
         took_s = time.perf_counter() - began_s
         failpoint("event.after")
         for notice in self._oversight.instant(self._now_s, events, commands):
-            self._observer.notice(notice)
+            self._observer.notice(notice, level="warning")
         if not (events or commands or awaited):
             self._journal.flush()  # a refused request's answer, or what could not be written
             return

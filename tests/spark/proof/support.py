@@ -107,7 +107,7 @@ class Seen:
         else:
             self.failed.append((outcome.command.table, one_line(outcome.error)))
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: str = "info", table: str | None = None) -> None:
         self.notices.append(text)
 
     def wait_for(self, table: str, times: int) -> None:

@@ -37,7 +37,7 @@ class Notices(Counting):
         super().__init__(project)
         self.told = []
 
-    def notice(self, text):
+    def notice(self, text, *, level="info", table=None):
         self.told.append(text)
 
 

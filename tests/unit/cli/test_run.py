@@ -186,3 +186,80 @@ def test_a_reload_that_is_refused_on_the_way_is_left_behind(freshline, shop):
     (behind,) = json.loads(done.stdout)["left_behind"]
     assert (behind["name"], bad in behind["reason"]) == ("orders", True)
     assert shop.executor.numbers("orders") == [1]
+
+
+def logged(done):
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+def test_a_log_as_json_has_an_object_a_line_with_the_table_s_fields(freshline, shop):
+    shop.file("orders", 1, [1, 2])
+    done = freshline("run", "--until-idle", "--log-format", "json")
+    assert (done.exit_code, done.stdout) == (0, "")
+    lines = logged(done)
+    assert {tuple(line)[:4] for line in lines} == {("at", "level", "event", "message")}
+    updates = [line for line in lines if line["event"] == "update-committed"]
+    assert [(line["table"], line["level"]) for line in updates] == [
+        ("orders", "info"), ("big", "info"), ("small", "info"),
+    ]  # fmt: skip
+    orders = updates[0]
+    assert orders.pop("at") >= "2026"
+    assert orders.pop("seconds") > 0.0
+    assert orders.pop("expected_s") > 0.0
+    assert orders.pop("message").startswith("orders +2 rows in ")
+    assert orders == {
+        "level": "info",
+        "event": "update-committed",
+        "table": "orders",
+        "number": 1,
+        "track": 0,
+        "fresh_to": "2026-01-02T00:01:00.000000Z",
+        "attempt": 1,
+        "strategy": "append",
+        "reason": "so that it can be checked",
+        "rows": 2,
+        "rejected_rows": 0,
+        "version": 0,
+    }
+    assert lines[-1]["event"] == "notice"
+    assert lines[-1]["message"].startswith("stopped after ")
+
+
+def test_failures_are_warnings_and_what_is_given_up_an_error(freshline, shop):
+    shop.file("orders", 1, "no number")
+    done = freshline("run", "--until-idle", "--log-format", "json", "--log-level", "warning")
+    lines = logged(done)
+    assert [(line["level"], line["event"], line.get("table")) for line in lines[:4]] == [
+        ("warning", "update-failed", "orders"),
+        ("warning", "update-failed", "orders"),
+        ("error", "notice", "orders"),
+        ("warning", "update-failed", "orders"),
+    ]
+    assert "cannot be read" in lines[0]["error"]
+    assert lines[0]["retry_in_s"] == 0.0
+    assert [line["attempt"] for line in lines if "attempt" in line] == [1, 1, 1]
+    assert "is in quarantine" in lines[2]["message"]
+    assert {line["level"] for line in lines} <= {"warning", "error"}
+
+
+def test_starts_are_told_where_debugging_is_wanted(freshline, shop):
+    shop.file("orders", 1, [1])
+    done = freshline("run", "--until-idle", "--log-format", "json", "--log-level", "debug")
+    starts = [line["message"] for line in logged(done) if line["event"] == "update-started"]
+    assert starts == ["orders update 1 starts", "big update 1 starts", "small update 1 starts"]
+    shop.file("orders", 2, [2])
+    done = freshline("run", "--until-idle", "--log-level", "debug")
+    assert "orders update 2 starts, track 0" in done.stderr
+
+
+def test_a_run_that_cannot_start_says_so_as_json_too(freshline, shop):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready")
+        done = freshline("run", "--log-format", "json")
+    (line,) = logged(done)
+    assert (done.exit_code, line["level"]) == (2, "error")
+    assert line["message"].startswith("[already-running] ")
+
+
+def test_an_unknown_log_format_is_refused(freshline):
+    assert freshline("run", "--log-format", "xml").exit_code == 2

@@ -309,7 +309,7 @@ class Recorder:
         word = "done" if retry_in_s is None else "failed"
         self._add(f"{word} {outcome.command.table}")
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: str = "info", table: str | None = None) -> None:
         self._add(f"notice {text}")
 
     def wait_for(self, line: str, times: int = 1) -> None:

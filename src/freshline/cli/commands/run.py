@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,6 +10,22 @@ import typer
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.core.errors import UserError
 from freshline.project.yaml.durations import RULE, duration_s
+
+
+class LogFormat(StrEnum):
+    """What ``--log-format`` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """What ``--log-level`` takes."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def run(
@@ -24,15 +41,29 @@ def run(
         str,
         typer.Option(metavar="DURATION", help="How long running updates may go on after a stop."),
     ] = "30s",
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(
+            "--log-format",
+            help="How what happens is told on standard error; without it lines of text, or a"
+            " live table on a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="The least level that is told.")
+    ] = LogLevel.INFO,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
     """Load what arrives and keep every table fresh, until SIGINT or SIGTERM."""
-    from freshline.cli.running import run_warehouse
+    from freshline.cli.running import Log, run_warehouse
     from freshline.runtime.warehouse import RunOptions
 
     options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace))
-    return run_warehouse(opened(project, analyse=True), options, as_json=as_json)
+    found = opened(project, analyse=True)
+    log = Log(log_format.value if log_format else None, log_level.value)
+    return run_warehouse(found, options, as_json=as_json, log=log)
 
 
 def grace_s(text: str) -> float:

@@ -10,6 +10,7 @@ from freshline.cli.render.output import clock
 from freshline.core.commands import StartUpdate
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
+from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome
 from freshline.times import brief_s
 
@@ -56,28 +57,60 @@ class Counting:
             self.done += 1
             self.rows += outcome.result.rows
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear."""
 
 
 class LineObserver(Counting):
-    """Writes a line per update and notice."""
+    """Writes a line per update and notice.
 
-    def __init__(self, project: Project) -> None:
+    Args:
+        project: What is run.
+        least: The least level that is written.
+    """
+
+    def __init__(self, project: Project, least: Level = "info") -> None:
         super().__init__(project)
+        self._least = least
         self._width = max((len(table.name) for table in project.tables), default=0)
 
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """Its line."""
         super().ended(outcome, retry_in_s)
-        self._write(update_line(outcome, retry_in_s, time.time(), self._width))
+        line = update_line(outcome, retry_in_s, time.time(), self._width)
+        self._write(line, update_level(outcome))
 
-    def notice(self, text: str) -> None:
-        """A line of its own."""
-        self._write(text)
+    def started(self, command: StartUpdate) -> None:
+        """Its line, where debugging is wanted."""
+        name = command.table.ljust(self._width)
+        self._write(f"{name} update {command.number} starts, track {command.track}", "debug")
 
-    def _write(self, text: str) -> None:
-        print(f"{clock(time.time())} {text}", file=sys.stderr, flush=True)
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
+        """A line of its own, with its level where that is not ``info``."""
+        self._write(text if level == "info" else f"{level}: {text}", level)
+
+    def _write(self, text: str, level: Level) -> None:
+        if is_told(level, self._least):
+            write_line(f"{clock(time.time())} {text}")
+
+
+LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
+
+
+def is_told(level: Level, least: Level) -> bool:
+    """Whether something of ``level`` is written where ``least`` is asked for."""
+    return LEVELS.index(level) >= LEVELS.index(least)
+
+
+def update_level(outcome: Outcome) -> Level:
+    """A failed update is a warning: it is tried again."""
+    return "info" if outcome.result is not None else "warning"
+
+
+def write_line(line: str) -> None:
+    """One line on standard error, in one piece: several threads write."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 def update_line(outcome: Outcome, retry_in_s: float | None, now_s: float, width: int = 0) -> str:

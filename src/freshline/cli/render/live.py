@@ -14,6 +14,7 @@ from freshline.cli.render.output import clock, console
 from freshline.cli.render.status import headline, status_table
 from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
+from freshline.runtime.observer import Level
 from freshline.runtime.status.status import read_status
 from freshline.runtime.tracks import Outcome
 
@@ -44,7 +45,7 @@ class LiveObserver(Counting):
         if outcome.result is None:
             self.notice(update_line(outcome, retry_in_s, time.time()))
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """A line above the table."""
         self._live.console.print(Text(f"{clock(time.time())} {text}"))
 

@@ -20,7 +20,7 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import UserError
 from freshline.project.model import Project
 from freshline.runtime.feeds.backoff import Backoff
-from freshline.runtime.observer import Observer, Observers
+from freshline.runtime.observer import Level, Observer, Observers
 from freshline.runtime.tracks import Outcome
 
 MOST_WAITING = 10_000
@@ -82,7 +82,7 @@ class Lineage:
     def decided(self, seconds: float) -> None:
         """The scheduler decided; no event."""
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear; no event."""
 
     def started(self, command: StartUpdate) -> None:

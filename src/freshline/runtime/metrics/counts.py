@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from freshline.core.commands import StartUpdate
+from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome
 
 # A scrape would have one more line for each counter, which says when the run began.
@@ -81,5 +82,5 @@ class RunCounts:
         if not (result.repeated or outcome.command.upkeep):
             self._error_s.observe(abs(outcome.seconds - outcome.command.expected_s))
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear; nothing is counted."""
