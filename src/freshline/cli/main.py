@@ -18,7 +18,7 @@ import typer
 from freshline.cli.errors import reported
 
 COMMANDS = (
-    "init", "validate", "explain", "run", "ingest", "status", "refresh", "pause", "resume",
+    "init", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause", "resume",
     "retry", "verify", "prioritise", "backfill", "wait", "story", "report", "simulate",
     "guarantees", "plan",
 )  # fmt: skip

@@ -39,6 +39,10 @@ class Access:
         """Whether any token lets somebody act."""
         return bool(self._tokens)
 
+    def may_act(self, request: Request) -> bool:
+        """Whether this request could act."""
+        return bool(self._tokens) and _fits(request, self._tokens)
+
     def check_name(self, request: Request) -> None:
         """Refuse a request that does not mean this machine (DNS rebinding).
 
@@ -90,11 +94,15 @@ class Access:
 
 
 def _check(request: Request, hashes: tuple[str, ...]) -> None:
+    if not _fits(request, hashes):
+        raise Problem(
+            401, "unauthorized", "a bearer token of server.tokens is required", _CHALLENGE
+        )
+
+
+def _fits(request: Request, hashes: tuple[str, ...]) -> bool:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token_hash(token.strip())
     # Every hash is compared, each in constant time: the time says nothing about any.
     fits = [hmac.compare_digest(given, each) for each in hashes]
-    if scheme.lower() != "bearer" or not any(fits):
-        raise Problem(
-            401, "unauthorized", "a bearer token of server.tokens is required", _CHALLENGE
-        )
+    return scheme.lower() == "bearer" and any(fits)

@@ -1,6 +1,6 @@
 """Reads of the journal for the page: read-only, in a few threads, each answer shared.
 
-Fifty pages that ask the same within a second cost one read. The threads are few on purpose: they
+Fifty pages that ask the same cost one read. The threads are few on purpose: they
 share the interpreter with the scheduler's loop.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +19,39 @@ from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.answers import Body, body_of
+from freshline.ui.recorded import as_of
 
 _THREADS = 2
 _KEPT_S = 1.0
+_SHARE = 0.05
+"""An answer that took long to compute is kept longer, so that no view takes more of a core."""
 _MOST_KEPT = 200
+
+
+class _Kept:
+    """An answer that is being computed, or was."""
+
+    future: asyncio.Future[Body]
+
+    def __init__(self) -> None:
+        self._until_s: float | None = None
+
+    def computed(self, compute: Callable[[], Mapping[str, Any]], now: Callable[[], float]) -> Body:
+        """Compute it; in a reading thread."""
+        begun_s, used_s = now(), time.thread_time()
+        until_s = begun_s
+        try:
+            body = body_of(compute())
+            until_s = now() + max(_KEPT_S, (time.thread_time() - used_s) / _SHARE)
+            return body
+        finally:
+            self._until_s = until_s
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it is too old, or was never an answer."""
+        return self._until_s is not None and now_s > self._until_s
 
 
 class Reader:
@@ -31,38 +60,70 @@ class Reader:
     Args:
         project: Whose journal is read.
         clock: Wall-clock seconds since the epoch; the end of a recorded run stands still.
+        run: A recorded run to show as it was at its end; None: what is now.
     """
 
-    def __init__(self, project: Project, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        project: Project,
+        clock: Callable[[], float] = time.time,
+        *,
+        run: int | None = None,
+    ) -> None:
         self.project = project
         self.clock = clock
+        self.run_number = run
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ui-read")
-        self._answers: dict[Any, tuple[float, asyncio.Future[Body]]] = {}
+        self._reading_status = threading.Lock()
+        self._statuses: dict[bool, tuple[float, WarehouseStatus]] = {}
+        self._answers: dict[Any, _Kept] = {}
 
     def close(self) -> None:
         """Give back the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def body(self, key: Any, compute: Callable[[], Mapping[str, Any]]) -> Body:
-        """What ``compute`` answers; for a second the same to everybody who asks by ``key``."""
+        """What ``compute`` answers; for a while the same to everybody who asks by ``key``."""
         loop = asyncio.get_running_loop()
         now_s = loop.time()
-        found = self._answers.get(key)
-        if found is None or now_s - found[0] > _KEPT_S:
+        kept = self._answers.get(key)
+        if kept is None or kept.is_over(now_s):
             if len(self._answers) >= _MOST_KEPT:
                 self._answers = {
-                    each: kept
-                    for each, kept in self._answers.items()
-                    if now_s - kept[0] <= _KEPT_S or not kept[1].done()
+                    each: other for each, other in self._answers.items() if not other.is_over(now_s)
                 }
-            future = loop.run_in_executor(self._threads, lambda: body_of(compute()))
-            found = self._answers[key] = (now_s, future)
+            kept = self._answers[key] = _Kept()
+            kept.future = loop.run_in_executor(self._threads, kept.computed, compute, loop.time)
         # Shielded: somebody who goes away does not take the answer from the others.
-        return await asyncio.shield(found[1])
+        return await asyncio.shield(kept.future)
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """The result of ``work``, done in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def status(self, *, account: bool = False) -> WarehouseStatus:
+        """How the tables stand, now or at the end of the run that is shown.
+
+        Raises:
+            PlatformError: The journal is there and cannot be read.
+        """
+        with self._reading_status:
+            kept = self._statuses.get(account)
+            if kept is not None and time.monotonic() <= kept[0]:
+                return kept[1]
+            used_s = time.thread_time()
+            found = self._status(account=account)
+            used_s = time.thread_time() - used_s
+            until_s = time.monotonic() + max(_KEPT_S, used_s / _SHARE)
+            self._statuses[account] = (until_s, found)
+            return found
+
+    def _status(self, *, account: bool) -> WarehouseStatus:
+        found = read_status(self.project, self.clock(), account=account)
+        if self.run_number is None:
+            return found
+        with self.journal() as journal:
+            return found if journal is None else as_of(found, journal, self.run_number)
 
     @contextmanager
     def journal(self) -> Iterator[Journal | None]:

@@ -18,18 +18,24 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
+from freshline import __version__
 from freshline.core.errors import FreshlineError
+from freshline.core.registry import found_policies
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ui.access import Access
+from freshline.ui.actions import ACTIONS, MOST_BODY_BYTES, act
 from freshline.ui.answers import Problem, json_response, tagged
+from freshline.ui.events import Events
 from freshline.ui.page import asset, page
 from freshline.ui.reading import Reader
 from freshline.ui.views import VIEWS, View
+from freshline.ui.views.table import known_name
 from freshline.ui.waiting import Waiting, is_wait
+from freshline.ui.what_if import WhatIf
 
 Health = Callable[[], tuple[int, dict[str, Any]]]
 Metrics = Callable[[str], tuple[bytes, str]]
@@ -55,6 +61,7 @@ class Site:
         gateway: Takes pushed records; None where the project has no feed for them, or another
             process takes them.
         metrics: The answer to a scrape; None: there are none.
+        run: A recorded run is shown: its number. Nobody can act on it.
     """
 
     def __init__(
@@ -65,12 +72,16 @@ class Site:
         *,
         gateway: GatewayApp | None = None,
         metrics: Metrics | None = None,
+        run: int | None = None,
     ) -> None:
         self._reader = reader
         self._access = access
         self._health = health
         self._gateway = gateway
         self._metrics = metrics
+        self._run = run
+        self._events = Events(reader)
+        self._what_if = WhatIf(reader.project, run)
         self._waiting = Waiting(reader)
         routes: list[BaseRoute] = [
             Route("/healthz", self._healthz),
@@ -78,6 +89,10 @@ class Site:
             *(Route(path, self._page) for path in _PAGES),
             Route("/assets/{path:path}", self._asset),
             *(Route(path, self._viewed(view)) for path, view in VIEWS.items()),
+            Route("/v1/events", self._happens),
+            Route("/v1/ui/what-if", self._played),
+            Route("/v1/ui/session", self._session),
+            Route("/v1/tables/{name}/{action}", self._acted, methods=["POST"]),
         ]
         if gateway is not None:
             # The gateway counts what its clients do wrong, reads bodies within bounds, and
@@ -95,7 +110,8 @@ class Site:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Refuse pushes that still come, and answer those who wait for a table."""
+        """Refuse pushes that still come; end waits and the streams of events."""
+        self._events.end()
         self._waiting.close()
         if self._gateway is not None:
             self._gateway.drain()
@@ -123,6 +139,50 @@ class Site:
     async def _asset(self, request: Request) -> Response:
         self._access.check_name(request)
         return asset(request, request.path_params["path"])
+
+    async def _happens(self, request: Request) -> Response:
+        self._access.check_read(request)
+        return StreamingResponse(
+            self._events.stream(),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+    async def _played(self, request: Request) -> Response:
+        self._access.check_read(request)
+        return json_response(await self._what_if.played(request.query_params))
+
+    async def _session(self, request: Request) -> Response:
+        """Whether the asker may read and act, and what is shown."""
+        self._access.check_read(request)
+        may_act = self._run is None and self._access.may_act(request)
+        return json_response(
+            {
+                "project": self._reader.project.name,
+                "version": __version__,
+                "run": self._run,
+                "can_act": self._run is None and self._access.can_act,
+                "may_act": may_act,
+                "policies": sorted(found_policies()),
+                "at_s": self._reader.clock(),
+            }
+        )
+
+    async def _acted(self, request: Request) -> Response:
+        action = request.path_params["action"]
+        if action not in ACTIONS:
+            raise HTTPException(404)
+        self._access.check_act(request)
+        if self._run is not None:
+            raise Problem(409, "recorded", "a recorded run is shown: nothing can be asked of it")
+        name = known_name(self._reader.project, request.path_params["name"])
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > MOST_BODY_BYTES:
+                raise Problem(413, "too-large", "the body is larger than it can have to be")
+        record = await self._reader.run(lambda: act(self._reader.project, name, action, body))
+        return json_response(record)
 
     def _viewed(self, view: View) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:

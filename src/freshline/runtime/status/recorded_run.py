@@ -71,6 +71,33 @@ def specs_in(setting: dict[str, Any]) -> tuple[TableSpec, ...]:
     )
 
 
+def recorded_end_s(project: Project, run: int) -> float:
+    """When a run ended, or did the last thing that the journal has of it.
+
+    Raises:
+        UserError: There is no such run.
+        PlatformError: The journal is there and cannot be opened.
+    """
+    path = journal_path(project)
+    if not path.exists():
+        raise _no_run(run)
+    journal = Journal(path, create=False)
+    try:
+        row = journal.row("SELECT started_s, stopped_s FROM runs WHERE id=?", (run,))
+        if row is None:
+            raise _no_run(run)
+        if row["stopped_s"] is not None:
+            return float(row["stopped_s"])
+        last = journal.row(
+            "SELECT max(start_s) AS start_s, max(finish_s) AS finish_s FROM updates WHERE run=?",
+            (run,),
+        )
+        known = [] if last is None else [last["start_s"], last["finish_s"]]
+        return max([float(row["started_s"]), *(float(each) for each in known if each is not None)])
+    finally:
+        journal.close()
+
+
 def recorded_row(journal: Journal, run: int | None) -> Row:
     """The row of that run, by default of the last.
 

@@ -92,10 +92,11 @@ def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list
     rows = journal.rows(
         "SELECT * FROM updates WHERE table_name=? ORDER BY id DESC LIMIT ?", (table, last)
     )
-    return [_chapter(journal, row, base=base) for row in reversed(rows)]
+    return [chapter_of(journal, row, base=base) for row in reversed(rows)]
 
 
-def _chapter(journal: Journal, row: Row, *, base: bool) -> Chapter:
+def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True) -> Chapter:
+    """The chapter of one row of ``updates``; without ``meanwhile`` what ran is not looked up."""
     start_s = row["start_s"]
     # SQLite keeps an infinite release as it is: an update that was asked for without news.
     known = row["release_s"] is not None and row["release_s"] <= start_s
@@ -124,7 +125,7 @@ def _chapter(journal: Journal, row: Row, *, base: bool) -> Chapter:
         parents=tuple(sorted(json.loads(row["parents"] or "{}").items())),
         score=row["score"] or "",
         over=tuple(PassedOver(name, score) for name, score in json.loads(row["passed_over"])),
-        meanwhile=() if release_s is None else _meanwhile(journal, row, release_s),
+        meanwhile=() if release_s is None or not meanwhile else _meanwhile(journal, row, release_s),
     )
 
 

@@ -14,7 +14,6 @@ from starlette.requests import Request
 
 from freshline.cli.render.pushed import pushed_record
 from freshline.cli.render.status import status_record
-from freshline.runtime.status.status import read_status
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES
 from freshline.ui.reading import Reader
@@ -32,7 +31,7 @@ def asked(_: Reader, request: Request) -> str:
 
 def answer(reader: Reader, after: str) -> dict[str, Any]:
     """The page of tables behind ``after``."""
-    found = read_status(reader.project, reader.clock())
+    found = reader.status(account=True)
     record = status_record(found) | {"server": {"url": served_at(reader.project)}}
     pushed = pushed_record(reader.project)
     if pushed is not None:

@@ -10,7 +10,6 @@ from freshline.cli.render.status import table_record
 from freshline.cli.render.strategies import strategies_record
 from freshline.cli.render.watched import watched_record
 from freshline.project.model import Project
-from freshline.runtime.status.status import read_status
 from freshline.ui.answers import Problem
 from freshline.ui.reading import Reader
 
@@ -34,7 +33,7 @@ def known_name(project: Project, name: str) -> str:
 def answer(reader: Reader, name: str) -> dict[str, Any]:
     """The table's status, definition and relations."""
     project = reader.project
-    found = read_status(project, reader.clock())
+    found = reader.status(account=True)
     item = next(each for each in found.tables if each.name == name)
     table = project.table(name)
     return {

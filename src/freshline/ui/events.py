@@ -1,0 +1,210 @@
+"""``/v1/events``: what happens, as server-sent events.
+
+One reader looks into the journal while anybody listens: a page more costs a queue. Events are
+``update-started``, ``update-committed``, ``update-failed``, ``table-late``, ``table-recovered``,
+``run`` (it began, is ready, ended) and ``behind`` (some were left out: ask for the views again).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshline.project.lags import target_lags
+from freshline.runtime.journal.lock import holder
+from freshline.runtime.journal.paths import own_folder
+from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.strategies import UPKEEP
+from freshline.ui.reading import Reader
+
+_LOOK_S = 1.0
+_QUEUED = 200
+_MOST_NEW = 500
+_KEEP_ALIVE_S = 15.0
+
+Event = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the last look saw; None: there was none."""
+
+    newest_id: int | None = None
+    running: dict[int, str] = field(default_factory=dict)
+    late: set[str] | None = None
+    run: tuple[Any, ...] | None = None
+
+
+class Events:
+    """The stream of one project's events.
+
+    Args:
+        reader: Reads the journal.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._lags = target_lags(reader.project)
+        self._queues: set[asyncio.Queue[Event | None]] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """End every stream; called in any thread."""
+        self._ended = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        for queue in self._queues:
+            while queue.full():
+                queue.get_nowait()
+            queue.put_nowait(None)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """What one listener is sent, until it goes away or the server stops."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue(_QUEUED)
+        self._loop = asyncio.get_running_loop()
+        self._queues.add(queue)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield b"retry: 2000\n: here begins what happens\n\n"
+            while not self._ended:
+                try:
+                    async with asyncio.timeout(_KEEP_ALIVE_S):
+                        event = await queue.get()
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                if event is None:
+                    return
+                kind, data = event
+                text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+                yield f"event: {kind}\ndata: {text}\n\n".encode()
+        finally:
+            self._queues.discard(queue)
+
+    async def _look(self) -> None:
+        seen = _Seen()
+        while self._queues:
+            try:
+                events = await self._reader.run(lambda: _news(self._reader, self._lags, seen))
+            except Exception:  # noqa: BLE001 - the next look may succeed; views tell the reason
+                events = []
+            for event in events:
+                for queue in self._queues:
+                    if queue.full():
+                        while not queue.empty():
+                            queue.get_nowait()
+                        queue.put_nowait(("behind", {}))
+                    else:
+                        queue.put_nowait(event)
+            await asyncio.sleep(_LOOK_S)
+
+
+def _news(reader: Reader, lags: Mapping[str, float], seen: _Seen) -> list[Event]:
+    """What happened since the last look; nothing at the first."""
+    events: list[Event] = []
+    now_s = reader.clock()
+    pid = holder(own_folder(reader.project))
+    with reader.journal() as journal:
+        run = (
+            None if journal is None else journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
+        )
+        state = (pid, None if run is None else run["id"], run is not None and run["ready_s"])
+        if seen.run is not None and state != seen.run:
+            events.append(("run", {"running": pid is not None, "ready": bool(state[2])}))
+        seen.run = state
+        if journal is None:
+            return events
+        events += _updates(journal, seen)
+        events += _lateness(journal, lags, seen, now_s)
+    return events
+
+
+def _updates(journal: Journal, seen: _Seen) -> list[Event]:
+    events: list[Event] = []
+    newest = journal.row("SELECT max(id) AS id FROM updates")
+    newest_id = int(newest["id"] or 0) if newest is not None else 0
+    if seen.newest_id is None or newest_id < seen.newest_id:
+        seen.newest_id, seen.running = newest_id, {}
+        for row in journal.rows(
+            "SELECT id, table_name FROM updates WHERE id>? AND state='running'", (newest_id - 200,)
+        ):
+            seen.running[row["id"]] = row["table_name"]
+        return events
+    new = journal.rows(
+        "SELECT * FROM updates WHERE id>? ORDER BY id LIMIT ?", (seen.newest_id, _MOST_NEW)
+    )
+    marks = ",".join("?" * len(seen.running))
+    old = journal.rows(f"SELECT * FROM updates WHERE id IN ({marks}) ORDER BY id", [*seen.running])
+    for row in old:
+        if row["state"] != "running":
+            events.append(_ended(row))
+            del seen.running[row["id"]]
+    for row in new:
+        seen.newest_id = row["id"]
+        if row["strategy"] in UPKEEP:
+            continue
+        events.append(("update-started", _brief(row)))
+        if row["state"] == "running":
+            seen.running[row["id"]] = row["table_name"]
+        else:
+            events.append(_ended(row))
+    return events
+
+
+def _ended(row: Row) -> Event:
+    kind = "update-committed" if row["state"] == "done" else "update-failed"
+    error = None if row["error"] is None else row["error"][:300]
+    return kind, {
+        **_brief(row),
+        "finish_s": row["finish_s"],
+        "fresh_to_s": row["to_s"] if row["state"] == "done" else None,
+        "rows": row["rows"],
+        "strategy": row["strategy"],
+        "error": error,
+    }
+
+
+def _brief(row: Row) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "table": row["table_name"],
+        "number": row["number"],
+        "track": row["track"],
+        "start_s": row["start_s"],
+    }
+
+
+def _lateness(
+    journal: Journal, lags: Mapping[str, float], seen: _Seen, now_s: float
+) -> list[Event]:
+    fresh = {
+        row["name"]: row["freshness_s"]
+        for row in journal.rows(
+            "SELECT name, freshness_s FROM tables WHERE version IS NOT NULL AND dropped=0"
+        )
+    }
+    late = {
+        name
+        for name, lag_s in lags.items()
+        if fresh.get(name) is not None and now_s - fresh[name] > lag_s
+    }
+    before, seen.late = seen.late, late
+    if before is None:
+        return []
+    changes = [("table-late", each) for each in sorted(late - before)]
+    changes += [("table-recovered", each) for each in sorted(before - late)]
+    return [
+        (kind, {"table": name, "staleness_s": now_s - (fresh.get(name) or now_s),
+                "target_lag_s": lags[name], "at_s": now_s})
+        for kind, name in changes
+    ]  # fmt: skip

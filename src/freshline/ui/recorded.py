@@ -1,0 +1,67 @@
+"""How the tables stood at the end of a recorded run: its updates say it, whatever came after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import UPKEEP
+from freshline.runtime.status.status import LastUpdate, TableStatus, WarehouseStatus
+
+
+def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus:
+    """``found``, with the tables as run ``run`` left them.
+
+    What arrived and was not loaded, failures and quarantine are kept for now alone: nothing is said
+    of them.
+    """
+    row = journal.row("SELECT * FROM runs WHERE id=?", (run,))
+    newest = journal.row("SELECT max(id) AS id FROM updates WHERE run<=?", (run,))
+    last_id = int(newest["id"] or 0) if newest is not None else 0
+    assert row is not None, "the run was there when the page was started"
+    tables = tuple(_as_of(each, journal, last_id, found.now_s) for each in found.tables)
+    was = replace(
+        found.run,
+        running=False,
+        pid=row["pid"],
+        since_s=row["started_s"],
+        ready_s=row["ready_s"],
+        stopped_s=row["stopped_s"],
+    )
+    return replace(
+        found, run=was, tables=tables, feeds=(), topics=(), watched={}, note=f"run {run}, recorded"
+    )
+
+
+def _as_of(item: TableStatus, journal: Journal, last_id: int, now_s: float) -> TableStatus:
+    marks = ",".join("?" * len(UPKEEP))
+    row = journal.row(
+        "SELECT * FROM updates WHERE table_name=? AND id<=? AND state='done'"
+        f" AND strategy NOT IN ({marks}) ORDER BY id DESC LIMIT 1",
+        (item.name, last_id, *UPKEEP),
+    )
+    fresh_s = None if row is None else row["to_s"]
+    stale_s = None if fresh_s is None else max(0.0, now_s - fresh_s)
+    lag_s = item.target_lag_s
+    last = None
+    if row is not None:
+        last = LastUpdate(
+            row["number"], row["finish_s"], row["seconds"], row["rows"], row["rejected_rows"],
+            row["strategy"], row["reason"], row["version"],
+        )  # fmt: skip
+    return replace(
+        item,
+        state="new" if fresh_s is None else "fresh",
+        freshness_s=fresh_s,
+        staleness_s=stale_s,
+        within_target=None if lag_s is None or stale_s is None else stale_s <= lag_s,
+        pending_files=None,
+        pending_s=None,
+        troubles=(),
+        last_update=last,
+        failures=0,
+        error=None,
+        track=None,
+        next="the run has ended",
+        updates=0 if row is None else row["number"],
+    )

@@ -1,0 +1,49 @@
+"""``/v1/ui/guarantees``: how stale tables can get, what kept that promise, and what broke it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from freshline.core.errors import UserError
+from freshline.runtime.status.guarantees import project_guarantees
+from freshline.ui.reading import Reader
+
+_MOST = 300
+
+
+def answer(reader: Reader, _: None) -> dict[str, Any]:
+    """Each table's bounds with the worst that was seen, and the breaks counted by cause.
+
+    ``why_not`` says what keeps the bounds from being computed; what runs have seen stands anyway.
+    """
+    project = reader.project
+    record: dict[str, Any] = {}
+    why_not = None
+    try:
+        record = project_guarantees(project).record()
+    except UserError as error:
+        why_not = error.render()
+    found = reader.status()
+    tables = []
+    for item in found.tables[:_MOST]:
+        seen = found.watched_table(item.name)
+        tables.append(
+            {
+                "name": item.name,
+                "mode": seen.mode,
+                "bounds_s": dict(seen.bounds_s),
+                "worst_s": dict(seen.worst_s),
+                "broken": dict(seen.violations or {}),
+                "last_broken": seen.last_violation,
+                "bound": record.get("tables", {}).get(item.name),
+            }
+        )
+    return {
+        "at_s": found.now_s,
+        "policy": project.scheduler.policy,
+        "why_not": why_not,
+        "schedulable": record.get("schedulable"),
+        "utilisation": record.get("utilisation"),
+        "tables": tables,
+        "total": len(found.tables),
+    }

@@ -1,0 +1,145 @@
+"""``/v1/ui/tables?from=&to=&state=&after=``: every table in a line, the ones in trouble first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+from freshline.cli.render.watched import feed_record
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.ui.address import served_at
+from freshline.ui.answers import MOST_BYTES, Problem
+from freshline.ui.reading import Reader
+from freshline.ui.sparks import Spark, sparks
+from freshline.ui.window import AskedWindow, Window, asked_window
+
+_ROOM_BYTES = 5_000
+_DOTS = 5
+FILTERS = ("late", "failing", "paused", "running", "waiting", "fresh", "new")
+_Asked = tuple[AskedWindow, str | None, str]
+
+
+def asked(_: Reader, request: Request) -> _Asked:
+    """The window of the lines, the filter, and the table behind which a page begins."""
+    said = request.query_params
+    state = said.get("state") or None
+    if state is not None and state not in FILTERS:
+        raise Problem(400, "bad-state", f"state is one of {', '.join(FILTERS)}")
+    return asked_window(said), state, said.get("after", "")
+
+
+def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
+    """Counts of all tables, and those that pass the filter, as many as fit into 200 kB.
+
+    ``line`` is the largest staleness in each of 24 equal parts of the window, in seconds, null
+    where there was no data; ``kept`` and ``executor_s`` are of the window, too. ``last`` are the
+    latest updates in it: their numbers, ``ok`` or ``failed``.
+    """
+    asked_window_, state, after = asked_for
+    now_s = reader.clock()
+    window = asked_window_.at(now_s)
+    found = reader.status()
+    with reader.journal() as journal:
+        lines = {} if journal is None else _lines(found, journal, window, now_s)
+    kept = [each for each in found.tables if state is None or state in flags(each)]
+    kept.sort(key=_urgency)
+    names = [each.name for each in kept]
+    start = names.index(after) + 1 if after in names else 0
+    record: dict[str, Any] = {
+        "at_s": now_s,
+        "from_s": window.from_s,
+        "to_s": window.to_s,
+        "project": found.project,
+        "note": found.note,
+        "run": _run(found),
+        "url": served_at(reader.project),
+        "counts": {name: sum(name in flags(each) for each in found.tables) for name in FILTERS},
+        "silent": [
+            each.name
+            for each in found.feeds
+            if feed_record(each, running=found.run.running)["out_since"]
+        ],
+        "total": len(found.tables),
+        "tables": [],
+        "next": None,
+    }
+    size_bytes = _ROOM_BYTES + len(json.dumps(record))
+    for place, each in enumerate(kept[start:]):
+        line = _line(each, lines.get(each.name))
+        size_bytes += len(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()) + 1
+        if size_bytes > MOST_BYTES and place:
+            more = {"after": kept[start + place - 1].name, **({"state": state} if state else {})}
+            record["next"] = f"/v1/ui/tables?{urlencode(more)}"
+            break
+        record["tables"].append(line)
+    return record
+
+
+def flags(item: TableStatus) -> set[str]:
+    """Every filter that shows a table."""
+    found = {item.state if item.state != "retrying" else "failing"}
+    if item.within_target is False:
+        found.add("late")
+    if item.failures:
+        found.add("failing")
+    return found
+
+
+def _urgency(item: TableStatus) -> tuple[int, float, str]:
+    """Failing, then late by how many times its target, then in order of name."""
+    over = 0.0
+    if item.within_target is False and item.target_lag_s:
+        over = (item.staleness_s or 0.0) / item.target_lag_s
+    return (0 if item.failures else 1 if over else 2), -over, item.name
+
+
+def _lines(
+    found: WarehouseStatus, journal: Journal, window: Window, now_s: float
+) -> dict[str, Spark]:
+    known = {
+        each.name: (each.freshness_s, each.target_lag_s)
+        for each in found.tables
+        if each.freshness_s is not None
+    }
+    return sparks(journal, known, window, now_s)
+
+
+def _line(item: TableStatus, spark: Spark | None) -> dict[str, Any]:
+    last = item.last_update
+    return {
+        "name": item.name,
+        "kind": item.kind,
+        "state": item.state,
+        "fresh_to_s": _rounded(item.freshness_s),
+        "target_lag_s": item.target_lag_s,
+        "late": item.within_target is False,
+        "pending": item.pending_files or _rounded(item.pending_s) or 0,
+        "quarantined": sum(each.state == "quarantined" for each in item.troubles),
+        "error": None if item.error is None else item.error[:120],
+        "next": item.next[:80],
+        "strategy": None if last is None else last.strategy,
+        "kept": None if spark is None else spark.kept,
+        "executor_s": 0.0 if spark is None else spark.executor_s,
+        "line": [] if spark is None else spark.line,
+        "last": [] if spark is None else spark.last[-_DOTS:],
+    }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
+
+
+def _run(found: WarehouseStatus) -> dict[str, Any]:
+    run = found.run
+    return {
+        "running": run.running,
+        "since_s": run.since_s,
+        "ready": run.ready_s is not None,
+        "stopped_s": run.stopped_s,
+        "tracks": run.tracks,
+        "policy": run.policy,
+    }

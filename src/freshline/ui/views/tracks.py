@@ -1,0 +1,81 @@
+"""``/v1/tracks?from=&to=``: what ran on each track, by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from freshline.runtime.status.utilisation import utilisation
+from freshline.ui.reading import Reader
+from freshline.ui.updates import first_id
+from freshline.ui.window import AskedWindow, asked_window
+
+_MOST = 2000
+_COLUMNS = ("id", "track", "table", "number", "start_s", "finish_s", "state", "strategy")
+
+
+def asked(_: Reader, request: Request) -> AskedWindow:
+    """The window."""
+    return asked_window(request.query_params)
+
+
+def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
+    """The updates that ran in the window, newest 2,000, oldest first; ``tables`` names them.
+
+    ``busy`` is each track's share of the whole window, ``needed`` what the tables need by what
+    their updates cost, in tracks. Where ``cut``, updates before ``from_s`` were left out.
+    """
+    now_s = reader.clock()
+    window = asked_for.at(now_s)
+    tracks = reader.project.scheduler.tracks
+    need = utilisation(reader.project)
+    with reader.journal() as journal:
+        rows: list[Any] = []
+        busy: dict[int, float] = {}
+        newest = None
+        if journal is not None:
+            first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
+            # What ran when the window began is among what had started last.
+            first = max(0, first - 10 * tracks)
+            newest = journal.row("SELECT max(id) AS id FROM runs")
+            rows = journal.rows(
+                "SELECT * FROM updates WHERE id>=? AND id<? ORDER BY id DESC LIMIT ?",
+                (first, behind, _MOST + 1),
+            )
+            end_s = min(window.to_s, now_s)
+            for row in journal.rows(
+                "SELECT track, sum(min(finish_s, ?) - max(start_s, ?)) AS busy_s FROM updates"
+                " WHERE id>=? AND id<? AND finish_s>? GROUP BY track",
+                (end_s, window.from_s, first, behind, window.from_s),
+            ):
+                busy[row["track"]] = (
+                    row["busy_s"] / (end_s - window.from_s) if end_s > window.from_s else 0.0
+                )
+    cut = len(rows) > _MOST
+    shown = rows[:_MOST][::-1]
+    run = None if newest is None else newest["id"]
+    names: dict[str, int] = {}
+    told = []
+    for row in shown:
+        lost = row["finish_s"] is None and row["run"] != run
+        if lost or (row["finish_s"] is not None and row["finish_s"] < window.from_s):
+            continue
+        table = names.setdefault(row["table_name"], len(names))
+        told.append(
+            [row["id"], row["track"], table, row["number"], round(row["start_s"], 3),
+             None if row["finish_s"] is None else round(row["finish_s"], 3), row["state"],
+             row["strategy"]]
+        )  # fmt: skip
+    return {
+        "at_s": now_s,
+        "from_s": shown[0]["start_s"] if cut else window.from_s,
+        "to_s": window.to_s,
+        "cut": cut,
+        "tracks": max([tracks, *(each + 1 for each in busy)]),
+        "needed": round(need.tracks_needed, 3),
+        "busy": {str(track): round(share, 4) for track, share in sorted(busy.items())},
+        "tables": list(names),
+        "columns": list(_COLUMNS),
+        "updates": told,
+    }
