@@ -1,7 +1,7 @@
 """``from`` and ``to`` of a request: a stretch of time, never without an end.
 
 Both are moments in RFC 3339 or seconds since the epoch. Without ``to`` the window ends now, without
-``from`` it is an hour long.
+``from`` it is ``last`` seconds long, an hour where that is not said either.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class AskedWindow:
 
     from_s: float | None
     to_s: float | None
+    last_s: float = DEFAULT_S
 
     def at(self, now_s: float) -> Window:
         """The window, asked for at ``now_s``.
@@ -39,7 +40,7 @@ class AskedWindow:
             Problem: 400, it ends before it begins, or is longer than a month.
         """
         to_s = now_s if self.to_s is None else self.to_s
-        from_s = to_s - DEFAULT_S if self.from_s is None else self.from_s
+        from_s = to_s - self.last_s if self.from_s is None else self.from_s
         if not 0.0 < to_s - from_s <= LONGEST_S:
             raise Problem(400, "bad-window", "from is before to, and at most 31 days before it")
         return Window(from_s, to_s)
@@ -54,6 +55,7 @@ def asked_window(parameters: Mapping[str, str]) -> AskedWindow:
     return AskedWindow(
         moment_s(parameters["from"], "from") if "from" in parameters else None,
         moment_s(parameters["to"], "to") if "to" in parameters else None,
+        moment_s(parameters["last"], "last") if "last" in parameters else DEFAULT_S,
     )
 
 

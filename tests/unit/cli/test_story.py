@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime
 
-from freshline.cli.commands.story import told
+from freshline.cli.render.story import told
 from freshline.runtime.status.story import Chapter, Meanwhile, PassedOver
 
 START_S = datetime(2026, 1, 2, 12, 0, 10, tzinfo=UTC).timestamp()

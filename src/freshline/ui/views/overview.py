@@ -14,6 +14,7 @@ from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reading import Reader
+from freshline.ui.reasons import Reasons
 from freshline.ui.sparks import Spark, sparks
 from freshline.ui.window import AskedWindow, Window, asked_window
 
@@ -67,9 +68,10 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         "tables": [],
         "next": None,
     }
+    reasons = Reasons(reader.project, found)
     size_bytes = _ROOM_BYTES + len(json.dumps(record))
     for place, each in enumerate(kept[start:]):
-        line = _line(each, lines.get(each.name))
+        line = _line(each, lines.get(each.name), reasons.reason(each))
         size_bytes += len(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()) + 1
         if size_bytes > MOST_BYTES and place:
             more = {"after": kept[start + place - 1].name, **({"state": state} if state else {})}
@@ -108,7 +110,7 @@ def _lines(
     return sparks(journal, known, window, now_s)
 
 
-def _line(item: TableStatus, spark: Spark | None) -> dict[str, Any]:
+def _line(item: TableStatus, spark: Spark | None, reason: str | None) -> dict[str, Any]:
     last = item.last_update
     return {
         "name": item.name,
@@ -121,6 +123,7 @@ def _line(item: TableStatus, spark: Spark | None) -> dict[str, Any]:
         "quarantined": sum(each.state == "quarantined" for each in item.troubles),
         "error": None if item.error is None else item.error[:120],
         "next": item.next[:80],
+        "reason": reason,
         "strategy": None if last is None else last.strategy,
         "kept": None if spark is None else spark.kept,
         "executor_s": 0.0 if spark is None else spark.executor_s,

@@ -13,6 +13,9 @@ from freshline.project.model import Project
 from freshline.ui.answers import Problem
 from freshline.ui.reading import Reader
 
+_MOST_SQL = 60_000
+_MOST_COLUMNS = 500
+
 
 def asked(reader: Reader, request: Request) -> str:
     """The table's name, as the project writes it."""
@@ -41,8 +44,9 @@ def answer(reader: Reader, name: str) -> dict[str, Any]:
         **table_record(item, found.uses(name)),
         **strategies_record(found, name),
         **watched_record(found.watched_table(name), running=found.run.running),
+        "columns": columns_of(project.table_path(name), known=item.freshness_s is not None),
         "definition": {
-            "sql": table.query,
+            "sql": table.query[:_MOST_SQL],
             "file": str(table.place),
             "comment": table.comment,
             "refresh": table.refresh,
@@ -53,3 +57,34 @@ def answer(reader: Reader, name: str) -> dict[str, Any]:
             "children": [child.name for child in project.children(name)],
         },
     }
+
+
+def columns_of(path: str, *, known: bool) -> list[dict[str, Any]]:
+    """The columns of a table's newest version, at most 500; none where it cannot be read here.
+
+    Args:
+        path: Of the Delta table.
+        known: Whether it has a version.
+    """
+    if not known:
+        return []
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        fields = DeltaTable(path).schema().fields
+    except (DeltaError, OSError):
+        return []
+    return [
+        {
+            "name": field.name,
+            "type": _type(field.type),
+            "comment": str(field.metadata.get("comment", ""))[:200],
+        }
+        for field in fields[:_MOST_COLUMNS]
+    ]
+
+
+def _type(kind: Any) -> str:
+    """A type as Delta writes it; a nested one by its kind alone."""
+    return str(kind.type)

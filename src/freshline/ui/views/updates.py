@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from freshline.cli.commands.story import chapter_record
+from freshline.cli.render.story import chapter_record
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reading import Reader
@@ -27,7 +27,7 @@ def asked(reader: Reader, request: Request) -> _Asked:
     """Table, window (None: whenever), and the ids that a page ends before and begins with."""
     name = known_name(reader.project, request.path_params["name"])
     said = request.query_params
-    window = asked_window(said) if "from" in said or "to" in said else None
+    window = asked_window(said) if {"from", "to", "last"} & set(said) else None
     return name, window, whole(said, "before", _LAST), whole(said, "since", 0)
 
 

@@ -1,0 +1,185 @@
+// The staleness of one table over time: a sawtooth on canvas, by uPlot.
+import { html, useEffect, useRef } from "/assets/ui.js";
+import { brief, clock } from "/assets/format.js";
+import { ink, useWidth } from "/assets/parts.js";
+import { useStore } from "/assets/store.js";
+
+// Corners of the sawtooth: before and after every committed update, and both ends.
+export function corners(data, end) {
+  const column = (name) => data.columns.indexOf(name);
+  const [FINISH, TO, STATE] = [column("finish_s"), column("to_s"), column("state")];
+  const xs = [];
+  const ys = [];
+  let fresh = data.fresh_to_s;
+  const add = (x, y) => {
+    xs.push(x);
+    ys.push(y);
+  };
+  if (fresh !== null) add(data.from_s, data.from_s - fresh);
+  const done = data.steps
+    .filter((step) => step[STATE] === "done" && step[FINISH] !== null)
+    .sort((one, other) => one[FINISH] - other[FINISH]);
+  for (const step of done) {
+    const at = step[FINISH];
+    if (at < data.from_s) {
+      fresh = fresh === null ? step[TO] : Math.max(fresh, step[TO]);
+      if (xs.length) ys[0] = data.from_s - fresh;
+      continue;
+    }
+    if (at > end) break;
+    if (fresh !== null) add(at, at - fresh);
+    fresh = fresh === null ? step[TO] : Math.max(fresh, step[TO]);
+    add(at, Math.max(0, at - fresh));
+  }
+  if (fresh !== null && end > (xs.at(-1) ?? data.from_s)) add(end, end - fresh);
+  return [xs, ys];
+}
+
+function hatch(context, ratio) {
+  const size = 6 * ratio;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = ink("--late");
+  pen.lineWidth = 1.3 * ratio;
+  for (const shift of [-size, 0, size]) {
+    pen.beginPath();
+    pen.moveTo(shift, size);
+    pen.lineTo(shift + size, 0);
+    pen.stroke();
+  }
+  return context.createPattern(tile, "repeat");
+}
+
+export function Sawtooth({ data, at, onPick, end }) {
+  const [box, width] = useWidth();
+  const { theme } = useStore();
+  const plot = useRef(null);
+  const latest = useRef({});
+  latest.current = { data, at, onPick };
+  const [xs, ys] = corners(data, end);
+  const target = data.target_lag_s;
+
+  useEffect(() => {
+    if (!width) return undefined;
+    const grid = { stroke: ink("--line"), width: 1 };
+    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const made = new uPlot(
+      {
+        width,
+        height: width < 500 ? 200 : 270,
+        tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1e3), "Etc/UTC"),
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+        scales: {
+          x: { time: true, range: () => [latest.current.data.from_s, latest.current.data.to_s] },
+          y: {
+            range: (_, __, most) => [0, Math.max(most || 1, (latest.current.data.target_lag_s || 0) * 1.3) * 1.08],
+          },
+        },
+        axes: [
+          { stroke: ink("--muted"), grid, ticks: grid, font, values: "{HH}:{mm}:{ss}" && undefined },
+          { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map((each) => brief(each).replace(".0", "")) },
+        ],
+        series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
+        hooks: {
+          draw: [
+            (u) => {
+              const { data: shown, at: moment } = latest.current;
+              const pen = u.ctx;
+              const ratio = devicePixelRatio || 1;
+              const { left, top, width: wide, height: high } = u.bbox;
+              pen.save();
+              pen.beginPath();
+              pen.rect(left, top, wide, high);
+              pen.clip();
+              const lag = shown.target_lag_s;
+              if (lag) {
+                const level = u.valToPos(lag, "y", true);
+                // What was late: between the line and the target.
+                pen.save();
+                pen.beginPath();
+                pen.rect(left, top, wide, Math.max(0, level - top));
+                pen.clip();
+                pen.beginPath();
+                u.data[0].forEach((x, index) => {
+                  const px = u.valToPos(x, "x", true);
+                  const py = u.valToPos(u.data[1][index], "y", true);
+                  if (index) pen.lineTo(px, py);
+                  else {
+                    pen.moveTo(px, top + high);
+                    pen.lineTo(px, py);
+                  }
+                });
+                if (u.data[0].length) pen.lineTo(u.valToPos(u.data[0].at(-1), "x", true), top + high);
+                pen.closePath();
+                pen.fillStyle = hatch(pen, ratio);
+                pen.fill();
+                pen.restore();
+                pen.setLineDash([6 * ratio, 4 * ratio]);
+                pen.strokeStyle = ink("--late");
+                pen.lineWidth = 1.4 * ratio;
+                pen.beginPath();
+                pen.moveTo(left, level);
+                pen.lineTo(left + wide, level);
+                pen.stroke();
+                pen.setLineDash([]);
+                pen.fillStyle = ink("--late");
+                pen.font = `${11 * ratio}px system-ui, sans-serif`;
+                pen.fillText(`target ${brief(lag)}`, left + 6 * ratio, level - 5 * ratio);
+              }
+              if (shown.bound_s) {
+                const level = u.valToPos(shown.bound_s, "y", true);
+                pen.setLineDash([2 * ratio, 3 * ratio]);
+                pen.strokeStyle = ink("--muted");
+                pen.beginPath();
+                pen.moveTo(left, level);
+                pen.lineTo(left + wide, level);
+                pen.stroke();
+                pen.setLineDash([]);
+                pen.fillStyle = ink("--muted");
+                pen.fillText(`bound ${brief(shown.bound_s)}`, left + wide - 90 * ratio, level - 5 * ratio);
+              }
+              if (moment) {
+                const px = u.valToPos(moment, "x", true);
+                pen.strokeStyle = ink("--ink");
+                pen.lineWidth = 1.5 * ratio;
+                pen.beginPath();
+                pen.moveTo(px, top);
+                pen.lineTo(px, top + high);
+                pen.stroke();
+              }
+              pen.restore();
+            },
+          ],
+        },
+      },
+      [xs, ys],
+      box.current,
+    );
+    plot.current = made;
+    const pick = () => {
+      if (made.cursor.left >= 0) latest.current.onPick(made.posToVal(made.cursor.left, "x"));
+    };
+    made.over.addEventListener("click", pick);
+    return () => {
+      made.destroy();
+      plot.current = null;
+    };
+  }, [width, theme]);
+
+  useEffect(() => {
+    if (plot.current) plot.current.setData([xs, ys]);
+  }, [data, end, at]);
+
+  const most = ys.length ? Math.max(...ys) : null;
+  const label = `Staleness of ${data.table} from ${clock(data.from_s)} to ${clock(data.to_s)} UTC: largest ${brief(most)}, target ${target ? brief(target) : "none"}. Arrow keys move the moment that is explained.`;
+  const key = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const wide = data.to_s - data.from_s;
+    onPick(Math.min(data.to_s, Math.max(data.from_s, (at || data.to_s) + (step * wide) / 100)));
+  };
+  return html`<div class="chart" ref=${box} role="img" tabindex="0" aria-label=${label} onKeyDown=${key}></div>`;
+}

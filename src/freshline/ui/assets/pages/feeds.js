@@ -1,0 +1,37 @@
+// Is it us or the source? What arrives, what is missing, what could not be read.
+import { html } from "/assets/ui.js";
+import { brief, clock, count, epoch, plural } from "/assets/format.js";
+import { useSeconds, useStore, useView } from "/assets/store.js";
+import { Empty, Shown, TableLink } from "/assets/parts.js";
+
+function Feed({ feed, at, running }) {
+  const last = epoch(feed.last_file);
+  const silent = Boolean(feed.out_since);
+  const bad = feed.tables.reduce((sum, each) => sum + each.quarantined, 0);
+  return html`<tr data-feed=${feed.name} data-silent=${String(silent)} class=${silent ? "late" : ""}>
+    <td><b>${feed.name}</b> <small class="muted">${feed.kind}</small></td>
+    <td>${silent
+      ? html`<span class="state late"><i aria-hidden="true">▲</i> silent</span> nothing for ${brief(at - (last || epoch(feed.out_since)))}`
+      : last ? html`<span class="state fresh"><i aria-hidden="true">●</i> ${running ? "arriving" : "known"}</span>` : html`<span class="muted">nothing yet</span>`}</td>
+    <td class="num">${last ? `${brief(at - last)} ago` : "–"}</td>
+    <td class="num">${feed.period_s ? brief(feed.period_s) : "not known"}</td>
+    <td>${feed.tables.map((each) => html`<${TableLink} name=${each.table} /> `)}</td>
+    <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
+    <td class="num">${count(feed.tables.reduce((sum, each) => sum + each.rejected_rows, 0))}</td>
+    <td>${bad ? html`<details><summary class="bad-text">✕ ${plural(bad, "file")}</summary><ul>${feed.tables.flatMap((each) => each.files.map((file) => html`<li><code>${file.file}</code>: ${file.reason}</li>`))}</ul></details>` : "–"}
+      ${feed.topics.filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
+  </tr>`;
+}
+
+export function Feeds() {
+  const got = useView("/v1/ui/feeds", { every: 10 });
+  const { session } = useStore();
+  const seconds = useSeconds();
+  return html`<h1>Feeds</h1><${Shown} got=${got}>${(data) =>
+    data.feeds.length
+      ? html`<div class="scroller"><table class="tables"><thead><tr><th>feed</th><th>state</th><th class="num">newest</th><th class="num">expected every</th><th>read by</th>
+          <th class="num">waiting</th><th class="num">rejected rows</th><th>quarantine</th></tr></thead>
+          <tbody>${data.feeds.map((each) => html`<${Feed} key=${each.name} feed=${each} running=${data.running} at=${session && session.run !== null ? data.at_s : seconds} />`)}</tbody></table></div>
+          ${data.total > data.feeds.length ? html`<p class="muted">The first ${data.feeds.length} of ${data.total}.</p>` : null}`
+      : html`<${Empty}>The project has no feeds.</${Empty}>`}</${Shown}>`;
+}

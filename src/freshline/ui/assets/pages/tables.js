@@ -1,0 +1,84 @@
+// Every table in a line: is anything late, and why?
+import { html, useMemo } from "/assets/ui.js";
+import { brief, count, percent, plural } from "/assets/format.js";
+import { change, setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
+import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, tableHref } from "/assets/parts.js";
+import { useEffect } from "/assets/ui.js";
+
+const FILTERS = [
+  ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
+  ["waiting", "◔ waiting"], ["fresh", "● fresh"], ["new", "○ no data yet"],
+];
+
+function Headline({ data }) {
+  const { late, failing } = data.counts;
+  const silent = data.silent.length;
+  const worst = data.tables.find((each) => each.late || each.error);
+  const bad = late + failing + silent > 0;
+  return html`<section class=${`headline ${bad ? "bad" : "good"}`} aria-label="Summary">
+    <h1>${bad
+      ? [late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
+      : `All ${plural(data.total, "table")} within target`}</h1>
+    ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${worst.error || worst.reason || worst.next}</p>` : null}
+    ${silent ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
+    ${data.note ? html`<p class="muted">${data.note}</p>` : null}
+  </section>`;
+}
+
+function Row({ item, at }) {
+  const staleness = item.fresh_to_s === null ? null : Math.max(0, at - item.fresh_to_s);
+  const late = staleness !== null && item.target_lag_s ? staleness > item.target_lag_s : item.late;
+  const shownState = item.state;
+  return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
+      data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
+    <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
+      <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
+    <td class="c-state"><${State} state=${shownState} late=${late} /></td>
+    <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
+    <td class="c-spark"><${SparkLine} line=${item.line} target=${item.target_lag_s}
+      label=${`Staleness of ${item.name} over time, largest ${brief(Math.max(0, ...item.line.filter((each) => each !== null)))}, target ${item.target_lag_s ? brief(item.target_lag_s) : "none"}`} /></td>
+    <td class="c-kept num">${percent(item.kept)}</td>
+    <td class="c-exec num">${item.executor_s ? brief(item.executor_s) : "–"}</td>
+    <td class="c-pending num">${item.pending ? (item.kind === "base" ? plural(item.pending, "file") : brief(item.pending)) : "–"}</td>
+    <td class="c-last"><${Dots} last=${item.last} /></td>
+    <td class="c-next">${item.error ? html`<span class="bad-text">${item.error}</span>` : late && item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
+  </tr>`;
+}
+
+export function Tables() {
+  const { query } = useStore();
+  const frame = useWindow();
+  const filter = query.get("state");
+  const text = query.get("q") || "";
+  const got = useView(`/v1/ui/tables?${windowQuery(frame)}${filter ? `&state=${encodeURIComponent(filter)}` : ""}${query.get("after") ? `&after=${encodeURIComponent(query.get("after"))}` : ""}`, { every: 10 });
+  const at = useSeconds();
+  useEffect(() => {
+    if (got.data) change({ run: got.data.run });
+  }, [got.data]);
+  const shown = got.data ? got : got.before ? { data: got.before, error: got.error } : got;
+  return html`<${Shown} got=${shown}>${(data) => {
+    const needle = text.toLowerCase();
+    const tables = data.tables.filter((each) => each.name.toLowerCase().includes(needle));
+    return html`
+      <${Headline} data=${data} />
+      <div class="toolbar">
+        <div class="filters" role="group" aria-label="Filter">
+          <button type="button" class="chip" aria-pressed=${!filter} onClick=${() => setQuery({ state: null, after: null })}>all <b>${data.total}</b></button>
+          ${FILTERS.filter(([each]) => data.counts[each] || each === filter).map(
+            ([each, title]) => html`<button type="button" class=${`chip ${each}`} data-filter=${each} aria-pressed=${filter === each}
+              onClick=${() => setQuery({ state: filter === each ? null : each, after: null })}>${title} <b>${data.counts[each]}</b></button>`,
+          )}
+        </div>
+        <input type="search" placeholder="Search  /" aria-label="Search tables" value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
+        <${WindowBar} />
+      </div>
+      ${tables.length
+        ? html`<div class="scroller"><table class="tables">
+            <thead><tr><th>table</th><th>state</th><th>staleness</th><th>over time</th><th class="num" title="Share of the time within the target">kept</th>
+              <th class="num" title="Seconds of executor time">executor</th><th class="num">pending</th><th>updates</th><th>next, or why late</th></tr></thead>
+            <tbody>${tables.map((item) => html`<${Row} key=${item.name} item=${item} at=${store.session && store.session.run !== null ? data.at_s : at} />`)}</tbody>
+          </table></div>`
+        : html`<${Empty}>No table matches. <button type="button" class="chip" onClick=${() => setQuery({ state: null, q: null, after: null })}>Show all</button></${Empty}>`}
+      ${data.next ? html`<p class="more"><button type="button" class="chip" onClick=${() => setQuery({ after: new URL(data.next, location.origin).searchParams.get("after") }, {})}>More tables</button></p>` : null}`;
+  }}</${Shown}>`;
+}

@@ -1,0 +1,59 @@
+"""Why a table is late, in half a sentence: the first thing that somebody who looks wants to know."""
+
+from __future__ import annotations
+
+from freshline.project.model import Project
+from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.times import brief_s
+
+_MOST_NAME = 60
+
+
+class Reasons:
+    """The reasons of one moment.
+
+    Args:
+        project: What the tables are made of.
+        found: How they stand.
+    """
+
+    def __init__(self, project: Project, found: WarehouseStatus) -> None:
+        self._tables = {table.name: table for table in project.tables}
+        self._found = found
+        self._items = {each.name: each for each in found.tables}
+        self._silent = {each.name: each for each in found.feeds if each.out_since_s is not None}
+
+    def reason(self, item: TableStatus) -> str | None:
+        """Why ``item`` is late; None: it is not."""
+        if item.within_target is not False or item.name not in self._tables:
+            return None
+        if item.error is not None and item.failures:
+            return "its updates fail"
+        if item.state == "paused":
+            return "it is paused"
+        if not self._found.run.running:
+            return "no warehouse runs"
+        if self._found.run.ready_s is None:
+            return "Spark is starting"
+        if item.state == "running":
+            return f"being updated: {item.next}"
+        if item.pending_files or item.pending_s:
+            return item.next
+        return self._source(item)
+
+    def _source(self, item: TableStatus) -> str:
+        """Nothing is there to load: what it is made of is behind."""
+        table = self._tables[item.name]
+        if table.feed is not None:
+            if table.feed in self._silent:
+                return f"feed {table.feed[:_MOST_NAME]} is silent"
+            return f"nothing new from feed {table.feed[:_MOST_NAME]}"
+        parents = [self._items[each] for each in table.parents if each in self._items]
+        behind = min(
+            (each for each in parents if each.staleness_s is not None),
+            key=lambda each: each.freshness_s or 0.0,
+            default=None,
+        )
+        if behind is None:
+            return "what it reads has no data yet"
+        return f"waits for {behind.name[:_MOST_NAME]}, {brief_s(behind.staleness_s or 0.0)} stale"
