@@ -1,4 +1,4 @@
-"""Why a table is late, in half a sentence: the first thing that somebody who looks wants to know."""
+"""Why a table is late, in half a sentence: what somebody who looks wants to know first."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ from freshline.ui.events import Events
 from freshline.ui.page import asset, page
 from freshline.ui.reading import Reader
 from freshline.ui.views import VIEWS, View
+from freshline.ui.views.overview import run_record
 from freshline.ui.views.table import known_name
 from freshline.ui.waiting import Waiting, is_wait
 from freshline.ui.what_if import WhatIf
@@ -155,6 +156,7 @@ class Site:
     async def _session(self, request: Request) -> Response:
         """Whether the asker may read and act, and what is shown."""
         self._access.check_read(request)
+        now = await self._reader.run(lambda: run_record(self._reader.status()))
         may_act = self._run is None and self._access.may_act(request)
         return json_response(
             {
@@ -164,6 +166,7 @@ class Site:
                 "can_act": self._run is None and self._access.can_act,
                 "may_act": may_act,
                 "policies": sorted(found_policies()),
+                "now": now,
                 "at_s": self._reader.clock(),
             }
         )

@@ -120,7 +120,7 @@ def write_journal(project: Project, updates: int, end_s: float, seed: int = 1) -
             "tables", {"name": table.name}, kind=table.kind, freshness_s=each.fresh_s + shift_s,
             trailing_edge_s=each.available_s(last_s) + shift_s, version=each.version,
             number=each.number, updates=each.number, alpha_s=each.seconds, beta=0.0,
-            priority=table.priority, since_s=None,
+            priority=table.priority, since_s=None, period_s=each.period_s,
         )  # fmt: skip
     for feed in project.feeds.values():
         journal.put(

@@ -93,7 +93,7 @@ function App() {
       try {
         const session = await view("/v1/ui/session");
         setFailed(null);
-        change({ session, offset: session.at_s - Date.now() / 1000 });
+        change({ session, run: session.now, offset: session.at_s - Date.now() / 1000 });
       } catch (error) {
         if (error.status === 401) change({ session: null });
         setFailed(error.status ? error : null);
@@ -101,7 +101,10 @@ function App() {
     };
     open();
     return listen({
-      happened: soon,
+      happened: (kind) => {
+        if (kind === "run") open();
+        soon();
+      },
       connected: (yes) => {
         if (yes) open();
         if (state.connected === yes) return;

@@ -35,6 +35,13 @@ export function corners(data, end) {
   return [xs, ys];
 }
 
+// Times as the command line writes them; the day where steps are days.
+function stamp(seconds, step) {
+  const text = new Date(seconds * 1000).toISOString();
+  if (step >= 86400) return text.slice(5, 10);
+  return step >= 60 ? text.slice(11, 16) : text.slice(11, 19);
+}
+
 function hatch(context, ratio) {
   const size = 6 * ratio;
   const tile = document.createElement("canvas");
@@ -78,7 +85,7 @@ export function Sawtooth({ data, at, onPick, end }) {
           },
         },
         axes: [
-          { stroke: ink("--muted"), grid, ticks: grid, font, values: "{HH}:{mm}:{ss}" && undefined },
+          { stroke: ink("--muted"), grid, ticks: grid, font, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
           { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map((each) => brief(each).replace(".0", "")) },
         ],
         series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
@@ -124,6 +131,8 @@ export function Sawtooth({ data, at, onPick, end }) {
                 pen.lineTo(left + wide, level);
                 pen.stroke();
                 pen.setLineDash([]);
+                pen.textAlign = "left";
+                pen.textBaseline = "alphabetic";
                 pen.fillStyle = ink("--late");
                 pen.font = `${11 * ratio}px system-ui, sans-serif`;
                 pen.fillText(`target ${brief(lag)}`, left + 6 * ratio, level - 5 * ratio);
@@ -138,6 +147,9 @@ export function Sawtooth({ data, at, onPick, end }) {
                 pen.stroke();
                 pen.setLineDash([]);
                 pen.fillStyle = ink("--muted");
+                pen.textAlign = "left";
+                pen.textBaseline = "alphabetic";
+                pen.font = `${11 * ratio}px system-ui, sans-serif`;
                 pen.fillText(`bound ${brief(shown.bound_s)}`, left + wide - 90 * ratio, level - 5 * ratio);
               }
               if (moment) {

@@ -56,7 +56,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         "to_s": window.to_s,
         "project": found.project,
         "note": found.note,
-        "run": _run(found),
+        "run": run_record(found),
         "url": served_at(reader.project),
         "counts": {name: sum(name in flags(each) for each in found.tables) for name in FILTERS},
         "silent": [
@@ -136,7 +136,8 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 
-def _run(found: WarehouseStatus) -> dict[str, Any]:
+def run_record(found: WarehouseStatus) -> dict[str, Any]:
+    """The run that goes on, or the last one."""
     run = found.run
     return {
         "running": run.running,

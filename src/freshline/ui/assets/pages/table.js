@@ -26,8 +26,8 @@ function Blame({ parts }) {
     </svg>
     <ul class="legend">${PARTS.map(
       ([key, kind, title]) => html`<li><i class=${`swatch ${kind}`} aria-hidden="true"></i>
-        ${kind === "source" && parts.source.kind === "table" && parts.source.name ? html`<${TableLink} name=${parts.source.name} />` : title(parts.source)}
-        <b>${brief(parts[key])}</b> <span class="muted">${percent(parts[key] / total)}</span></li>`,
+        ${kind === "source" && parts.source.kind === "table" && parts.source.name ? html`<${TableLink} name=${parts.source.name} />` : title(parts.source)}${" "}
+        <b>${brief(parts[key])}</b>${" "}<span class="muted">${percent(parts[key] / total)}</span></li>`,
     )}</ul>
   </div>`;
 }

@@ -1,9 +1,8 @@
 // Every table in a line: is anything late, and why?
-import { html, useMemo } from "/assets/ui.js";
+import { html } from "/assets/ui.js";
 import { brief, count, percent, plural } from "/assets/format.js";
-import { change, setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
+import { setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
 import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, tableHref } from "/assets/parts.js";
-import { useEffect } from "/assets/ui.js";
 
 const FILTERS = [
   ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
@@ -52,9 +51,6 @@ export function Tables() {
   const text = query.get("q") || "";
   const got = useView(`/v1/ui/tables?${windowQuery(frame)}${filter ? `&state=${encodeURIComponent(filter)}` : ""}${query.get("after") ? `&after=${encodeURIComponent(query.get("after"))}` : ""}`, { every: 10 });
   const at = useSeconds();
-  useEffect(() => {
-    if (got.data) change({ run: got.data.run });
-  }, [got.data]);
   const shown = got.data ? got : got.before ? { data: got.before, error: got.error } : got;
   return html`<${Shown} got=${shown}>${(data) => {
     const needle = text.toLowerCase();

@@ -26,7 +26,7 @@ export function WhatIf() {
   const { session, query } = useStore();
   const [got, set] = useState({ data: null, error: null, busy: false });
   const policies = session ? session.policies : [];
-  const chosen = (query.get("policy") || "index,edf").split(",").filter(Boolean);
+  const chosen = (query.get("policy") || `${session ? session.now.policy : ""},edf`).split(",").filter(Boolean);
   const play = async (event) => {
     event.preventDefault();
     const form = event.target;
