@@ -102,7 +102,12 @@ def write_journal(project: Project, updates: int, end_s: float, seed: int = 1) -
     last_s = max(row[6] or row[5] for row in rows)
     shift_s = end_s - last_s
     journal = Journal(journal_path(project), create=True)
-    settings = {"start_s": begin_s + shift_s, "scheduler": {}, "specs": [], "first_instant": 1}
+    settings = {
+        "start_s": begin_s + shift_s,
+        "scheduler": {"tracks": TRACKS},
+        "specs": [],
+        "first_instant": 1,
+    }
     journal.write(
         "INSERT INTO runs (id, pid, started_s, ready_s, stopped_s, setting) VALUES (1,1,?,?,?,?)",
         (begin_s + shift_s, begin_s + shift_s + 5.0, end_s, json.dumps(settings)),

@@ -141,11 +141,11 @@ def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Meanwhile,
         (release_s, start_s, row["id"]),
     )
     before = []
-    for track in journal.rows("SELECT DISTINCT track FROM updates WHERE run=?", (row["run"],)):
+    for track in _tracks(journal, row["run"]):
         running = journal.row(
             "SELECT * FROM updates WHERE start_s<? AND track=? ORDER BY start_s DESC, id DESC"
             " LIMIT 1",
-            (release_s, track["track"]),
+            (release_s, track),
         )
         if running is not None:
             before.append(running)
@@ -167,3 +167,16 @@ def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Meanwhile,
                 )
             )
     return tuple(told)
+
+
+def _tracks(journal: Journal, run: int) -> list[int]:
+    """The tracks of a run: what it was set up with, so that its updates need not be scanned."""
+    row = journal.row("SELECT setting FROM runs WHERE id=?", (run,))
+    setting = json.loads(row["setting"]) if row is not None and row["setting"] else {}
+    tracks = setting.get("scheduler", {}).get("tracks")
+    if tracks is not None:
+        return list(range(int(tracks)))
+    return [
+        found["track"]
+        for found in journal.rows("SELECT DISTINCT track FROM updates WHERE run=?", (run,))
+    ]

@@ -1,0 +1,70 @@
+"""Why a table was, or was not, being updated: as ``story`` says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.cli.render.story import told
+from freshline.project.model import SchedulerSettings
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.story import story_of
+from tests.unit.runtime.shop import Shop, made_project
+
+
+@pytest.fixture
+def shop(tmp_path):
+    tables = {"orders": (), "big": ("orders",), "small": ("orders",)}
+    shop = Shop(made_project(tmp_path, tables, SchedulerSettings(tracks=1)))
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    return shop
+
+
+def test_why_of_a_chosen_update_equals_the_story(shop, serve):
+    journal = Journal(journal_path(shop.project), create=False)
+    (row,) = journal.rows("SELECT * FROM updates WHERE table_name='small'")
+    (chapter,) = story_of(journal, "small", base=False)
+    journal.close()
+    middle_s = (row["start_s"] + row["finish_s"]) / 2
+    with serve(shop.project) as ask:
+        found = ask(f"/v1/tables/small/why?at={middle_s!r}").json
+        assert found["state"] == "running"
+        assert found["update"]["told"] == told("small", chapter).splitlines()
+        assert [each["table"] for each in found["update"]["passed_over"]] == [
+            each.table for each in chapter.over
+        ]
+        assert ask(f"/v1/updates/{row['id']}").json["told"] == found["update"]["told"]
+
+
+def test_why_of_a_table_that_waits_names_what_was_chosen(shop, serve):
+    journal = Journal(journal_path(shop.project), create=False)
+    first, second = sorted(
+        journal.rows("SELECT * FROM updates WHERE table_name<>'orders'"),
+        key=lambda row: row["start_s"],
+    )
+    journal.close()
+    at_s = (second["release_s"] + second["start_s"]) / 2
+    with serve(shop.project) as ask:
+        found = ask(f"/v1/tables/{second['table_name']}/why?at={at_s!r}").json
+    assert found["state"] == "waiting"
+    assert found["update"]["number"] == second["number"]
+    assert found["decisions"][0]["table"] == first["table_name"]
+    assert found["decisions"][0]["this"]
+
+
+def test_why_of_a_table_with_nothing_to_do_says_so(shop, serve):
+    with serve(shop.project) as ask:
+        found = ask("/v1/tables/big/why").json
+    assert found["state"] == "idle"
+    assert found["told"][0] == "There was nothing to load: orders had brought nothing new."
+
+
+def test_why_of_a_paused_table_says_since_when(shop, serve):
+    with serve(shop.project) as ask:
+        from freshline.cli.asking import ask as command
+
+        command(shop.project, "pause", ["big"])
+        found = ask("/v1/tables/big/why").json
+    assert found["state"] == "paused"
+    assert found["told"][0].startswith("It was paused at ")
