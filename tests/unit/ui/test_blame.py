@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +63,7 @@ def test_the_parts_add_up_to_the_mean_staleness(history, from_s, length_s):
         {from_s, to_s, *(each.finish_s for each in attempts if from_s < each.finish_s < to_s)}
     )
     area, seconds = 0.0, 0.0
-    for begin_s, end_s in zip(corners, corners[1:], strict=False):
+    for begin_s, end_s in itertools.pairwise(corners):
         known = [each.to_s for each in attempts if each.done and each.finish_s <= begin_s]
         known += [] if fresh is None else [fresh]
         if known:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
+from starlette.requests import Request
 
 from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
@@ -27,6 +28,17 @@ def large(tmp_path_factory):
     project = write_project(root, 500)
     write_journal(project, 50_000, NOW_S)
     return load_project(root, root, analyse=False)
+
+
+def request(said):
+    return Request(
+        {
+            "type": "http",
+            "headers": [],
+            "path_params": {"name": "view_7", "id": "25000"},
+            "query_string": urlencode(said).encode(),
+        }
+    )
 
 
 def paths(name):
@@ -83,15 +95,10 @@ def test_no_query_reads_the_whole_table_of_updates(large, monkeypatch):
     monkeypatch.setattr(Journal, "rows", rows)
     monkeypatch.setattr(Journal, "row", row)
 
-    class Request:
-        def __init__(self, **said):
-            self.path_params = {"name": "view_7", "id": "25000"}
-            self.query_params = said
-
     for path, view in VIEWS.items():
         for said in ({}, {"from": str(NOW_S - 600), "to": str(NOW_S)}, {"at": str(NOW_S - 60)}):
             reader = Reader(large, lambda: NOW_S)
-            view.answer(reader, view.asked(reader, Request(**said)))
+            view.answer(reader, view.asked(reader, request(said)))
             reader.close()
             assert path
     database = sqlite3.connect(journal_path(large))
