@@ -203,6 +203,41 @@ def test_a_refresh_without_a_run_brings_a_table_up_to_date_in_this_process(loade
     check_tables(project)
 
 
+def test_verify_finds_a_row_that_others_added_and_repairs_it_and_what_is_made_of_it(loaded):
+    project, _ = loaded
+    status, out, err = freshline(project, "verify", "--json")
+    assert status == 0, err
+    names = ["orders", "best_products", "sales_by_minute", "sales_by_hour"]
+    tables = json.loads(out)["tables"]
+    assert sorted(tables) == sorted(names)
+    newest = {name: deltalake.DeltaTable(project / "warehouse" / name).version() for name in names}
+    for name in names:
+        assert tables[name] == {"checked": [newest[name]], "skipped": {}, "wrong": []}
+    path = project / "warehouse" / "sales_by_minute"
+    table = deltalake.DeltaTable(path)
+    row = table.to_pyarrow_table().slice(0, 1)
+    deltalake.write_deltalake(path, row, mode="append")
+    status, out, err = freshline(project, "verify", "sales_by_minute", "--repair", "--json")
+    assert status == 3, err
+    told = json.loads(out)
+    (wrong,) = told["tables"]["sales_by_minute"]["wrong"]
+    assert (wrong["version"], wrong["missing"], wrong["extra"]) == (table.version() + 1, 0, 1)
+    assert wrong["sample"]["extra"][0]["shop"] == row.to_pylist()[0]["shop"]
+    assert told["repair"] == {"sales_by_minute": "rebuilt", "sales_by_hour": "rebuilt"}
+    for name in ("sales_by_minute", "sales_by_hour"):
+        log = deltalake.DeltaTable(project / "warehouse" / name).history()
+        commits = [json.loads(entry["userMetadata"]) for entry in log[:1]]
+        assert [(each["strategy"], each["reason"]) for each in commits] == [("full", "requested")]
+    status, out, err = freshline(
+        project, "verify", "sales_by_minute", "sales_by_hour", "--versions", "all"
+    )
+    assert status == 0, err
+    by_minute, others, by_hour = out.splitlines()
+    assert by_minute.endswith(" right, 1 version not verified")
+    assert others == (f"  version {wrong['version']} not verified: its commit is not freshline's")
+    assert by_hour.endswith(" versions right")
+
+
 def test_every_recorded_run_is_what_the_simulator_makes_of_its_events_and_durations(loaded):
     project, _ = loaded
     journal = Journal(journal_path(load_project(project, project)), create=False)

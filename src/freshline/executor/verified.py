@@ -40,6 +40,10 @@ class Difference:
     rows: tuple[DifferingRow, ...] = ()
     columns: str = ""
 
+    def told(self) -> str:
+        """How many rows, in words."""
+        return f"{_rows(self.missing)} missing, {_rows(self.extra)} extra"
+
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.columns)
 
@@ -79,7 +83,8 @@ class VersionCheck:
             return f"{name} is not verified: {self.reason}"
         if self.difference.columns:
             return f"{name} is wrong: {self.difference.columns}"
-        return (
-            f"{name} is wrong: {self.difference.missing:,} rows missing,"
-            f" {self.difference.extra:,} rows extra (strategy {self.strategy})"
-        )
+        return f"{name} is wrong: {self.difference.told()} (strategy {self.strategy})"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"

@@ -94,7 +94,7 @@ def test_a_view_whose_touched_buckets_were_narrowed_is_wrong(shop, arrivals, ver
     assert right.row["hour"] == wrong.row["hour"]
     assert right.row["n"] == wrong.row["n"] + 1
     assert checks[-1].told() == (
-        "hourly version 1 is wrong: 1 rows missing, 1 rows extra (strategy bucket-recompute)"
+        "hourly version 1 is wrong: 1 row missing, 1 row extra (strategy bucket-recompute)"
     )
     assert "HashAggregate" in checks[-1].plan or "Aggregate" in checks[-1].plan
     assert checks[-1].query == HOURLY

@@ -88,7 +88,7 @@ def test_a_wrong_view_is_rebuilt_at_once_and_what_was_found_is_kept(shop):
     assert rows == [{"times": 2, "row": {"n": 7}}, {"times": -1, "row": {"n": 8}}]
     (notice,) = [line for line in shop.recorder.lines if "wrong" in line]
     assert notice == (
-        "notice joined version 0 is wrong: 1 rows missing, 2 rows extra (strategy append);"
+        "notice joined version 0 is wrong: 1 row missing, 2 rows extra (strategy append);"
         " it is rebuilt, and computed in full until `freshline retry joined`;"
         f" evidence is in {folder.parent}"
     )

@@ -35,11 +35,8 @@ def verified_lines(checks: Checks) -> list[str]:
             lines.append(f"  {_versions(versions)} not verified: {reason}")
         for each in wrong:
             lines.append(f"  {each.told()}")
-            for sign, rows in (
-                ("-", _sample(each.difference, -1)),
-                ("+", _sample(each.difference, 1)),
-            ):
-                lines += [f"    {sign} {row}" for row in rows]
+            lines += [f"    missing {row}" for row in _sample(each.difference, -1)]
+            lines += [f"    extra {row}" for row in _sample(each.difference, 1)]
     return lines
 
 

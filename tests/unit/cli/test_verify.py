@@ -1,0 +1,135 @@
+"""``freshline verify`` without Spark: what is asked, what is told, and what is rebuilt."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from freshline.cli.commands.verify import _repair, _wanted
+from freshline.cli.render.verified import verified_lines, verified_record
+from freshline.core.errors import UserError
+from freshline.executor.verified import (
+    RIGHT,
+    SKIPPED,
+    WRONG,
+    Difference,
+    DifferingRow,
+    VersionCheck,
+)
+from tests.unit.runtime.shop import LiveRun, made_shop
+
+GONE = "what it was made of is gone: VACUUM"
+FOUND = Difference(
+    2, 1, (DifferingRow({"n": 1, "s": None}, -2), DifferingRow({"n": 3, "s": "x"}, 1))
+)
+CHECKS = {
+    "orders": [VersionCheck("orders", 7, RIGHT, "append")],
+    "sales": [
+        VersionCheck("sales", 0, SKIPPED, reason=GONE),
+        VersionCheck("sales", 1, SKIPPED, reason=GONE),
+        VersionCheck("sales", 2, RIGHT, "full"),
+        VersionCheck("sales", 3, WRONG, "bucket-recompute", difference=FOUND),
+    ],
+    "others": [
+        VersionCheck("others", 4, WRONG, "full", difference=Difference(1, 2, (), "it has other"))
+    ],
+    "new": [],
+}
+
+
+def test_people_get_a_line_a_table_and_what_is_wrong():
+    assert verified_lines(CHECKS) == [
+        "orders: 1 version right",
+        "sales: 1 version right, 1 version wrong, 2 versions not verified",
+        "  versions 0 to 1 (2) not verified: what it was made of is gone: VACUUM",
+        "  sales version 3 is wrong: 2 rows missing, 1 row extra (strategy bucket-recompute)",
+        "    missing {'n': 1, 's': None}",
+        "    extra {'n': 3, 's': 'x'}",
+        "others: 1 version wrong",
+        "  others version 4 is wrong: it has other",
+        "new: it has no version yet",
+    ]
+
+
+def test_programs_get_every_version_under_one_of_three_keys():
+    found = verified_record(CHECKS)
+    assert json.loads(json.dumps(found)) == {
+        "tables": {
+            "orders": {"checked": [7], "skipped": {}, "wrong": []},
+            "sales": {
+                "checked": [2, 3],
+                "skipped": {"0": GONE, "1": GONE},
+                "wrong": [
+                    {
+                        "version": 3,
+                        "strategy": "bucket-recompute",
+                        "missing": 2,
+                        "extra": 1,
+                        "sample": {
+                            "missing": [{"n": 1, "s": None}],
+                            "extra": [{"n": 3, "s": "x"}],
+                        },
+                    }
+                ],
+            },
+            "others": {
+                "checked": [4],
+                "skipped": {},
+                "wrong": [
+                    {
+                        "version": 4,
+                        "strategy": "full",
+                        "missing": 1,
+                        "extra": 2,
+                        "sample": {"missing": [], "extra": []},
+                        "columns": "it has other",
+                    }
+                ],
+            },
+            "new": {"checked": [], "skipped": {}, "wrong": []},
+        }
+    }
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("newest", "newest"), ("all", "all"), ("12", 12)])
+def test_versions_are_newest_all_or_a_number(text, wanted):
+    assert _wanted(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "some", "1.5", "\u0663"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(UserError) as raised:
+        _wanted(text)
+    assert raised.value.exit_status == 2
+    assert raised.value.rule == (
+        "it is newest, all, or how many of each table's newest versions, 1 or more"
+    )
+
+
+def test_a_running_warehouse_rebuilds_what_is_wrong_and_what_is_made_of_it(tmp_path):
+    tables = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
+    tables["other"] = ("orders",)
+    shop = made_shop(tmp_path, tables)
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [10])
+    with LiveRun(shop):
+        for name in tables:
+            shop.recorder.wait_for(f"done {name}")
+        newest = [
+            VersionCheck("orders", 0, RIGHT),
+            VersionCheck("joined", 0, WRONG, "append", difference=FOUND),
+        ]
+        answers = _repair(shop.project, newest)
+        assert list(answers) == ["joined", "total"]
+        assert all(answer["ok"] for answer in answers.values())
+        shop.recorder.wait_for("done total", 2)
+    done = [(e.table, e.full) for e in shop.executor.requests]
+    assert [each for each in done if each[1]] == [("joined", True), ("total", True)]
+    assert len(done) == len(tables) + 2  # one commit each
+    assert (shop.project.own_folder / "evidence" / "joined" / "0" / "rows.jsonl").exists()
+
+
+def test_where_nothing_is_wrong_nothing_is_rebuilt(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    assert _repair(shop.project, [VersionCheck("orders", 0, SKIPPED, reason=GONE)]) == {}
