@@ -60,6 +60,11 @@ def test_csv_rows_are_appended_with_the_metadata_of_the_contract(shop, orders: P
         {"id": 2, "at": None, "price": None},
         {"id": 3, "at": AT, "price": Decimal("0.01")},
     ]
+    identity = newest(shop.path("orders")).metadata["id"]
+    assert (
+        f'"id":"{identity}"'
+        in Path(shop.path("orders"), "_delta_log", f"{0:020d}.json").read_text()
+    )
     assert [(each.version, each.metadata) for each in commits(shop.path("orders"))] == [
         (
             0,
@@ -73,6 +78,8 @@ def test_csv_rows_are_appended_with_the_metadata_of_the_contract(shop, orders: P
                 "parents": {},
                 "strategy": "append",
                 "rows": 2,
+                "id": identity,
+                "after": -1,
             },
         ),
         (
@@ -87,6 +94,8 @@ def test_csv_rows_are_appended_with_the_metadata_of_the_contract(shop, orders: P
                 "parents": {},
                 "strategy": "append",
                 "rows": 1,
+                "id": identity,
+                "after": 0,
             },
         ),
     ]

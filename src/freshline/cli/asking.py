@@ -14,7 +14,7 @@ from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests import Answer, carry_out_offline
+from freshline.runtime.requests import Answer, accept_offline, carry_out_offline
 
 _PATIENCE_S = 5.0
 _LOOK_S = 0.05
@@ -45,6 +45,8 @@ def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -
             file=sys.stderr,
         )
     try:
+        if pid is None and kind == "accept":
+            return {name: accept_offline(project, journal, name) for name in names}
         if pid is None:
             return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
         asked = {name: journal.ask(time.time(), kind, name, argument) for name in names}

@@ -19,7 +19,7 @@ from freshline.cli.errors import reported
 
 COMMANDS = (
     "init", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause", "resume",
-    "retry", "verify", "prioritise", "backfill", "wait", "story", "report", "simulate",
+    "retry", "accept", "verify", "prioritise", "backfill", "wait", "story", "report", "simulate",
     "guarantees", "plan",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name."""

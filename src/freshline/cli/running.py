@@ -179,9 +179,8 @@ def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]
     for item in found.tables:
         if item.state == "dropped" or (options.refresh and item.name not in options.refresh):
             continue
-        if item.state in ("waiting", "retrying", "paused") and (
-            item.pending_files or item.pending_s or item.failures
-        ):
+        has_news = item.pending_files or item.pending_s
+        if item.failures or (item.state in ("waiting", "retrying", "paused") and has_news):
             behind.append((item.name, item.error or item.next))
         elif options.full and item.error is not None:
             behind.append((item.name, item.error))

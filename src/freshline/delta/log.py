@@ -133,6 +133,17 @@ def newest_transaction(path: str, application: str) -> int | None:
     return -1 if is_whole else None
 
 
+def operations(path: str, since: int) -> list[str]:
+    """What the commits above version ``since`` call themselves, as the log's writers name it.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    table = _delta_rs(path)
+    entries = [] if table is None else table.history()
+    return [str(each.get("operation")) for each in entries if int(each["version"]) > since]
+
+
 def same_rows(path: str, older: int, newer: int) -> bool:
     """Whether version ``newer`` has the rows of ``older``: only compactions lie between.
 

@@ -39,6 +39,8 @@ def encode(
         more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
             (change rows read), ``settings`` (of the session, where results depend on them),
             ``ids`` (what Delta tells the tables read from others by),
+            ``id`` and ``after`` (of base tables: what Delta tells the table from others by, and
+            the version before this one),
             ``state`` (versions of the tables that merging needs), ``emitted_us`` and
             ``corrected`` (of final emission), ``changes`` (rows of the change feed), ``costs``
             (what updates took before this one) and ``expected_s`` (what this one should take,
@@ -59,6 +61,8 @@ def encode(
     fields |= more or {}
     if request.definition:
         fields["definition"] = request.definition
+    if request.feed_path:
+        fields["feed_path"] = request.feed_path
     if request.full and files is not None:
         fields["full"] = True  # the files loaded before are no longer in the table
     return json.dumps(fields, ensure_ascii=False)

@@ -51,6 +51,10 @@ class UpdateRequest:
         range_s: Event times [from, to), seconds since the epoch: do the data of the range
             again, from ``files`` (all that are in the table) or ``parents``, and no more.
         upkeep: compact, vacuum or verify: work on the table that changes no row; else empty.
+        accepted: Base tables: up to which version what others did to the table was accepted,
+            -1 for their dropping it; None: nothing was.
+        filled: Base tables: updates were committed before, so there is a table.
+        feed_path: Base tables: where the feed is, as the commit keeps it; empty: not a folder.
     """
 
     number: int
@@ -64,6 +68,9 @@ class UpdateRequest:
     definition: str = ""
     range_s: tuple[float, float] | None = None
     upkeep: str = ""
+    accepted: int | None = None
+    filled: bool = False
+    feed_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class FailureHandling:
         self._failures: dict[str, int] = {}
         self._attempts: dict[tuple[str, str], int] = {}
         self._due: list[tuple[float, str, str, FeedFile]] = []
+        self._accepted: dict[str, int] = {}
 
     def attempt(self, table: str) -> int:
         """Which attempt the next update of ``table`` is, 1 for the first."""
@@ -54,6 +55,14 @@ class FailureHandling:
     def given_up(self, table: str) -> bool:
         """Whether ``table`` failed so often in a row that nobody should wait for it."""
         return self._failures.get(table, 0) >= self._backoff.attempts
+
+    def accepted(self, table: str) -> int | None:
+        """Up to which version what others did to ``table`` was accepted, -1 for a drop."""
+        return self._accepted.get(table)
+
+    def accept(self, table: str, version: int) -> None:
+        """What others did to ``table`` up to ``version`` holds until its next update."""
+        self._accepted[table] = version
 
     def waits_for_files(self) -> bool:
         """Whether files that could not be read will be tried again."""
@@ -76,6 +85,8 @@ class FailureHandling:
     def succeeded(self, table: str) -> None:
         """An update of ``table`` was committed."""
         self._failures.pop(table, None)
+        if self._accepted.pop(table, None) is not None:
+            self._ledger.journal.put("tables", {"name": table}, accepted_version=None)
 
     def failed(
         self, outcome: Outcome, now_s: float, has_vanished: Callable[[str, str], bool]
@@ -153,6 +164,10 @@ class FailureHandling:
             "SELECT table_name, name, attempts FROM files WHERE attempts>0 AND state<>'loaded'"
         ):
             self._attempts[row["table_name"], row["name"]] = row["attempts"]
+        for row in self._ledger.journal.each(
+            "SELECT name, accepted_version FROM tables WHERE accepted_version IS NOT NULL"
+        ):
+            self._accepted[row["name"]] = row["accepted_version"]
 
     def _file_failed(
         self,

@@ -10,6 +10,7 @@ from freshline.delta.metadata import loaded_names
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.definition import definition_of
 from freshline.project.model import Project
+from freshline.runtime.accepting import feed_path
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.tracks import Outcome
@@ -39,6 +40,9 @@ def request_for(
         definition=definition_of(table),
         range_s=command.backfill,
         upkeep=command.upkeep,
+        accepted=failures.accepted(command.table),
+        filled=table.kind == "base" and command.number > 1,
+        feed_path=feed_path(project, table),
     )
 
 

@@ -21,6 +21,7 @@ from freshline.core.events import (
 )
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
+from freshline.runtime.accepting import accept
 from freshline.runtime.backfills import check_backfill, note_backfill, range_of
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal.store import Journal
@@ -109,10 +110,24 @@ class Requests:
             return [RefreshRequested(name, full)], {"ok": True, "message": message}
         if kind == "backfill":
             return self._backfill(name, argument, now_s)
-        if kind == "retry":
-            events, files = self._failures.retry(self._scheduler, name, now_s)
-            return events, {"ok": True, "message": f"{name} is tried again; files: {files}"}
+        if kind in ("accept", "retry"):
+            return self._again(kind, name, now_s)
         return [], {"ok": False, "message": f"this version knows no request '{kind}'"}
+
+    def _again(self, kind: str, name: str, now_s: float) -> tuple[list[Event], Answer]:
+        """Try a table again, after accepting what others made of it where that is asked for."""
+        version = None
+        if kind == "accept":
+            try:
+                version = accept(self._project, self._journal, self._project.table(name))
+            except FreshlineError as error:
+                return [], refusal(error)
+            self._failures.accept(name, version)
+        events, files = self._failures.retry(self._scheduler, name, now_s)
+        message = f"{name} is tried again; files: {files}"
+        if version is not None:
+            message = accepted_message(name, version)
+        return events, {"ok": True, "message": message}
 
     def _of_reports(self, kind: str, name: str, argument: str, now_s: float) -> Answer:
         if kind == WITHDRAW:
@@ -146,6 +161,22 @@ def refusal(error: FreshlineError) -> Answer:
         "next": error.next_step,
         "exit_status": error.exit_status,
     }
+
+
+def accepted_message(name: str, version: int) -> str:
+    """What somebody hears who accepted a table as it is."""
+    what = "starts empty" if version < 0 else f"goes on from version {version}"
+    return f"{name} {what}; files loaded before stay loaded"
+
+
+def accept_offline(project: Project, journal: Journal, name: str) -> Answer:
+    """The same where no warehouse runs."""
+    try:
+        version = accept(project, journal, project.table(name))
+    except FreshlineError as error:
+        return refusal(error)
+    journal.flush()
+    return {"ok": True, "message": accepted_message(name, version)}
 
 
 def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:

@@ -142,10 +142,10 @@ class Warehouse:
     def _run(self, journal: Journal) -> int:
         started_s = time.monotonic()
         threading.Thread(target=self._start_executor, name="spark-start", daemon=True).start()
-        self._journal = journal
-        self._ledger = Ledger(journal)
+        self._journal, self._ledger = journal, Ledger(journal)
         self._tick()
-        recovered = recover(self.project, journal, self._ledger)
+        reloaded = self.options.refresh * self.options.full
+        recovered = recover(self.project, journal, self._ledger, reloaded)
         if self.options.refresh:
             self._narrow(journal, recovered)
         if self.options.until_idle:

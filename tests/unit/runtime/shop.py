@@ -20,8 +20,9 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import Place, PlatformError
-from freshline.delta.log import commit_of, last_commit, table_id
+from freshline.delta.log import commit_of, last_commit, table_id, version
 from freshline.delta.metadata import encode
+from freshline.delta.standing import departure
 from freshline.executor.distrust import distrust, keep_evidence
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
@@ -143,6 +144,7 @@ class DeltaExecutor:
             return self._kept_up(request)
         table = self.project.table(request.table)
         if table.kind == "base":
+            self._check_standing(table, path, request)
             numbers = self._of_files(table, request)
         else:
             numbers = [n for parent, version in request.parents.items()
@@ -172,6 +174,16 @@ class DeltaExecutor:
             commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
         )
         return self._result(request, DeltaTable(path).version(), len(numbers), strategy)
+
+    def _check_standing(self, table: TableDef, path: str, request: UpdateRequest) -> None:
+        """As Spark's executor does."""
+        if request.full or not request.filled:
+            return
+        newest = version(path)
+        found = None if newest is None else (newest, None)
+        error = departure(table, path, found, None, request.accepted)
+        if error is not None:
+            raise error
 
     def run_batch(self, request: BatchRequest) -> BatchResult:
         """A report's result has the numbers of its parents, whatever the window."""

@@ -13,16 +13,18 @@ table the newest commit that carries our metadata decides:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from freshline.core.errors import PlatformError
 from freshline.core.events import TableRestored
 from freshline.delta.log import CommitRecord, commits, last_commit, same_rows
 from freshline.delta.metadata import loaded_names
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
+from freshline.runtime.accepting import feed_path, lost_standing, moved_feed
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
@@ -46,14 +48,18 @@ class Recovered:
     anew: list[str] = field(default_factory=list)
 
 
-def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
+def recover(
+    project: Project, journal: Journal, ledger: Ledger, reloaded: Collection[str] = ()
+) -> Recovered:
     """Compare every table's log with the journal, and repair the journal.
 
     Args:
         project: The tables, parents first.
         journal, ledger: Read from, and written to; the caller flushes.
+        reloaded: Base tables that this run loads again from their feeds.
 
     Raises:
+        UserError: A feed is in another folder than before.
         PlatformError: A table's log cannot be read.
     """
     found = Recovered()
@@ -68,8 +74,17 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
         commit = last_commit(project.table_path(table.name))
         newest[table.name] = commit
         definition = definition_of(table)
+        moved = moved_feed(project, table, row, commit)
+        if moved is not None and table.name not in reloaded:
+            raise moved
         stale = _declare(table, row, commit, definition, ledger, found)
-        _repair(project, table, row, commit, journal, ledger)
+        lost = lost_standing(project, table, row, commit)
+        is_gone = commit is None and row is not None and bool(row["number"])
+        # A view that is gone is computed again; of a base table somebody chooses what becomes.
+        is_kept = is_gone and table.kind == "base"
+        if not is_kept:
+            _repair(project, table, row, commit, journal, ledger)
+        _note_standing(project, table, lost, journal, found)
         failpoint("recovery.after_table")
         if table.kind == "base":
             found.loaded[table.name] = {
@@ -78,6 +93,9 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
                     "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
                 )
             }
+        if is_kept and row is not None:
+            found.events.append(_as_journalled(row))
+            continue
         found.events.append(_restored(project, table, row, commit, newest, stale=stale))
     gone = [name for name in rows if not project.has_table(name)]
     ledger.tables_dropped(gone)
@@ -87,6 +105,30 @@ def recover(project: Project, journal: Journal, ledger: Ledger) -> Recovered:
         if not rows[name]["dropped"]
     ]
     return found
+
+
+def _note_standing(
+    project: Project,
+    table: TableDef,
+    lost: PlatformError | None,
+    journal: Journal,
+    found: Recovered,
+) -> None:
+    """Say that a base table is not what its updates made; it stays so until somebody chooses."""
+    if table.kind != "base":
+        return
+    path = feed_path(project, table) or None
+    journal.put("tables", {"name": table.name}, feed_path=path)
+    if lost is not None:
+        found.notes.append(lost.render())
+        journal.put("tables", {"name": table.name}, failures=1, error=lost.render())
+
+
+def _as_journalled(row: Row) -> TableRestored:
+    """A table that is gone, as the journal knew it: no update may take it for a new one."""
+    return TableRestored(
+        row["name"], row["freshness_s"], row["version"], row["number"], row["alpha_s"], row["beta"]
+    )
 
 
 def _declare(

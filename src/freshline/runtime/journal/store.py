@@ -37,7 +37,8 @@ CREATE TABLE IF NOT EXISTS tables (
   paused INTEGER DEFAULT 0, priority REAL, state TEXT DEFAULT 'new', since_s REAL,
   failures INTEGER DEFAULT 0, error TEXT, retry_s REAL, note TEXT,
   rejected_rows INTEGER DEFAULT 0, updates INTEGER DEFAULT 0, busy_s REAL DEFAULT 0,
-  max_staleness_s REAL, staleness_area_s2 REAL, measured_s REAL, dropped INTEGER DEFAULT 0);
+  max_staleness_s REAL, staleness_area_s2 REAL, measured_s REAL, dropped INTEGER DEFAULT 0,
+  accepted_version INTEGER, feed_path TEXT);
 CREATE TABLE IF NOT EXISTS files (
   table_name TEXT, name TEXT, size_bytes INTEGER, modified_s REAL, timestamp_s REAL,
   arrived_s REAL, state TEXT, number INTEGER, attempts INTEGER DEFAULT 0, reason TEXT,
@@ -96,7 +97,10 @@ CREATE TABLE IF NOT EXISTS postings (
   id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT, event TEXT, at_s REAL);
 """
 
-_ADDED = (("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"))
+_ADDED = (
+    ("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"),
+    ("tables", "accepted_version", "INTEGER"), ("tables", "feed_path", "TEXT"),
+)  # fmt: skip
 """Columns that journals of before have not got."""
 
 Row = sqlite3.Row

@@ -118,6 +118,11 @@ class Transaction:
         return int(self._transaction.readVersion())
 
     @property
+    def table_id(self) -> str:
+        """What tells the table from another one made in its place; a new one's once staged."""
+        return str(self._transaction.metadata().id())
+
+    @property
     def schema(self) -> StructType | None:
         """The table's columns; None before the first commit, or while it has none."""
         if not self.exists:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.delta.metadata import encode
+from freshline.delta.standing import changed_between, departure, rows_changed
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -45,6 +46,8 @@ class BaseUpdates:
         self._reader = reader
         self._path = location(project.table_path(table.name))
         self._rejected = RejectedRows(project, table, reader)
+        self._known: tuple[int, str] | None = None
+        self._unseen: int | None = None
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Load the request's files.
@@ -60,6 +63,7 @@ class BaseUpdates:
             transaction = Transaction(session, self._path, self._table.name, request.number)
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
+            self._check_standing(transaction, request)
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
                 self._raise_unreadable(session, names, None)
@@ -69,6 +73,25 @@ class BaseUpdates:
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)
             raise update_failed(self._table, error) from error
+
+    def _check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
+        """Refuse to load into a table that lost what was loaded before.
+
+        Raises:
+            PlatformError: One of ``freshline.delta.standing.CODES``.
+        """
+        if request.full or not request.filled:
+            return
+        accepted = request.accepted
+        if self._unseen is not None and (accepted is None or 0 <= accepted < self._unseen):
+            raise changed_between(self._table, self._unseen)
+        found = None if not transaction.exists else (transaction.version, transaction.table_id)
+        if found is not None and found == self._known:
+            return  # nobody has committed since our last update
+        path = self._project.table_path(self._table.name)
+        error = departure(self._table, path, found, self._known, accepted)
+        if error is not None:
+            raise error
 
     def _load(
         self,
@@ -104,6 +127,7 @@ class BaseUpdates:
         if some or request.full or self._rejected.suspect:
             rejected = self._rejected.write(session, request, schema, misfit, some=some)
         self._raise_gone(session, names)
+        before = transaction.version
         metadata = encode(
             request,
             table=self._table.name,
@@ -111,10 +135,15 @@ class BaseUpdates:
             parents=pinned.versions,
             strategy=APPEND_FILES.name,
             rows=staged.rows,
+            more={"id": transaction.table_id, "after": before},
         )
         failpoint("base.before_commit")
         version = staged.commit(metadata)
         failpoint("base.after_commit")
+        self._known = (version, transaction.table_id)
+        path = self._project.table_path(self._table.name)
+        others_came = before + 1 < version and rows_changed(path, before, version - 1)
+        self._unseen = version if others_came else None
         self._rejected.settled()
         return UpdateResult(
             version=version,

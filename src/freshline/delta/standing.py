@@ -1,0 +1,104 @@
+"""Whether a base table still has what our updates loaded into it; read without Spark.
+
+Which files were loaded is known by their names alone. So when a table is gone, or others took
+rows out of it, nothing would load those rows again, and nobody would notice. Views need no
+such check: whatever became of them, they are computed from their parents.
+"""
+
+from __future__ import annotations
+
+from freshline.core.errors import PlatformError
+from freshline.delta.changelog import ChangesGoneError, logged_changes
+from freshline.delta.log import last_commit, local_log, operations
+from freshline.project.model import TableDef
+
+CODES = ("table-vanished", "table-replaced", "table-changed")
+
+_HARMLESS = frozenset(
+    {
+        "VACUUM START", "VACUUM END", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
+        "CHANGE COLUMN", "ADD COLUMNS", "ADD CONSTRAINT", "DROP CONSTRAINT", "UPGRADE PROTOCOL",
+        "COMPUTE STATS",
+    }
+)  # fmt: skip
+"""Operations of others that change no row, by their names in the log."""
+
+
+def departure(
+    table: TableDef,
+    path: str,
+    found: tuple[int, str | None] | None,
+    known: tuple[int, str] | None,
+    accepted: int | None,
+) -> PlatformError | None:
+    """Why nothing more should be loaded into a table that updates of ours have filled.
+
+    Args:
+        table: The base table.
+        path: Where it is.
+        found: Its newest version, and its identity where that is known; None: nothing is there.
+        known: Both as our last update left them, where that is known.
+        accepted: Up to which version what others did was accepted, -1 for their dropping it;
+            None: nothing was.
+
+    Returns:
+        An error with one of :data:`CODES`; None: it has what was loaded.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    if found is None:
+        if accepted is not None:
+            return None
+        what = f"table {table.name} is gone: updates were committed to it, and {path} holds none"
+        return _error("table-vanished", what, table)
+    version, identity = found
+    last = last_commit(path)
+    if accepted is None and (last is None or (known and identity not in (None, known[1]))):
+        what = f"another table, at {path}, is in the place of table {table.name}"
+        return _error("table-replaced", what, table)
+    if known is not None and version < known[0] and accepted is None:
+        what = f"table {table.name} went back from version {known[0]} to {version}"
+        return _error("table-changed", what, table)
+    since = max(-1 if last is None else last.version, -1 if accepted is None else accepted)
+    if since < version and rows_changed(path, since, version):
+        what = f"others changed the rows of table {table.name} after version {since}"
+        return _error("table-changed", what, table)
+    return None
+
+
+def changed_between(table: TableDef, version: int) -> PlatformError:
+    """The error for a commit of others that came while our update was on its way.
+
+    Args:
+        table: The base table.
+        version: The one that our update made.
+    """
+    what = f"others changed the rows of table {table.name} just before version {version}"
+    return _error("table-changed", what, table)
+
+
+def _error(code: str, what: str, table: TableDef) -> PlatformError:
+    return PlatformError(
+        code,
+        what,
+        where=table.place,
+        rule="files are loaded into a base table once, so rows that are missing do not come back",
+        next_step=f"`freshline accept {table.name}` goes on from what it has now, `freshline"
+        f" refresh {table.name} --full` loads all files of its feed again",
+    )
+
+
+def rows_changed(path: str, since: int, until: int) -> bool:
+    """Whether commits ``since`` + 1 to ``until`` changed rows; also where nobody can tell.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    if local_log(path) is None:
+        return any(each not in _HARMLESS for each in operations(path, since))
+    try:
+        changes = logged_changes(path, since, until)
+    except ChangesGoneError:
+        return True
+    return changes is None or bool(changes.added) or changes.rewrote

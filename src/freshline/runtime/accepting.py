@@ -1,0 +1,106 @@
+"""What a base table stands on besides its updates: its own log, and the folder of its feed.
+
+Others may drop the table, restore it or change its rows; the project may name another folder
+for its feed. Files are known by their names, so either could hide rows for good. Then nothing
+more is loaded until somebody chooses: ``freshline accept`` or ``freshline refresh --full``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.delta.log import CommitRecord, table_id, version
+from freshline.delta.standing import departure
+from freshline.project.model import Project, TableDef
+from freshline.runtime.journal.store import Journal, Row
+
+
+def feed_path(project: Project, table: TableDef) -> str:
+    """Where a base table's files are, relative to the project where they are within it.
+
+    A project that moves as a whole has the same feeds. Empty where there is no folder.
+    """
+    feed = project.feeds.get(table.feed or "")
+    if table.kind != "base" or feed is None or feed.kind == "kafka":
+        return ""
+    inside = (
+        os.path.commonpath([project.root, feed.path]) == str(project.root)
+        if (
+            "://" not in feed.path and os.path.isabs(feed.path)  # noqa: PTH117 - a text of the project
+        )
+        else False
+    )
+    return os.path.relpath(feed.path, project.root) if inside else feed.path.rstrip("/")
+
+
+def moved_feed(
+    project: Project, table: TableDef, row: Row | None, commit: CommitRecord | None
+) -> UserError | None:
+    """The error to refuse a start with whose feed is in another folder than before."""
+    now = feed_path(project, table)
+    before = (row["feed_path"] if row else None) or (
+        commit.metadata.get("feed_path") if commit else None
+    )
+    if not now or not before or before == now or commit is None:
+        return None
+    feed = project.feeds[table.feed or ""]
+    return UserError(
+        "feed-moved",
+        f"feed {feed.name} of table {table.name} is at {now}, and what was loaded came from"
+        f" {before}",
+        where=feed.place,
+        rule="files are known by their names: one that has the name of a loaded file is not loaded",
+        next_step=f"`freshline accept {table.name}` says that the same files have moved;"
+        f" `freshline refresh {table.name} --full` loads all that is there now in place of what"
+        " was loaded. For other files beside the old ones declare another feed and table.",
+    )
+
+
+def lost_standing(
+    project: Project, table: TableDef, row: Row | None, commit: CommitRecord | None
+) -> PlatformError | None:
+    """Why nothing more should be loaded into a table, as far as its log tells.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    if table.kind != "base" or (commit is None and not (row and row["number"])):
+        return None
+    path = project.table_path(table.name)
+    newest = version(path)
+    found = None if newest is None else (newest, table_id(path, newest))
+    return departure(table, path, found, None, row["accepted_version"] if row else None)
+
+
+def accept(project: Project, journal: Journal, table: TableDef) -> int:
+    """Go on from what a base table has now, and from the folder that its feed has now.
+
+    The caller flushes the journal.
+
+    Returns:
+        The version that was accepted; -1: there is no table.
+
+    Raises:
+        UserError: It is a view (``not-a-base-table``).
+        PlatformError: The table's log cannot be read.
+    """
+    if table.kind != "base":
+        raise UserError(
+            "not-a-base-table",
+            f"{table.name} is a view",
+            where=table.place,
+            rule="a view is computed from its parents, whatever became of it",
+            next_step=f"To compute it again: `freshline refresh {table.name} --full`.",
+        )
+    newest = version(project.table_path(table.name))
+    accepted = -1 if newest is None else newest
+    journal.put(
+        "tables",
+        {"name": table.name},
+        accepted_version=accepted,
+        feed_path=feed_path(project, table) or None,
+        failures=0,
+        error=None,
+    )
+    return accepted

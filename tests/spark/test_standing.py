@@ -1,0 +1,101 @@
+"""Real Delta tables that others dropped, remade, restored or changed: nothing more is loaded."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from freshline.core.errors import PlatformError
+from freshline.delta.log import version
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def orders(shop):
+    """A base table of three updates, and what adds a file to its feed."""
+    folder = shop.feed("orders_feed", "csv", "id BIGINT")
+    shop.table("orders", "SELECT id FROM STREAM orders_feed")
+
+    def file(number: int) -> str:
+        (folder / f"{number}.csv").write_text(f"{number}\n")
+        return f"{number}.csv"
+
+    for number in (1, 2, 3):
+        shop.load("orders", file(number), filled=number > 1)
+    return file
+
+
+def ids(shop):
+    return [row["id"] for row in shop.rows("orders")]
+
+
+def refused(shop, file):
+    with pytest.raises(PlatformError) as error:
+        shop.load("orders", file, filled=True)
+    return error.value.code
+
+
+def test_a_table_that_is_gone_is_not_begun_again(shop, orders):
+    shutil.rmtree(shop.path("orders"))
+    assert refused(shop, orders(4)) == "table-vanished"
+    assert not Path(shop.path("orders")).exists()
+    assert shop.load("orders", "1.csv", "2.csv", "3.csv", "4.csv", filled=True, full=True).rows == 4
+    shop.load("orders", orders(5), filled=True)
+    assert ids(shop) == [1, 2, 3, 4, 5]
+
+
+def test_another_table_in_its_place_is_not_loaded_into(shop, orders):
+    shutil.rmtree(shop.path("orders"))
+    for number in (1, 2, 3):  # as many versions as there were
+        deltalake.write_deltalake(
+            shop.path("orders"), pa.table({"id": pa.array([number], pa.int64())}), mode="append"
+        )
+    assert version(shop.path("orders")) == 2
+    assert refused(shop, orders(4)) == "table-replaced"
+    shop.load("orders", "4.csv", filled=True, accepted=2)
+    assert ids(shop) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("command", ["RESTORE TABLE {} TO VERSION AS OF 1", "DELETE FROM {}"])
+def test_rows_that_others_took_stop_the_next_update(shop, spark, orders, command):
+    spark.sql(command.format(f"delta.`{shop.path('orders')}`"))
+    left = ids(shop)
+    assert refused(shop, orders(4)) == "table-changed"
+    shop.load("orders", "4.csv", filled=True, accepted=version(shop.path("orders")))
+    shop.load("orders", orders(5), filled=True)
+    assert ids(shop) == [*left, 4, 5]
+
+
+def test_what_changes_no_row_stops_nothing(shop, spark, orders):
+    name = f"delta.`{shop.path('orders')}`"
+    spark.sql(f"OPTIMIZE {name}")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '7')")
+    shop.load("orders", orders(4), filled=True)
+    assert ids(shop) == [1, 2, 3, 4]
+
+
+def test_rows_that_others_take_during_an_update_stop_the_one_after_it(
+    shop, spark, orders, monkeypatch
+):
+    from freshline.spark.feeds import base
+
+    deleted = threading.Event()
+
+    def at(name: str) -> None:
+        if name == "base.before_commit" and not deleted.is_set():
+            deleted.set()
+            spark.sql(f"DELETE FROM delta.`{shop.path('orders')}` WHERE id = 1")
+
+    monkeypatch.setattr(base, "failpoint", at)
+    shop.load("orders", orders(4), filled=True)
+    assert ids(shop) == [2, 3, 4]
+    assert refused(shop, orders(5)) == "table-changed"
+    shop.load("orders", "5.csv", filled=True, accepted=version(shop.path("orders")))
+    shop.load("orders", orders(6), filled=True)
+    assert ids(shop) == [2, 3, 4, 5, 6]
