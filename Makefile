@@ -29,10 +29,12 @@ setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install 
 	@scripts/find-java --install >/dev/null
 	@$(with_java) $(PY) scripts/fetch_jars.py
 
-tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool
+tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium
 	@$(with_java) $(PY) -m demo.kafka_jars
 	@command -v promtool >/dev/null || scripts/apt-install prometheus \
 	    || echo 'promtool is not installed: tests of docs/monitoring are skipped' >&2
+	@command -v chromium >/dev/null || scripts/apt-install chromium \
+	    || echo 'chromium is not installed: tests of the page are skipped' >&2
 
 demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))

@@ -2,6 +2,7 @@
 
 One reader looks into the journal while anybody listens: a page more costs a queue. Events are
 ``update-started``, ``update-committed``, ``update-failed``, ``table-late``, ``table-recovered``,
+``table-paused``, ``table-resumed``,
 ``run`` (it began, is ready, ended) and ``behind`` (some were left out: ask for the views again).
 """
 
@@ -35,6 +36,7 @@ class _Seen:
     newest_id: int | None = None
     running: dict[int, str] = field(default_factory=dict)
     late: set[str] | None = None
+    paused: set[str] | None = None
     run: tuple[Any, ...] | None = None
 
 
@@ -98,6 +100,8 @@ class Events:
                 events = await self._reader.run(lambda: _news(self._reader, self._lags, seen))
             except Exception:  # noqa: BLE001 - the next look may succeed; views tell the reason
                 events = []
+            if events:
+                self._reader.forget()
             for event in events:
                 for queue in self._queues:
                     if queue.full():
@@ -187,23 +191,25 @@ def _brief(row: Row) -> dict[str, Any]:
 def _lateness(
     journal: Journal, lags: Mapping[str, float], seen: _Seen, now_s: float
 ) -> list[Event]:
-    fresh = {
-        row["name"]: row["freshness_s"]
-        for row in journal.rows(
-            "SELECT name, freshness_s FROM tables WHERE version IS NOT NULL AND dropped=0"
-        )
-    }
+    rows = journal.rows("SELECT name, freshness_s, version, paused FROM tables WHERE dropped=0")
+    fresh = {row["name"]: row["freshness_s"] for row in rows if row["version"] is not None}
+    paused = {row["name"] for row in rows if row["paused"]}
     late = {
         name
         for name, lag_s in lags.items()
         if fresh.get(name) is not None and now_s - fresh[name] > lag_s
     }
     before, seen.late = seen.late, late
-    if before is None:
+    paused_before, seen.paused = seen.paused, paused
+    if before is None or paused_before is None:
         return []
+    stops: list[Event] = [
+        ("table-paused", {"table": each}) for each in sorted(paused - paused_before)
+    ]
+    stops += [("table-resumed", {"table": each}) for each in sorted(paused_before - paused)]
     changes = [("table-late", each) for each in sorted(late - before)]
     changes += [("table-recovered", each) for each in sorted(before - late)]
-    return [
+    return stops + [
         (kind, {"table": name, "staleness_s": now_s - (fresh.get(name) or now_s),
                 "target_lag_s": lags[name], "at_s": now_s})
         for kind, name in changes

@@ -37,17 +37,23 @@ class _Kept:
 
     def __init__(self) -> None:
         self._until_s: float | None = None
+        self._least_s: float | None = None
 
     def computed(self, compute: Callable[[], Mapping[str, Any]], now: Callable[[], float]) -> Body:
         """Compute it; in a reading thread."""
         begun_s, used_s = now(), time.thread_time()
-        until_s = begun_s
+        least_s = until_s = begun_s
         try:
             body = body_of(compute())
-            until_s = now() + max(_KEPT_S, (time.thread_time() - used_s) / _SHARE)
+            least_s = begun_s + (time.thread_time() - used_s) / _SHARE
+            until_s = max(now() + _KEPT_S, least_s)
             return body
         finally:
-            self._until_s = until_s
+            self._least_s, self._until_s = least_s, until_s
+
+    def forget(self) -> None:
+        """Something happened since: keep it no longer than its cost demands."""
+        self._until_s = self._least_s
 
     def is_over(self, now_s: float) -> bool:
         """Whether it is too old, or was never an answer."""
@@ -76,6 +82,7 @@ class Reader:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ui-read")
         self._reading_status = threading.Lock()
         self._statuses: dict[bool, tuple[float, WarehouseStatus]] = {}
+        self._least_s: dict[bool, float] = {}
         self._answers: dict[Any, _Kept] = {}
 
     def close(self) -> None:
@@ -114,9 +121,20 @@ class Reader:
             used_s = time.thread_time()
             found = self._status(account=account)
             used_s = time.thread_time() - used_s
-            until_s = time.monotonic() + max(_KEPT_S, used_s / _SHARE)
-            self._statuses[account] = (until_s, found)
+            least_s = time.monotonic() + used_s / _SHARE
+            self._least_s[account] = least_s
+            self._statuses[account] = (max(time.monotonic() + _KEPT_S, least_s), found)
             return found
+
+    def forget(self) -> None:
+        """Something happened: what is kept is too old, unless computing it again costs too much.
+
+        Called in the server's thread.
+        """
+        for kept in self._answers.values():
+            kept.forget()
+        for account, (_, found) in list(self._statuses.items()):
+            self._statuses[account] = (self._least_s[account], found)
 
     def _status(self, *, account: bool) -> WarehouseStatus:
         found = read_status(self.project, self.clock(), account=account)

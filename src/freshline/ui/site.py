@@ -185,6 +185,7 @@ class Site:
             if len(body) > MOST_BODY_BYTES:
                 raise Problem(413, "too-large", "the body is larger than it can have to be")
         record = await self._reader.run(lambda: act(self._reader.project, name, action, body))
+        self._reader.forget()
         return json_response(record)
 
     def _viewed(self, view: View) -> Callable[[Request], Awaitable[Response]]:

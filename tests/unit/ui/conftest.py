@@ -50,11 +50,11 @@ class Client:
 
 
 @contextmanager
-def site_of(project: Project, clock=None, **settings) -> Iterator[Client]:
+def site_of(project: Project, clock=None, port: int = 0, **settings) -> Iterator[Client]:
     """A running server over what the project's journal says."""
     reader = Reader(project) if clock is None else Reader(project, clock)
     pulse = Pulse()
-    address = address_of(project, port=0)
+    address = address_of(project, port=port)
     server = address.serve(Site(reader, Access(project), lambda: pulse.health("ready"), **settings))
     try:
         yield Client(server.url)

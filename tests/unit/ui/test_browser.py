@@ -1,0 +1,281 @@
+"""The page in a real browser, over warehouses that really run; only Spark is replaced.
+
+Screenshots are kept in ``.cache/screenshots``: look at them after a change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from freshline.cli.render.story import told
+from freshline.ingest.http.auth import new_token
+from freshline.project.lags import target_lags
+from freshline.project.model import SchedulerSettings, ServerSettings
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.story import story_of
+from tests.unit.runtime.shop import LiveRun, made_shop
+from tests.unit.ui.journals import write_journal, write_project
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+expect.set_options(timeout=20_000)
+
+CHROMIUM = shutil.which("chromium")
+PICTURES = Path(__file__).parents[3] / ".cache" / "screenshots"
+VIEWS = ("tables", "tracks", "graph", "feeds", "reports", "guarantees", "what-if")
+PATIENCE_MS = 20_000
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: scripts/apt-install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens pages; at the end none may have asked another host, nor have met an error."""
+    asked, wrong, contexts = [], [], []
+
+    def open_page(url, *, scheme="light", width=1280, height=800):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "console",
+            # A server that has stopped is refused, which the browser notes by itself.
+            lambda message: (
+                wrong.append(message.text)
+                if message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
+                else None
+            ),
+        )
+        page.goto(url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert asked
+    assert {re.sub(r"^(http://127\.0\.0\.1):\d+/.*", r"\1", url) for url in asked} == {
+        "http://127.0.0.1"
+    }
+    assert wrong == []
+
+
+@pytest.fixture
+def shop(tmp_path):
+    tables = {"orders": (), "big": ("orders",), "small": ("orders",)}
+    lags = {"big": 600.0, "small": 1e9}
+    return made_shop(tmp_path, tables, SchedulerSettings(tracks=1), lags=lags)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    project = write_project(tmp_path, 24)
+    write_journal(project, 1500, time.time())
+    return project
+
+
+def row(page, name):
+    return page.locator(f'[data-page="tables"] tr[data-table="{name}"]')
+
+
+def kept(page, name):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def test_rows_appear_as_a_warehouse_makes_them(shop, serve, opened):
+    with serve(shop.project) as ask, LiveRun(shop):
+        page = opened(ask.url)
+        expect(page.locator('[data-connection="live"]')).to_be_visible()
+        expect(row(page, "big")).to_have_attribute("data-state", "new")
+        shop.file("orders", 1, [1, 2])
+        # Made of data of long ago: late where a target says so, and the page says it without help.
+        expect(row(page, "big")).to_have_attribute("data-late", "true")
+        expect(row(page, "big")).to_have_attribute("data-target-s", "600")
+        expect(row(page, "small")).to_have_attribute("data-late", "false")
+        assert float(row(page, "small").get_attribute("data-staleness-s")) > 600
+        expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 3 tables late")
+        kept(page, "running")
+
+
+def test_a_table_that_is_paused_on_the_page_says_so(shop, serve, opened):
+    token, hashed = new_token()
+    project = dataclasses.replace(shop.project, server=ServerSettings(port=0, tokens=(hashed,)))
+    with serve(project) as ask, LiveRun(shop):
+        shop.recorder.wait_for("ready")
+        page = opened(f"{ask.url}/tables/big")
+        expect(page.locator("h1")).to_have_text("big")
+        expect(page.locator('[data-action="pause"]')).to_have_count(0)
+        page.get_by_role("button", name="Enter a token").click()
+        page.get_by_label("Token", exact=True).fill(token)
+        page.keyboard.press("Enter")
+        page.locator('[data-action="pause"]').click()
+        expect(page.locator('.title[data-table="big"]')).to_have_attribute("data-state", "paused")
+        page.goto(ask.url)
+        expect(row(page, "big")).to_have_attribute("data-state", "paused")
+        expect(row(page, "big")).to_contain_text("paused")
+
+
+def test_why_of_a_chosen_update_is_the_story(shop, serve, opened):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    (chapter,) = story_of(journal, "small", base=False)
+    journal.close()
+    with serve(shop.project) as ask:
+        page = opened(f"{ask.url}/tables/small")
+        update = page.locator('.updates tr[data-update="1"]')
+        expect(update).to_have_attribute("data-strategy", chapter.strategy)
+        update.get_by_role("button").click()
+        expect(page.locator("[data-why]")).to_have_attribute("data-why", "running")
+        lines = [line.strip() for line in told("small", chapter).splitlines()]
+        shown = page.locator(".why .told")
+        for line in lines:
+            expect(shown).to_contain_text(line)
+        # The address brings it back.
+        again = opened(page.url)
+        expect(again.locator(".why .told")).to_contain_text(lines[-1])
+
+
+def test_a_kill_is_seen_and_the_page_comes_back(shop, serve, opened):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    with serve(shop.project) as ask:
+        port = int(ask.url.rpartition(":")[2])
+        page = opened(ask.url)
+        expect(page.locator('[data-connection="stopped"]')).to_be_visible()
+        with LiveRun(shop):
+            expect(page.locator('[data-connection="live"]')).to_be_visible()
+        expect(page.locator('[data-connection="stopped"]')).to_be_visible()
+    expect(page.locator('[data-connection="lost"]')).to_be_visible()
+    expect(page.get_by_role("alert").first).to_contain_text("does not answer")
+    expect(row(page, "big")).to_be_visible()  # what it said last
+    kept(page, "lost")
+    with serve(shop.project, port=port):
+        expect(page.locator('[data-connection="stopped"]')).to_be_visible()
+
+
+def test_filters_and_searches_have_addresses(recorded, serve, opened):
+    with serve(recorded) as ask:
+        page = opened(ask.url)
+        rows = page.locator("tr[data-table]")
+        expect(rows).to_have_count(24)
+        page.locator('[data-filter="fresh"]').click()
+        expect(page).to_have_url(re.compile(r"state=fresh"))
+        count = int(page.locator('[data-filter="fresh"] b').inner_text())
+        expect(rows).to_have_count(count)
+        page.keyboard.press("/")
+        page.keyboard.type("base_")
+        expect(page).to_have_url(re.compile(r"q=base_"))
+        names = rows.evaluate_all("rows => rows.map((each) => each.dataset.table)")
+        assert names
+        assert all(name.startswith("base_") for name in names)
+        again = opened(page.url)
+        expect(again.locator("tr[data-table]")).to_have_count(len(names))
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400)])
+def test_every_view_is_usable_in_both_themes_and_on_a_phone(recorded, serve, opened, scheme, width):
+    with serve(recorded) as ask:
+        for view in (*VIEWS, "tables/view_3"):
+            page = opened(f"{ask.url}/{view}", scheme=scheme, width=width)
+            name = "table" if "/" in view else view
+            expect(page.locator(f'main[data-page="{name}"]')).to_be_visible()
+            expect(page.locator("h1").first).to_be_visible()
+            expect(page.locator("[aria-busy]")).to_have_count(0)
+            dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (dark == "rgb(15, 21, 27)") == (scheme == "dark")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+            kept(page, f"{name}-{scheme}-{width}")
+            page.context.close()
+
+
+def test_the_keyboard_is_enough(recorded, serve, opened):
+    with serve(recorded) as ask:
+        page = opened(f"{ask.url}/tracks")
+        lanes = page.locator("canvas[aria-label]")
+        expect(lanes).to_be_visible()
+        lanes.focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("[data-decision]")).to_be_visible()
+        page.keyboard.press("1")
+        expect(page.locator('main[data-page="tables"]')).to_be_visible()
+        page.locator("tr[data-table] a").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator('main[data-page="table"]')).to_be_visible()
+        chart = page.locator('.chart[role="img"]')
+        assert "target" in chart.get_attribute("aria-label")
+        chart.focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page).to_have_url(re.compile(r"at="))
+
+
+HOSTILE = (
+    "<script>window.hurt=1<\\script><img src=x onerror=window.hurt=1>\"'&`${window.hurt=1}%41?#"
+)
+
+
+def test_names_and_texts_are_text_whatever_they_contain(recorded, serve, opened):
+    table = recorded.tables[-1]
+    bad = dataclasses.replace(table, name=HOSTILE, query=f"SELECT '{HOSTILE}'", comment=HOSTILE)
+    feeds = dict(recorded.feeds)
+    base = recorded.tables[0]
+    feeds[HOSTILE] = dataclasses.replace(feeds[base.feed], name=HOSTILE)
+    project = dataclasses.replace(
+        recorded,
+        tables=(dataclasses.replace(base, feed=HOSTILE), *recorded.tables[1:-1], bad),
+        feeds=feeds,
+    )
+    assert target_lags(project)
+    journal = Journal(journal_path(project), create=False)
+    for name in ("tables", "updates"):
+        column = "name" if name == "tables" else "table_name"
+        journal.write(f"UPDATE {name} SET {column}=? WHERE {column}=?", (HOSTILE, table.name))
+    journal.write(
+        "UPDATE tables SET error=?, failures=1, retry_s=1 WHERE name=?", (HOSTILE, HOSTILE)
+    )
+    journal.write("UPDATE updates SET reason=?, score=?, error=?", (HOSTILE, HOSTILE, HOSTILE))
+    journal.write(
+        "INSERT INTO files (table_name, name, state, reason) VALUES (?,?,'quarantined',?)",
+        (base.name, HOSTILE, HOSTILE),
+    )
+    journal.close()
+    with serve(project) as ask:
+        page = opened(ask.url)
+        expect(page.get_by_text(HOSTILE).first).to_be_visible()
+        page.get_by_role("link", name=HOSTILE).first.click()
+        expect(page.locator("main h1")).to_have_text(HOSTILE)
+        expect(page.locator("[data-sql]")).to_contain_text(HOSTILE)
+        page.locator(".updates [data-update] button").first.click()
+        expect(page.locator(".why .told")).to_contain_text(HOSTILE)
+        for view in ("feeds", "graph", "tracks"):
+            page.goto(f"{ask.url}/{view}")
+            expect(page.locator("main h1").first).to_be_visible()
+            expect(page.locator("[aria-busy]")).to_have_count(0)
+            if view == "feeds":
+                page.locator("summary").first.click()
+                expect(page.locator("code", has_text=HOSTILE).first).to_be_visible()
+        assert page.evaluate("window.hurt") is None
+        assert page.locator("img[src=x]").count() == 0
