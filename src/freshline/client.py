@@ -98,7 +98,7 @@ class PushFailedError(PlatformError):
         self.pushed = pushed
         super().__init__(
             "push-failed",
-            f"the gateway takes in nothing: {why}",
+            f"the gateway is not accepting records: {why}",
             next_step="Push the same records again with the same key.",
         )
 

@@ -178,7 +178,7 @@ def test_a_running_warehouse_is_asked_and_stopped(loaded):
             assert (status, out) == (0, "best_products is resumed\n")
             eventually(lambda: _table(project, "best_products")["updates"] == 2)
             status, out, _ = freshline(project, "refresh", "orders", "--full")
-            assert (status, out) == (0, "orders is next, made anew\n")
+            assert (status, out) == (0, "orders is next, rebuilt in full\n")
             eventually(lambda: _table(project, "orders")["updates"] == 3)
             started = children(run.pid)
             assert started

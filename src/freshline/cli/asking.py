@@ -99,7 +99,7 @@ def _no_answer(pid: int) -> FreshlineError:
     return PlatformError(
         "no-answer",
         f"process {pid}, which runs this warehouse, did not answer within {_PATIENCE_S:g} s",
-        rule="it answers once Spark is there",
+        rule="it answers once Spark is ready",
         next_step="It does what was asked when it gets to it: see `freshline status`.",
     )
 

@@ -29,6 +29,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
 from freshline.runtime.feeds.watcher import listing_interval_s
 from freshline.runtime.journal.store import Journal
+from freshline.times import brief_s
 
 _LOOP_S = 0.5
 """A wall clock's loop comes so much too late without anybody's fault."""
@@ -62,7 +63,7 @@ class Oversight:
             period_s = feed.period_s or (row["period_s"] if row else None)
             health = FeedHealth(period_s, float("inf"), listing_interval_s(feed))
             if row is not None:
-                health.restored(row["last_s"], row["out_since_s"])
+                health.restored(row["last_s"], row["silent_since_s"])
             self._feeds[feed.name] = health
         policy = scheduler.policy
         self._aus = policy if isinstance(policy, Aus) else None
@@ -92,6 +93,7 @@ class Oversight:
         if health is None:
             return notices
         for timestamp_s in timestamps_s:
+            was_silent = health.silent_since_s is not None
             ended, excess = health.arrived(now_s, timestamp_s)
             for reader in self._readers[feed]:
                 if ended:
@@ -100,8 +102,8 @@ class Oversight:
                     self._recoveries.began(reader, now_s)
                 if excess:
                     self._bounds.feed_excess(reader, now_s, excess)
-            if ended:
-                notices.append(f"feed {feed} brings files again")
+            if was_silent:
+                notices.append(f"feed {feed} is back")
         return notices
 
     def instant(
@@ -111,9 +113,10 @@ class Oversight:
         notices = []
         for name, health in self._feeds.items():
             if health.look(now_s):
-                notices.append(f"feed {name} is out: nothing came when it was due")
                 for reader in self._readers[name]:
                     self._bounds.feed_out(reader, now_s)
+            if health.fell_silent(now_s):
+                notices.append(f"feed {name} is silent: {_silence(health, now_s)}")
         self._promise()
         for event in events:
             self._heard(event, now_s)
@@ -138,11 +141,12 @@ class Oversight:
         self._misfit = what = placement.misfit
         if what is None:
             self._journal.write("DELETE FROM misfits")
-            return [f"partition {placement.name} fits what updates cost again and is laid anew"]
+            notice = f"partition {placement.name} fits what updates cost again"
+            return [f"{notice}; tables were assigned to tracks again"]
         self._journal.put("misfits", {"partition": placement.name}, since_s=now_s, what=what)
         notice = (
-            f"partition {placement.name} no longer fits what updates cost: {what}; the one laid"
-            " before stays, and the next start will be refused unless it fits again"
+            f"partition {placement.name} no longer fits what updates cost: {what}; the present one"
+            " stays, and the next start will be refused unless it fits again"
         )
         return [notice]
 
@@ -203,11 +207,11 @@ class Oversight:
                 health.last_s,
                 health.period_s,
                 health.jitter_s,
-                health.out_since_s,
+                health.silent_since_s,
                 health.came_back_s,
             )
             if self._changed(f"feed {name}", values):
-                names = ("last_s", "period_s", "jitter_s", "out_since_s", "came_back_s")
+                names = ("last_s", "period_s", "jitter_s", "silent_since_s", "came_back_s")
                 row = dict(zip(names, values, strict=True))
                 self._journal.put("feeds", {"name": name}, **row)
         newest = {violation.table: violation for violation in self._bounds.violations}
@@ -250,3 +254,11 @@ class Oversight:
             return False
         self._written[key] = values
         return True
+
+
+def _silence(health: FeedHealth, now_s: float) -> str:
+    assert health.last_s is not None
+    assert health.period_s is not None
+    return (
+        f"nothing for {brief_s(now_s - health.last_s)}, expected every {brief_s(health.period_s)}"
+    )

@@ -23,7 +23,7 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
     if project.feeds[table.feed].kind == "kafka":
         raise UserError(
             "topic-reload",
-            f"table {table.name} reads the topic of feed {table.feed} and cannot be loaded anew",
+            f"table {table.name} reads the topic of feed {table.feed} and cannot be loaded again",
             where=table.place,
             rule="a topic's retention may have removed what was loaded",
             next_step="Give a new table another name: it reads the topic from `starting:` on.",
@@ -43,6 +43,6 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
             "files-gone",
             f"{len(gone)} of the {len(loaded)} files in table {table.name} are no longer in feed"
             f" {table.feed} ({example}{', ...' if len(gone) > 1 else ''})",
-            rule="to load a table anew would lose their rows",
+            rule="loading the table again would lose their rows",
             next_step="Put the files back, or refresh without --full.",
         )

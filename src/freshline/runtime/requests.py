@@ -106,7 +106,7 @@ class Requests:
             if not full and not table.has_news and table.running is None:
                 message = f"{name} has nothing new; its sources are brought up to date"
             else:
-                message = f"{name} is next" + (", made anew" if full else "")
+                message = f"{name} is next" + (", rebuilt in full" if full else "")
             return [RefreshRequested(name, full)], {"ok": True, "message": message}
         if kind == "backfill":
             return self._backfill(name, argument, now_s)
@@ -146,7 +146,7 @@ class Requests:
         except FreshlineError as error:
             return [], refusal(error)
         note_backfill(self._journal, name, from_s, to_s, now_s)
-        message = f"{name}: the range is done again, behind everything else"
+        message = f"{name}: backfill queued at background priority"
         return [BackfillRequested(name, from_s, to_s)], {"ok": True, "message": message}
 
 

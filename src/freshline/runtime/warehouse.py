@@ -313,7 +313,7 @@ class Warehouse:
                 if time.monotonic() - self._stopping_since_s > self.options.grace_s:
                     names = ", ".join(sorted(self._running))
                     self._observer.notice(
-                        f"grace period expired; abandoning {names}", level="warning"
+                        f"grace period expired; abandoning: {names}", level="warning"
                     )
                     return 0
 

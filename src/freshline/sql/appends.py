@@ -92,7 +92,7 @@ class _Check:
 
     def _select(self, select: exp.Select) -> None:
         if makes_groups(select):
-            raise refused("AGGREGATE", "new rows change the groups that are there")
+            raise refused("AGGREGATE", "new rows change existing groups")
         if distinct := select.args.get("distinct"):
             raise refused("DISTINCT", "a new row may be there already", distinct)
         for window in own_nodes(select, exp.Window):

@@ -103,12 +103,12 @@ _FULL: Mapping[str, str] = {
     "settings-changed": "a setting of the session that results depend on changed",
     "schema-changed": "its columns changed",
     "static-changed": "a static table that it reads has a new version",
-    "table-replaced": "a table that it reads was dropped and made anew",
+    "table-replaced": "a table that it reads was dropped and created again",
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before",
     "parent-redefined": "a parent's columns or properties changed",
-    "groups-unknown": "of which groups the rows are that a parent lost cannot be told",
-    "changes-gone": "the parents' changes since its last update are no longer there",
+    "groups-unknown": "cannot identify the groups of the rows deleted from a parent",
+    "changes-gone": "the parents' change history since its last update was vacuumed",
     "changed-by-others": "somebody else wrote into it",
 }
 
@@ -139,7 +139,7 @@ def strategy(table: Kept, plan: ViewPlan | None = None, *, rewrote: bool = False
         return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
     if table.refresh != "auto" or table.emit == "final" or ways[0] == _APPEND:
         return ways[0]
-    return dataclasses.replace(ways[0], reason=f"{ways[0].reason}; all anew where that is quicker")
+    return dataclasses.replace(ways[0], reason=f"{ways[0].reason}; in full where that is quicker")
 
 
 def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]:

@@ -21,7 +21,7 @@ class Reasons:
         self._tables = {table.name: table for table in project.tables}
         self._found = found
         self._items = {each.name: each for each in found.tables}
-        self._silent = {each.name: each for each in found.feeds if each.out_since_s is not None}
+        self._silent = {each.name: each for each in found.feeds if each.silent_since_s is not None}
 
     def reason(self, item: TableStatus) -> str | None:
         """Why ``item`` is late; None: it is not."""

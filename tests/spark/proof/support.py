@@ -209,8 +209,8 @@ class Child:
             raise TimeoutError from error
 
     def wait_until_ready(self) -> None:
-        """Until Spark is there and updates start."""
-        eventually(lambda: self._must_run() and "Spark is there" in self.output())
+        """Until Spark ready and updates start."""
+        eventually(lambda: self._must_run() and "Spark ready" in self.output())
 
     def wait_for_commits(self, more: int) -> None:
         """Until the tables together have so many commits more than now."""

@@ -18,6 +18,7 @@ name: shop
 storage: warehouse
 libraries:
   - glob: {include: tables/**/*.sql}
+server: {port: 0}  # any free one: other tests serve, too
 feeds:
   orders_feed:
     kind: files

@@ -75,7 +75,7 @@ def test_a_running_warehouse_answers(freshline, shop):
         assert freshline("refresh", "small").stdout == (
             "small has nothing new; its sources are brought up to date\n"
         )
-        assert freshline("refresh", "small", "--full").stdout == "small is next, made anew\n"
+        assert freshline("refresh", "small", "--full").stdout == "small is next, rebuilt in full\n"
         shop.recorder.wait_for("done small", 2)
     assert shop.executor.requests[-1].full
 
@@ -126,7 +126,7 @@ def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkey
     assert done.exit_code == 1
     assert done.stderr == (
         f"[no-answer] process {os.getpid()}, which runs this warehouse, did not answer within"
-        " 0.01 s; it answers once Spark is there. It does what was asked when it gets to it: see"
+        " 0.01 s; it answers once Spark is ready. It does what was asked when it gets to it: see"
         " `freshline status`.\n"
     )
 

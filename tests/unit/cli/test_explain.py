@@ -13,7 +13,7 @@ from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.strategy import strategy
 
 PLAN = ViewPlan(
-    Reason("AGGREGATE", "new rows change the groups that are there"),
+    Reason("AGGREGATE", "new rows change existing groups"),
     Buckets("h", {"orders": Reads("at", 0, 3_599_999_999)}),
     Reason("HOLISTIC", "median has no merge rule", "MEDIAN(n)"),
 )
@@ -54,7 +54,7 @@ def test_what_updates_take_is_told_as_the_last_commit_has_it(shop):
         "takes: full 0.51 s and 0.020 s a MB, by 3 updates\n"
         "last update: full; expected were bucket-recompute 0.75 s, full 0.53 s\n"
     )
-    assert "all anew where that is quicker" in told.splitlines()[0]
+    assert "in full where that is quicker" in told.splitlines()[0]
     assert record(table, PLAN, [], strategy(table, PLAN), learned)["costs"] == {
         "learned": {"full": {"start_s": 0.51, "s_per_mb": 0.02, "updates": 3}},
         "last_strategy": "full",
@@ -85,7 +85,7 @@ def test_what_is_done_comes_first_then_what_a_change_touches_and_why_not_better(
         "big: bucket-recompute, full\n"
         "reads orders (time undeclared)\n"
         "reads delta.`/d/zones` (static)\n"
-        "append: no, AGGREGATE: new rows change the groups that are there\n"
+        "append: no, AGGREGATE: new rows change existing groups\n"
         "buckets: by h\n"
         "  a row of orders with at = t touches rows with h in [t - 59 min 59.999999 s, t]\n"
         "merge: no, HOLISTIC: median has no merge rule [MEDIAN(n)]\n"

@@ -66,7 +66,7 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path):
     done = init(tmp_path)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        f"[not-empty] {tmp_path} is there already and is not an empty directory; a new project"
+        f"[not-empty] {tmp_path} exists and is not an empty directory; a new project"
         " gets a directory of its own. Take another name.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

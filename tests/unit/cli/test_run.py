@@ -34,7 +34,7 @@ def test_until_idle_logs_a_line_per_update_and_ends(freshline, shop):
     assert (done.exit_code, done.stdout) == (0, "")
     lines = [line.split(" ", 2)[2] for line in done.stderr.splitlines()[:-1]]
     assert lines[0].startswith("web page: http://127.0.0.1:")
-    assert lines[1].startswith("Spark is there after ")
+    assert lines[1].startswith("Spark ready after ")
     assert [line.split(" in ")[0] for line in lines[2:]] == [
         "orders +2 rows",
         "big    +2 rows",

@@ -45,13 +45,13 @@ CHAPTER = Chapter(
 def test_an_update_that_waited_is_told_in_full():
     assert told("orders", CHAPTER) == (
         "orders, update 7: version 9, 1,234 rows, 2 rejected\n"
-        "  Its work was there at 12:00:06; it started at 2026-01-02 12:00:10 UTC on track 1,"
-        " after 4.0 s.\n"
-        "  It brought it from 11:59:00 to 12:00:00: 60 s more from 3 files.\n"
-        "  It was chosen with benefit 30 = priority 1 * gain 60.000 s / 2.000 s.\n"
-        "  Passed over were b (benefit 3); c (benefit 1).\n"
-        "  While it waited the tracks ran d (2 updates, 4.0 s), e (1 update, 4.0 s).\n"
-        "  It took 2.50 s; expected were 2.00 s.\n"
+        "  Pending since 12:00:06, started 2026-01-02 12:00:10 UTC on track 1"
+        " (waited 4.0 s).\n"
+        "  Advanced freshness 11:59:00 -> 12:00:00: 60 s more from 3 files.\n"
+        "  Chosen with benefit 30 = priority 1 * gain 60.000 s / 2.000 s.\n"
+        "  Passed over: b (benefit 3); c (benefit 1).\n"
+        "  While it waited, the tracks ran d (2 updates, 4.0 s), e (1 update, 4.0 s).\n"
+        "  Took 2.50 s (estimate 2.00 s).\n"
         "  Strategy append: each file's rows are added as they come."
     )
 
@@ -74,11 +74,11 @@ def test_a_failed_attempt_of_a_view_that_was_asked_for():
     )
     assert told("view", chapter) == (
         "view, update 7, attempt 2: failed: [disk] no room\n"
-        "  It started at 2026-01-02 12:00:10 UTC on track 1; nothing had to arrive for it.\n"
-        "  It would bring it from 11:59:00 to 12:00:00: everything anew from orders version 4.\n"
-        "  Somebody asked for it.\n"
+        "  Started 2026-01-02 12:00:10 UTC on track 1; nothing had to arrive for it.\n"
+        "  Would advance freshness 11:59:00 -> 12:00:00: rebuilt in full from orders version 4.\n"
+        "  Requested by a user.\n"
         "  Nothing else was waiting.\n"
-        "  It took 2.50 s; expected were 2.00 s."
+        "  Took 2.50 s (estimate 2.00 s)."
     )
 
 

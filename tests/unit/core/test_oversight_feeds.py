@@ -40,7 +40,7 @@ def test_while_few_gaps_are_known_a_whole_period_is_allowed():
 
 def test_silence_counts_from_when_somebody_listens():
     feed = FeedHealth(10.0, float("inf"))
-    feed.restored(last_s=0.0, out_since_s=None)
+    feed.restored(last_s=0.0, silent_since_s=None)
     assert not feed.look(1e9)
     feed.listened_from(1000.0)
     assert feed.due_s == 1020.0
@@ -50,7 +50,7 @@ def test_silence_counts_from_when_somebody_listens():
 
 def test_an_outage_that_a_former_run_saw_goes_on():
     feed = FeedHealth(10.0, 500.0)
-    feed.restored(last_s=100.0, out_since_s=100.0)
+    feed.restored(last_s=100.0, silent_since_s=100.0)
     assert not feed.look(600.0)
     assert feed.arrived(700.0, 110.0) == (True, "")
     assert (feed.went_out_s, feed.came_back_s, feed.out_since_s) == (100.0, 700.0, None)
@@ -82,3 +82,36 @@ def test_of_a_feed_without_a_period_nothing_is_said():
     assert not feed.look(1e9)
     feed.period_s = 5.0
     assert feed.look(1e9)
+
+
+def test_people_hear_of_a_silence_once_and_when_it_is_certain():
+    feed = regular(8)  # due at 91
+    assert feed.look(95.0)
+    assert not feed.fell_silent(121.0)  # 30 s beyond: a late file would be no news
+    assert feed.fell_silent(121.1)
+    assert feed.silent_since_s == 80.0
+    assert not feed.fell_silent(500.0)
+    feed.arrived(600.0, 90.0)
+    assert feed.silent_since_s is None
+
+
+def test_long_periods_need_longer_silences():
+    feed = FeedHealth(100.0, 0.0)
+    feed.arrived(100.0, 100.0)
+    assert feed.due_s == 300.0
+    assert not feed.fell_silent(500.0)
+    assert feed.fell_silent(500.1)
+
+
+def test_a_file_that_is_a_little_late_is_no_news():
+    feed = regular(8)
+    assert feed.look(95.0)
+    assert feed.arrived(96.0, 90.0) == (True, "")
+    assert feed.silent_since_s is None
+
+
+def test_a_feed_that_never_brought_anything_is_not_silent():
+    feed = FeedHealth(10.0, 0.0)
+    assert feed.look(1000.0)  # its tables' bounds still miss what was due
+    assert not feed.fell_silent(1000.0)
+    assert feed.silent_since_s is None

@@ -92,10 +92,10 @@ def regular(until: int, begin: int = 10):
 def test_a_feed_in_an_outage_is_shown_with_since_when_whatever_the_policy(tmp_path, policy):
     run = Run(tmp_path, policy)
     run.play({"a": regular(101), "b": regular(300)}, 150.0)
-    assert run.notices == ["feed a_feed is out: nothing came when it was due"]
-    assert run.remarks()[0] == "feed a_feed: out, nothing since 00:01:40, due every 10 s"
+    assert run.notices == ["feed a_feed is silent: nothing for 43 s, expected every 10 s"]
+    assert run.remarks()[0] == "feed a_feed: silent, nothing since 00:01:40, expected every 10 s"
     a, b = read_feeds(run.journal)
-    assert (a.out_since_s, b.out_since_s) == (100.0, None)
+    assert (a.silent_since_s, b.silent_since_s) == (100.0, None)
     assert feed_record(a, running=True)["out_since"] == "1970-01-01T00:01:40.000000Z"
     assert feed_record(a, running=False)["out_since"] is None
 
@@ -105,7 +105,7 @@ def test_back_with_a_backlog_the_date_of_the_end_is_shown_and_it_comes(tmp_path)
     backlog = [(400.0, float(stamp)) for stamp in range(110, 401, 10)]
     files = {"a": [*regular(101), *backlog, *regular(600, 410)], "b": regular(600)}
     run.play(files, 400.0)
-    assert run.notices[-1] == "feed a_feed brings files again"
+    assert run.notices[-1] == "feed a_feed is back"
     item = run.watched()["a"]
     assert item.mode is None
     assert item.violations is None  # no bound is proven of this policy
@@ -163,7 +163,7 @@ def test_an_outage_goes_on_over_a_restart(tmp_path):
     again.oversight.listen(1000.0)
     again.oversight.instant(1000.0, [], [])
     again.journal.flush()
-    assert [feed.out_since_s for feed in read_feeds(again.journal)] == [100.0, None]
+    assert [feed.silent_since_s for feed in read_feeds(again.journal)] == [100.0, None]
 
 
 def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path):
@@ -174,7 +174,7 @@ def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path
     run.play({name: pairs[10:] for name, pairs in files.items()}, 600.0, {"a": 8.0})
     what = "edf-partitioned needs 2 tracks for these tables, there are 1"
     notice = (
-        f"partition edf-partitioned no longer fits what updates cost: {what}; the one laid before "
+        f"partition edf-partitioned no longer fits what updates cost: {what}; the present one "
         "stays, and the next start will be refused unless it fits again"
     )
     assert run.notices == [notice]
@@ -185,7 +185,6 @@ def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path
     assert misfit_record(misfit) == {"partition": "edf-partitioned", "since": since, "what": what}
     assert any(line.startswith("partition edf-partitioned: no longer") for line in run.remarks())
     run.play({name: pairs[60:] for name, pairs in files.items()}, 2000.0)
-    assert run.notices[1:] == [
-        "partition edf-partitioned fits what updates cost again and is laid anew"
-    ]
+    fits = "partition edf-partitioned fits what updates cost again"
+    assert run.notices[1:] == [f"{fits}; tables were assigned to tracks again"]
     assert (run.remarks(), run.misfit()) == ([], None)

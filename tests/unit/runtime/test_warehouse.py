@@ -209,7 +209,7 @@ def test_refresh_full_is_refused_where_files_are_gone_from_the_feed(shop):
         answer = shop.ask("refresh", "orders", "full")
     expected = (
         f"[files-gone] 1 of the 2 files in table orders are no longer in feed orders_feed ({gone});"
-        " to load a table anew would lose their rows. Put the files back, or refresh without"
+        " loading the table again would lose their rows. Put the files back, or refresh without"
         " --full."
     )
     assert (answer["ok"], answer["message"], answer["exit_status"]) == (False, expected, 2)
@@ -251,7 +251,7 @@ def test_a_stop_leaves_an_update_that_outlives_the_grace(shop):
     shop.file("orders", 1, [1])
     with LiveRun(shop, RunOptions(grace_s=0.01)):
         shop.recorder.wait_for("start orders")
-    assert shop.recorder.lines[-1] == "notice the grace is over; left running: orders"
+    assert shop.recorder.lines[-1] == "notice grace period expired; abandoning: orders"
     gate.set()
     # What it committed after all is found at the next start, and not loaded again.
     eventually(lambda: shop.executor.numbers("orders") == [1])
@@ -341,7 +341,7 @@ def test_a_backfill_reads_all_files_of_the_table_and_moves_nothing_else(shop):
         eventually(lambda: shop.executor.numbers("total") == [1, 2, 10])
         before = len(shop.executor.requests)
         answer = shop.ask("backfill", "orders", argument_of(5.0, 9.0))
-        assert answer["message"] == "orders: the range is done again, behind everything else"
+        assert answer["message"] == "orders: backfill queued at background priority"
         eventually(
             lambda: [each.table for each in shop.executor.requests[before:]].count("total") == 1
         )

@@ -24,7 +24,7 @@ def test_an_hourly_view_in_words():
     assert explanation_text("hourly", plan, SOURCES[:1]) == (
         "hourly: bucket-merge, bucket-recompute, full\n"
         "reads orders (time ts)\n"
-        "append: no, AGGREGATE: new rows change the groups that are there\n"
+        "append: no, AGGREGATE: new rows change existing groups\n"
         "buckets: by h\n"
         "  a row of orders with ts = t touches rows with h in [t - 59 min 59.999999 s, t]\n"
         "merge: 1 state(s), joint\n"

@@ -185,7 +185,7 @@ def test_with_a_state_a_full_update_is_tried_when_losing_the_state_can_be_afford
 
 def test_what_is_said_beforehand_names_the_choice():
     plan = ViewPlan(KEEPS, BUCKETS, MERGE)
-    assert strategy(AUTO, plan).reason.endswith("are computed; all anew where that is quicker")
+    assert strategy(AUTO, plan).reason.endswith("are computed; in full where that is quicker")
     assert strategy(INCREMENTAL, plan).reason.endswith("are computed")
     assert strategy(Table(emit="final"), plan).reason.endswith("are computed")
 

@@ -18,13 +18,13 @@ def test_each_view_has_exactly_these_bounds(case):
 
 
 REFUSED = {
-    ("CLOCK", "NOW() is read anew by every run; write a literal"): (
+    ("CLOCK", "NOW() has another value in every run; write a literal"): (
         "SELECT * FROM orders WHERE ts > now()",
     ),
-    ("CLOCK", "CURRENT_DATE is read anew by every run; write a literal"): (
+    ("CLOCK", "CURRENT_DATE has another value in every run; write a literal"): (
         "SELECT ts, current_date AS d FROM orders",
     ),
-    ("CLOCK", "'now' as a time is read anew by every run"): (
+    ("CLOCK", "'now' as a time has another value in every run"): (
         "SELECT ts FROM orders WHERE ts < timestamp 'now'",
     ),
     ("VOLATILE", "RAND() differs from run to run"): ("SELECT ts, rand() AS r FROM orders",),

@@ -47,7 +47,7 @@ def ingest(
         raise UserError(
             "no-push-feed",
             f"project {found.name} has no feed of kind push",
-            rule="the gateway takes in records of such feeds",
+            rule="the gateway accepts records of such feeds",
             next_step="Add one to feeds: in freshline.yml.",
         )
     if new_token is not None:
@@ -105,7 +105,7 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
     if failure is not None:
         raise PlatformError(
             "ingest",
-            f"nothing more can be taken in: {failure}",
+            f"no more records can be accepted: {failure}",
             next_step="Start `freshline ingest` again; nothing that was acknowledged is lost.",
         )
     return 0

@@ -26,7 +26,7 @@ def init(
     if name.exists() and (not name.is_dir() or any(name.iterdir())):
         raise UserError(
             "not-empty",
-            f"{name} is there already and is not an empty directory",
+            f"{name} exists and is not an empty directory",
             rule="a new project gets a directory of its own",
             next_step="Take another name.",
         )

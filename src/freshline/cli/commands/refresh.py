@@ -14,7 +14,7 @@ from freshline.runtime.subset import named_tables
 def refresh(
     tables: TableNames,
     full: Annotated[
-        bool, typer.Option("--full", help="Make the tables anew from all their data.")
+        bool, typer.Option("--full", help="Rebuild the tables from all their data.")
     ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,

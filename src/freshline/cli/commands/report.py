@@ -121,7 +121,7 @@ def _submit(
                 next_step="Give a later deadline, or accept it to be late with --yes.",
             )
         print(message)
-        if not _said_yes("Submit it all the same?"):
+        if not _said_yes("Submit it anyway?"):
             print(f"{wanted.name} is not submitted")
             return 0
     if running_process(project) is not None:

@@ -37,9 +37,9 @@ class Counting:
         pass
 
     def ready(self, seconds: float) -> None:
-        """Spark is there after ``seconds``."""
+        """Spark is ready after ``seconds``."""
         self.spark = "ready"
-        self.notice(f"Spark is there after {seconds:.1f} s")
+        self.notice(f"Spark ready after {seconds:.1f} s")
         if self.spark_ui:
             self.notice(f"Spark's own pages: {self.spark_ui}")
 

@@ -18,21 +18,21 @@ def told(name: str, chapter: Chapter) -> str:
     lines = [f"{name}, update {chapter.number}{attempt}: {_ended(chapter)}"]
     start = f"{clock(chapter.started_s)} UTC on track {chapter.track}"
     if chapter.released_s is None or chapter.waited_s is None:
-        lines.append(f"It started at {start}; nothing had to arrive for it.")
+        lines.append(f"Started {start}; nothing had to arrive for it.")
     else:
         lines.append(
-            f"Its work was there at {clock(chapter.released_s, chapter.started_s)};"
-            f" it started at {start}, after {brief_s(chapter.waited_s)}."
+            f"Pending since {clock(chapter.released_s, chapter.started_s)},"
+            f" started {start} (waited {brief_s(chapter.waited_s)})."
         )
     lines.append(_loads(chapter))
     over = "; ".join(f"{each.table} ({each.score})" for each in chapter.over)
     asked = chapter.score == "asked for"
-    lines.append("Somebody asked for it." if asked else f"It was chosen with {chapter.score}.")
-    lines.append(f"Passed over were {over}." if over else "Nothing else was waiting.")
+    lines.append("Requested by a user." if asked else f"Chosen with {chapter.score}.")
+    lines.append(f"Passed over: {over}." if over else "Nothing else was waiting.")
     if chapter.meanwhile:
         lines.append(_meanwhile(chapter))
     if chapter.seconds is not None:
-        lines.append(f"It took {chapter.seconds:.2f} s; expected were {chapter.expected_s:.2f} s.")
+        lines.append(f"Took {chapter.seconds:.2f} s (estimate {chapter.expected_s:.2f} s).")
     if chapter.strategy:
         lines.append(f"Strategy {chapter.strategy}: {chapter.reason}.")
     return "\n  ".join(lines)
@@ -48,8 +48,8 @@ def _ended(chapter: Chapter) -> str:
 
 
 def _loads(chapter: Chapter) -> str:
-    loaded = "brought" if chapter.state == "done" else "would bring"
-    what = "everything anew" if chapter.full else f"{brief_s(chapter.to_s - chapter.from_s)} more"
+    advanced = "Advanced" if chapter.state == "done" else "Would advance"
+    what = "rebuilt in full" if chapter.full else f"{brief_s(chapter.to_s - chapter.from_s)} more"
     if chapter.files is not None:
         source = f" from {counted(chapter.files, 'file')}"
     elif chapter.parents:
@@ -58,7 +58,7 @@ def _loads(chapter: Chapter) -> str:
     else:
         source = ""
     start, end = (clock(each, chapter.started_s) for each in (chapter.from_s, chapter.to_s))
-    return f"It {loaded} it from {start} to {end}: {what}{source}."
+    return f"{advanced} freshness {start} -> {end}: {what}{source}."
 
 
 def _meanwhile(chapter: Chapter) -> str:
@@ -74,7 +74,7 @@ def _meanwhile(chapter: Chapter) -> str:
     ]
     if len(held) > _NAMED:
         named.append(counted(len(held) - _NAMED, "other table"))
-    return f"While it waited the tracks ran {', '.join(named)}."
+    return f"While it waited, the tracks ran {', '.join(named)}."
 
 
 def chapter_record(chapter: Chapter) -> dict[str, Any]:

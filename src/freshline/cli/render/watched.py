@@ -18,7 +18,7 @@ def feed_record(feed: FeedStatus, *, running: bool) -> dict[str, Any]:
         "last_file": moment(feed.last_s),
         "period_s": feed.period_s,
         "jitter_s": feed.jitter_s,
-        "out_since": moment(feed.out_since_s) if running else None,
+        "out_since": moment(feed.silent_since_s) if running else None,
         "came_back": moment(feed.came_back_s),
         "error": feed.error,
     }
@@ -86,10 +86,11 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
         )
     if found.run.running:
         for feed in found.feeds:
-            if feed.out_since_s is not None:
-                due = f", due every {brief_s(feed.period_s)}" if feed.period_s else ""
+            if feed.silent_since_s is not None:
+                due = f", expected every {brief_s(feed.period_s)}" if feed.period_s else ""
                 lines.append(
-                    f"feed {feed.name}: out, nothing since {clock(feed.out_since_s, now_s)}{due}"
+                    f"feed {feed.name}: silent, nothing since"
+                    f" {clock(feed.silent_since_s, now_s)}{due}"
                 )
     lines += [feed.error for feed in found.feeds if feed.error is not None]
     lines += [

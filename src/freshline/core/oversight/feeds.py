@@ -18,6 +18,10 @@ _FEW_GAPS = 5
 _LEAST_JITTER = 0.1
 """Of a period: a clock, a listing, a slow disk."""
 
+_SILENT_PERIODS = 2.0
+_LEAST_SILENCE_S = 30.0
+"""People are told of a silence once it is certain: so much beyond when a file was due."""
+
 _BURST = 2.0
 """So many files more than the period promises count as timing, not as more data."""
 
@@ -33,6 +37,8 @@ class FeedHealth:
     Attributes:
         last_s: When the last file came that brought something new; None before the first.
         out_since_s: Since when nothing has come, while the feed is out; else None.
+        silent_since_s: The same once the silence is certain, for people; never of a feed that
+            has not brought anything yet.
         went_out_s, came_back_s: When its last outage began and ended; None: not known.
     """
 
@@ -41,6 +47,7 @@ class FeedHealth:
         self.slack_s = slack_s
         self.last_s: float | None = None
         self.out_since_s: float | None = None
+        self.silent_since_s: float | None = None
         self.went_out_s: float | None = None
         self.came_back_s: float | None = None
         self._listening_s = since_s
@@ -52,10 +59,10 @@ class FeedHealth:
         """Silence counts from now on."""
         self._listening_s = now_s
 
-    def restored(self, last_s: float | None, out_since_s: float | None) -> None:
-        """What a former run saw."""
+    def restored(self, last_s: float | None, silent_since_s: float | None) -> None:
+        """What a former run saw; a silence that it was sure of goes on."""
         self.last_s = last_s
-        self.out_since_s = out_since_s
+        self.out_since_s = self.silent_since_s = silent_since_s
 
     @property
     def jitter_s(self) -> float:
@@ -83,6 +90,20 @@ class FeedHealth:
         self.out_since_s = self._listening_s if self.last_s is None else self.last_s
         return True
 
+    def fell_silent(self, now_s: float) -> bool:
+        """Whether it has just become certain that the feed is silent.
+
+        A file that is a little late ends an outage for the bounds, but is no news for people.
+        """
+        due_s = self.due_s
+        if self.silent_since_s is not None or self.last_s is None or due_s is None:
+            return False
+        assert self.period_s is not None
+        if now_s <= due_s + max(_SILENT_PERIODS * self.period_s, _LEAST_SILENCE_S):
+            return False
+        self.silent_since_s = self.last_s
+        return True
+
     def arrived(self, now_s: float, timestamp_s: float) -> tuple[bool, str]:
         """A file came.
 
@@ -94,7 +115,7 @@ class FeedHealth:
         ended = self.out_since_s is not None
         if ended:
             self.went_out_s, self.came_back_s = self.out_since_s, now_s
-            self.out_since_s = None
+            self.out_since_s = self.silent_since_s = None
         elif self.last_s is not None and self.period_s is not None and now_s > self.last_s:
             self._late_s.append(max(0.0, now_s - self.last_s - self.period_s))
         self.last_s = now_s

@@ -159,7 +159,7 @@ class GatewayApp:
         if state == "open":
             return json_answer(200, {"status": "ok"})
         code = state if state in STATUS_OF_CODE else "draining"
-        raise Refusal(code, f"nothing is taken in: {state}", retry_after_s=_DRAINING_S)
+        raise Refusal(code, f"no records are accepted: {state}", retry_after_s=_DRAINING_S)
 
     async def _pushed(self, exchange: Exchange, feed: str) -> Answer:
         authorization, host = exchange.header("authorization"), exchange.header("host") or ""
@@ -220,7 +220,7 @@ def _content_type(value: str | None) -> str:
             headers={"Accept-Post": ", ".join(CONTENT_TYPES)},
         )
     if charset and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise Refusal("unsupported-media-type", "JSON is taken in UTF-8 alone")
+        raise Refusal("unsupported-media-type", "JSON is accepted in UTF-8 only")
     return name
 
 

@@ -24,7 +24,7 @@ _WHY = {
     429: "The feed is over its quota; try again after Retry-After",
     431: "The headers are too large",
     500: "The gateway failed; nothing is known of the request",
-    503: "Nothing is taken in right now; try again after Retry-After",
+    503: "No records are accepted right now; try again after Retry-After",
 }
 _PUSH = (400, 401, 404, 405, 408, 413, 415, 421, 422, 429, 431, 500, 503)
 _HEADERS = {
@@ -46,7 +46,7 @@ def description(feeds: Mapping[str, tuple[Column, ...]], limits: Limits) -> dict
     paths["/healthz"] = {
         "get": {
             "operationId": "health",
-            "summary": "Whether records are taken in right now",
+            "summary": "Whether records are accepted right now",
             "responses": {
                 "200": _answer("They are", {"$ref": "#/components/schemas/Health"}),
                 **_refusals((503,)),

@@ -71,7 +71,7 @@ class FolderLock:
             os.close(self._file)
             raise UserError(
                 "already-running",
-                f"process {holder} takes in this storage's pushed records already",
+                f"process {holder} accepts this storage's pushed records already",
                 rule=f"one gateway per storage; it holds {path}",
                 next_step=f"Stop it (kill {holder}).",
             ) from error

@@ -79,7 +79,7 @@ def _check_columns(found: pa.Schema, columns: tuple[Column, ...]) -> None:
             meant = f" (did you mean {close}?)" if close else ""
             raise Refusal("bad-record", f"the unknown column {shown(field.name)}{meant}")
         if field.name in seen:
-            raise Refusal("bad-record", f"the column {shown(field.name)} is there twice")
+            raise Refusal("bad-record", f"there are two columns {shown(field.name)}")
         seen.add(field.name)
         type_ = known[field.name].type
         if not _becomes(field.type, type_):

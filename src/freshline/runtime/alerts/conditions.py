@@ -143,7 +143,7 @@ def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:
     if not status.run.running:
         return
     for feed in status.feeds:
-        if feed.out_since_s is None:
+        if feed.silent_since_s is None:
             continue
         reason = "nothing arrived" if feed.last_s is None else (
             f"nothing for {brief_s(max(0.0, status.now_s - feed.last_s))}"
@@ -154,7 +154,7 @@ def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:
             "last_file": None if feed.last_s is None else rfc3339(feed.last_s),
             "period_s": feed.period_s,
         }
-        yield Condition("silent", feed.name, feed.out_since_s, reason, data)
+        yield Condition("silent", feed.name, feed.silent_since_s, reason, data)
 
 
 def _late_reports(status: WarehouseStatus) -> Iterator[Condition]:

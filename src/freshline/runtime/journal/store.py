@@ -59,7 +59,7 @@ CREATE TABLE IF NOT EXISTS requests (
   id INTEGER PRIMARY KEY, at_s REAL, kind TEXT, table_name TEXT, argument TEXT,
   answered_s REAL, answer TEXT);
 CREATE TABLE IF NOT EXISTS feeds (
-  name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, out_since_s REAL,
+  name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, silent_since_s REAL,
   came_back_s REAL, error TEXT);
 CREATE TABLE IF NOT EXISTS topics (
   table_name TEXT PRIMARY KEY, feed TEXT, topic_id TEXT, state TEXT, since_s REAL, error TEXT,

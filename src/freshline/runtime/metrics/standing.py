@@ -241,7 +241,7 @@ def feed_families(
         "feed_silent",
         "1 where the feed brought nothing when it was due",
         {
-            feed.name: float(status.run.running and feed.out_since_s is not None)
+            feed.name: float(status.run.running and feed.silent_since_s is not None)
             for feed in status.feeds
         },
         label="feed",

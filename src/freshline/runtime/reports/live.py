@@ -186,7 +186,7 @@ LATENESS = {
     "slower": "a batch took longer than its margin allows",
     "waited": "an update was still running on the report's track",
     "input": "the streams were late with the window's end",
-    "unmeasured": "what it costs was not known beforehand",
+    "unmeasured": "its cost was not known when it was planned",
     "more": "more rows came than were expected, or they came later",
     "crowded": "other reports were on the track",
     "unexplained": "nothing unusual was seen",

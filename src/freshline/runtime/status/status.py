@@ -414,7 +414,7 @@ class _Reader:
         if state == "retrying" and row["retry_s"] > self._now_s:
             return f"retry in {brief_s(row['retry_s'] - self._now_s)}"
         if self._run.ready_s is None:
-            return "when Spark is there"
+            return "when Spark is ready"
         if len(self._busy) >= self._run.tracks:
             return "waiting for a track"
         return "waiting for its turn"

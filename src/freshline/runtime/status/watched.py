@@ -20,7 +20,7 @@ class FeedStatus:
         last_s: When its last file came; None before the first.
         period_s: How often one is due, given or learned; None: not known yet.
         jitter_s: How much later than that one may come.
-        out_since_s: Since when nothing has come, while it is out.
+        silent_since_s: Since when nothing has come, while it is out.
         came_back_s: When its last outage ended.
         error: What of it could not be listed or cannot be loaded; None: nothing.
     """
@@ -29,7 +29,7 @@ class FeedStatus:
     last_s: float | None
     period_s: float | None
     jitter_s: float | None
-    out_since_s: float | None
+    silent_since_s: float | None
     came_back_s: float | None
     error: str | None = None
 
@@ -111,14 +111,14 @@ def read_feeds(journal: Journal) -> tuple[FeedStatus, ...]:
     """Every feed that a run has listened to; none in a journal of an earlier version."""
     try:
         rows = journal.rows(
-            "SELECT name, last_s, period_s, jitter_s, out_since_s, came_back_s, error FROM feeds"
+            "SELECT name, last_s, period_s, jitter_s, silent_since_s, came_back_s, error FROM feeds"
             " ORDER BY name"
         )
     except sqlite3.OperationalError:
         return ()
     return tuple(
         FeedStatus(
-            row["name"], row["last_s"], row["period_s"], row["jitter_s"], row["out_since_s"],
+            row["name"], row["last_s"], row["period_s"], row["jitter_s"], row["silent_since_s"],
             row["came_back_s"], row["error"],
         )
         for row in rows

@@ -112,7 +112,7 @@ class FeedReader:
                     "no-schema",
                     f"feed {self.feed.name} declares no schema and has no file to take it from",
                     where=self.feed.place,
-                    next_step="Declare its `schema:`, or run again when a file is there.",
+                    next_step="Declare its `schema:`, or run again when a file has arrived.",
                 )
             self._schema = self._reader(session).load([self.path(names[0])]).schema
             if self._records:

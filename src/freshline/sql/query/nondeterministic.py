@@ -119,9 +119,11 @@ def _clock(node: exp.Expr) -> Reason | None:
     asks = isinstance(node, _CLOCK_NODES)
     asks = asks or (called in CLOCK and (called != "unix_timestamp" or not node.expressions))
     if isinstance(node, exp.Literal) and node.is_string and _NOW.match(node.name):
-        return _reason("CLOCK", f"'{node.name}' as a time is read anew by every run", node)
+        return _reason("CLOCK", f"'{node.name}' as a time has another value in every run", node)
     if asks:
-        return _reason("CLOCK", f"{text_of(node)} is read anew by every run; write a literal", node)
+        return _reason(
+            "CLOCK", f"{text_of(node)} has another value in every run; write a literal", node
+        )
     return None
 
 

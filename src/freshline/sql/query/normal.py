@@ -68,7 +68,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         for word in sorted(CLOCK_WORDS):  # sqlglot takes some without brackets for columns
             if f"column '{word}'" in what.lower():
-                raise refused("CLOCK", f"{word} is read anew by every run") from error
+                raise refused("CLOCK", f"{word} has another value in every run") from error
         raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
     _spell_out_group_by_all(tree)

@@ -209,7 +209,7 @@ class LinearAnalysis:
                 raise refused(
                     "STATIC_OUTER",
                     "an outer join keeps rows of a static table: whether one has a partner is "
-                    "known only when all rows are there",
+                    "known only once all rows have arrived",
                     join,
                 )
         if left.streams and right.streams:

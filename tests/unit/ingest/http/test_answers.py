@@ -167,7 +167,7 @@ def test_the_first_bad_record_is_named_and_nothing_is_stored(gateway):
         (
             ONE,
             {"content_type": "application/x-ndjson; charset=latin1"},
-            (415, "unsupported-media-type", "JSON is taken in UTF-8 alone", None),
+            (415, "unsupported-media-type", "JSON is accepted in UTF-8 only", None),
         ),
     ],
 )  # fmt: skip
@@ -317,7 +317,7 @@ def test_health_is_whether_anything_is_taken_in(gateway):
     )
     gateway.engine.state = "disk"
     reply = gateway.ask("GET", "/healthz")
-    assert error(reply) == (503, "disk", "nothing is taken in: disk", None)
+    assert error(reply) == (503, "disk", "no records are accepted: disk", None)
     assert reply.headers["retry-after"] == "5"
 
 
