@@ -63,20 +63,18 @@ class Conditions:
     def _of_tables(self, status: WarehouseStatus) -> Iterator[Condition]:
         freshness_s = {item.name: item.freshness_s for item in status.tables}
         blame = Blame(self._project, status, freshness_s)
-        unread = {item.table: item for item in status.topics if item.error is not None}
+        unread = _unread(self._project, status)
         for item in status.tables:
             if item.state == "dropped":
                 continue
             stands = _stands(item)
             if item.within_target is False:
                 yield _late(item, blame, stands)
-            topic = unread.get(item.name)
             if item.failures and item.error:
                 data = {**stands, "failures": item.failures}
                 yield Condition("failing", item.name, status.now_s, item.error, data)
-            elif topic is not None and topic.since_s is not None:
-                reason = f"feed {topic.feed}: {topic.error}"
-                yield Condition("failing", item.name, topic.since_s, reason, stands)
+            elif item.name in unread:
+                yield Condition("failing", item.name, status.now_s, unread[item.name], stands)
             if item.wrong is not None:
                 yield _wrong(item, item.wrong, stands)
             bad = [each for each in item.troubles if each.state == "quarantined"]
@@ -99,6 +97,20 @@ class Conditions:
             reason = watched.last_violation or "no reason seen"
             data = {**stands, "bound_s": bound_s, "count": count}
             yield Condition("bound-broken", item.name, status.now_s, reason, data)
+
+
+def _unread(project: Project, status: WarehouseStatus) -> dict[str, str]:
+    """Tables whose feed cannot be read in full, and why."""
+    errors = {feed.name: feed.error for feed in status.feeds if feed.error is not None}
+    found = {
+        table.name: f"feed {table.feed}: {errors[table.feed]}"
+        for table in project.tables
+        if status.run.running and table.feed in errors
+    }
+    for topic in status.topics:
+        if topic.error is not None:
+            found[topic.table] = f"feed {topic.feed}: {topic.error}"
+    return found
 
 
 def _stands(item: TableStatus) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Blame:
         if item.pending_files:
             return item.next
         for each in self._status.feeds:
+            if each.name == feed and each.error is not None:
+                return f"feed {feed}: {each.error}"
             if each.name == feed and each.silent_since_s is not None:
                 return f"feed {feed} is silent{self._silence(each.last_s, each.period_s)}"
         return f"feed {feed} brought no newer data"

@@ -241,7 +241,8 @@ def _read(
         else reader.unknown(table)
         for table in project.tables
     ]
-    gone = sorted(name for name in rows if not project.has_table(name))
+    known = {table.name.lower() for table in project.tables}
+    gone = sorted(name for name in rows if name.lower() not in known)
     tables += [reader.dropped(rows[name], journal) for name in gone]
     note = None
     if last is None:  # only requests and pauses were written
