@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup tools demo quick test laws spark proof soak check format bench figures lock clean
+.PHONY: help setup tools demo quick test laws spark proof soak check format reference bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -67,6 +67,9 @@ check: setup  ## check format, lint, types and imports
 format: setup  ## format, and repair what ruff can repair by itself
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
+
+reference: setup  ## write the pages of docs/reference and ARCHITECTURE.md that follow from the code
+	@$(PY) -m scripts.write_reference
 
 bench: tools  ## measure; ratios within one run, written to benchmarks/results
 	@$(with_java) $(PY) -m benchmarks

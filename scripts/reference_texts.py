@@ -1,0 +1,131 @@
+"""What the keys of freshline.yml mean, for docs/reference/project-files.md.
+
+The keys themselves are read from the code; one that is not described here fails the guard.
+"""
+
+from __future__ import annotations
+
+SECTIONS = {
+    ("load", "collect"): "freshline.yml",
+    ("feeds", "_files"): "feeds: kind files",
+    ("feeds", "_timestamp"): "feeds: timestamp",
+    ("feeds", "_push"): "feeds: kind push",
+    ("feeds", "_kafka"): "feeds: kind kafka",
+    ("settings", "read_spark"): "spark",
+    ("settings", "read_scheduler"): "scheduler",
+    ("settings", "read_maintenance"): "maintenance",
+    ("settings", "read_lineage"): "lineage",
+    ("server", "read_server"): "server",
+    ("server", "_tls"): "tls",
+    ("ingest", "read_ingest"): "ingest",
+    ("alerts", "_entry"): "alerts",
+}
+"""The section that a reader reads, by its module and name."""
+
+KEYS = {
+    "freshline.yml": {
+        "name": "The project's name: letters, digits, `_`, `.` and `-`. Required.",
+        "storage": "Where the tables are: table t is the Delta table STORAGE/t. A path relative to"
+        " this file, or any URI that Spark writes. Required.",
+        "libraries": "The SQL files: a list of `{glob: {include: tables/**/*.sql}}`. Required.",
+        "configuration": "Settings of Spark, passed on as they are.",
+        "spark": "How Spark is started; see below.",
+        "scheduler": "How the next table is chosen; see below.",
+        "feeds": "Where data comes from, by name; see below for each kind.",
+        "server": "The one address of a run: web page, API, metrics and pushes; see below.",
+        "ingest": "How pushed records are stored; see below.",
+        "maintenance": "Compaction, VACUUM and checks on idle tracks; see below.",
+        "alerts": "Where changes of state are posted, a list; see below.",
+        "lineage": "OpenLineage events; see below.",
+    },
+    "feeds: kind files": {
+        "kind": "`files`.",
+        "path": "A directory or URI; new files are found by listing it.",
+        "format": "`csv`, `json` (lines) or `parquet`.",
+        "options": "Options of Spark's reader for this format.",
+        "schema": "Columns and types, as in DDL. Required for csv and json.",
+        "timestamp": "How a file's timestamp is read from its name; without it, its modification"
+        " time.",
+        "period": "How often a file is expected; without it, learned.",
+        "settle": "A file is loaded once its size has not changed for this long.",
+    },
+    "feeds: timestamp": {
+        "pattern": "A regular expression with one group that holds the timestamp.",
+        "format": "Its format, as in Python's strptime; UTC.",
+    },
+    "feeds: kind push": {
+        "kind": "`push`.",
+        "schema": "Columns and types, as in DDL. Required.",
+        "time": "The event-time column.",
+        "quota": "How much of the gateway's log the feed may hold.",
+        "period": "How often records are expected; without it, learned.",
+    },
+    "feeds: kind kafka": {
+        "kind": "`kafka`.",
+        "servers": "The brokers, `host:port` with commas between.",
+        "topic": "The topic.",
+        "format": "`json` or `csv`.",
+        "schema": "Columns and types of a record, as in DDL. Required.",
+        "starting": "`earliest`, `latest` or a moment: where to begin.",
+        "options": "Options of the Kafka client.",
+        "time": "The event-time column.",
+        "period": "How often records are expected; without it, learned.",
+    },
+    "spark": {
+        "master": "Any master; `local[*]` without it.",
+        "packages": "Maven coordinates to add.",
+        "update_timeout": "An update that runs longer is cancelled and tried again.",
+    },
+    "scheduler": {
+        "tracks": "How many updates run at once; 1.",
+        "policy": "What is updated next; `max-benefit`. `whittle` is what `freshline init` writes.",
+        "partition": "Which tables share tracks: `none`, `edf-partitioned` or `proportional`.",
+        "clustering": "k of `proportional`: how unequal the tables of one cluster may be; 10.",
+        "allocation": "Tracks of `proportional`: `all`, or `basic`, as many as utilisation needs.",
+        "aggressive": "Whether a table may take a track on which another one is expected.",
+        "inherit": "Whether a table counts for its dependents: `none`, `sum`, `max`, `max-plus`.",
+        "inherit_factor": "K of `max-plus`; 1.",
+        "chop": "An update loads at most this many periods of new data; without it, all.",
+        "recovery": "Recovery periods of `aus`: `average`, `worst`, `simultaneous`.",
+        "objective": "`staleness`, or `cost`: update as late as target lags allow.",
+        "backfill_share": "The share of the tracks that backfills get at least.",
+    },
+    "maintenance": {
+        "compact": "Whether small files are put together on idle tracks; true.",
+        "vacuum": "Whether old files are removed on idle tracks; true.",
+        "retention": "How long old versions stay readable; 7 days.",
+        "audit": "The share of the time that idle tracks verify views; 1%, 0 turns it off.",
+        "trials": "Whether a view is tried on generated inputs before it is maintained from"
+        " changes; true.",
+    },
+    "lineage": {
+        "namespace": "The namespace of the jobs in OpenLineage events.",
+    },
+    "server": {
+        "host": "The address to listen on; 127.0.0.1.",
+        "port": "The port; 8787. 0 takes any free one.",
+        "tokens": "Who may push and press buttons; required off the loopback, like `tls`.",
+        "tls": "Certificate and key; see below.",
+    },
+    "tls": {
+        "certificate": "The certificate's file, PEM.",
+        "key": "The key's file, PEM.",
+    },
+    "ingest": {
+        "host": "As `server.host`, where there is no `server`.",
+        "port": "As `server.port`, where there is no `server`.",
+        "memory": "How much memory records that wait may take; 256MB.",
+        "max_body": "The largest body of a request, before and after decompression; 64MB.",
+        "max_record": "The largest record; 1MB.",
+        "folder": "Where the log of pushed records lies; STORAGE/_freshline/ingest.",
+        "tls": "As `server.tls`, where there is no `server`.",
+        "tokens": "The tokens of the feeds, by name.",
+    },
+    "alerts": {
+        "url": "Where CloudEvents are posted.",
+        "on": "Which changes: `late`, `recovered`, `failing`, `silent`, `quarantine`,"
+        " `bound-broken`, `report-late`, `wrong-view`.",
+        "for": "How long a state must last before it is posted.",
+    },
+}
+"""What each key means, by section, in the order of the page."""
