@@ -17,13 +17,14 @@ import pytest
 
 import freshline.ingest
 from freshline.failpoints import armed
+from freshline.ingest.engine.landedfile import landed_names
 from freshline.ingest.receipts import Unavailable
 from tests.ingest.lives import FEEDS, Committing, check, produce
 from tests.ingest.pushing import batch, engine, landed
 
 _KILLS = int(os.environ.get("FRESHLINE_KILLS", "100"))
 _SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
-_SOURCES = Path(freshline.ingest.__file__).parent.glob("*.py")
+_SOURCES = Path(freshline.ingest.__file__).parent.rglob("*.py")
 FAILPOINTS = sorted(
     {name for path in _SOURCES for name in re.findall(r'failpoint\("(.+?)"\)', path.read_text())}
 )
@@ -104,7 +105,18 @@ def test_a_refused_request_is_not_known_by_its_key(shm_path, error):
     gateway.close()
 
 
-def test_a_file_that_a_death_kept_out_of_the_ledger_is_not_landed_again_in_other_pieces(shm_path):
+@pytest.mark.parametrize(
+    ("point", "seen", "left"),
+    [
+        ("ingest.land.after-rename", 0, 10),  # hidden and in no ledger: nobody has seen it
+        ("ingest.ledger.after", 0, 0),
+        ("ingest.land.before-publish", 0, 0),
+        ("ingest.land.after-publish", 10, 0),
+    ],
+)
+def test_what_a_death_left_of_a_landed_file_is_shown_or_landed_in_other_pieces(
+    shm_path, point, seen, left
+):
     gateway = engine(shm_path, "clicks")
     gateway.start(threads=False)
     pushing = Committing(gateway)
@@ -112,13 +124,40 @@ def test_a_file_that_a_death_kept_out_of_the_ledger_is_not_landed_again_in_other
         pushing.submit(batch("clicks", "p0", request), None).result()
     gateway.roll()
     gateway.commit_waiting()
-    with armed("ingest.land.after-rename=eio"):
+    with armed(f"{point}=eio"):
         gateway.land_once()
     gateway.close()
-    assert len(landed(shm_path, "clicks")) == 10
+    before = {path.name: path.stat().st_ino for path in (shm_path / "landed/clicks").iterdir()}
+    assert len(landed(shm_path, "clicks")) == seen
     restarted = engine(shm_path, "clicks", file_bytes=2000)
-    assert restarted.start(threads=False).requests == 0
+    assert restarted.start(threads=False).requests == left
     while restarted.land_once():
         pass
     restarted.close()
     assert len(landed(shm_path, "clicks")) == 10
+    after = {path.name: path.stat().st_ino for path in (shm_path / "landed/clicks").iterdir()}
+    assert all(not name.startswith(".") for name in after)
+    if not left:  # the very file that was written, under the name that its records decide
+        assert list(after.values()) == list(before.values())
+
+
+@pytest.mark.parametrize("point", ["ingest.ledger.after", "ingest.land.after-publish"])
+def test_a_file_that_can_be_seen_is_never_written_again(shm_path, point):
+    gateway = engine(shm_path, "clicks")
+    gateway.start(threads=False)
+    pushing = Committing(gateway)
+    pushing.submit(batch("clicks", "p0", 0), None).result()
+    gateway.roll()
+    gateway.commit_waiting()
+    with armed(f"{point}=eio"):
+        gateway.land_once()
+    seen = {file.name for file in landed_names("clicks", shm_path / "landed" / "clicks")}
+    gateway.forget_landed("clicks", seen)  # as whoever has read it may
+    while gateway.land_once():
+        pass
+    gateway.close()
+    assert len(landed(shm_path, "clicks")) == (0 if seen else 1)
+    restarted = engine(shm_path, "clicks")
+    assert restarted.start(threads=False).requests == 0
+    restarted.close()
+    assert len(landed(shm_path, "clicks")) == (0 if seen else 1)

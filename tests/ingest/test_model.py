@@ -34,6 +34,8 @@ LAND_POINTS = (
     "ingest.land.after-sync",
     "ingest.ledger.before",
     "ingest.ledger.after",
+    "ingest.land.before-publish",
+    "ingest.land.after-publish",
     "ingest.seal.before-sync",
     "ingest.seal.after-keys",
     "ingest.seal.after-checkpoint",

@@ -312,13 +312,12 @@ class Engine:
     def forget_landed(self, feed: str, names: Iterable[str]) -> int:
         """Delete landed files that the warehouse no longer needs; returns how many.
 
-        Only files that are in the ledger: after a death between file and ledger the file is
-        what tells that its records are landed.
+        A file can be seen only once its records are in the ledger, so they are not landed again.
         """
         deleted = 0
         folder = self.feeds[feed].landing
         for name in names:
-            if parse_name(feed, name) is None or name in self._lander.unsettled or "/" in name:
+            if parse_name(feed, name) is None or "/" in name:
                 continue
             path = folder / name
             if path.exists():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
 
 _NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
 _ROW_GROUP_BYTES = 8 << 20
+_HIDDEN = ".hidden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,35 @@ def remove_drafts(folder: Path) -> None:
     if folder.is_dir():
         for path in folder.glob(".*.tmp"):
             path.unlink(missing_ok=True)
+
+
+def publish(folder: Path, name: str) -> None:
+    """Show a file that is whole and in the ledger to readers; done twice, it is done once."""
+    failpoint("ingest.land.before-publish")
+    with contextlib.suppress(FileNotFoundError):
+        _hidden(folder, name).rename(folder / name)
+    failpoint("ingest.land.after-publish")
+    sync_folder(folder)
+
+
+def settle_hidden(folder: Path, noted: Collection[str]) -> None:
+    """After a death: show the files that the ledger knows, and remove the others.
+
+    Nobody has seen those yet, and their records are still in the log.
+    """
+    if not folder.is_dir():
+        return
+    for path in folder.glob(f".*{_HIDDEN}"):
+        name = path.name.removeprefix(".").removesuffix(_HIDDEN)
+        if name in noted:
+            publish(folder, name)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _hidden(folder: Path, name: str) -> Path:
+    """Where a whole file waits to be in the ledger; no reader of the folder takes it."""
+    return folder / f".{name}{_HIDDEN}"
 
 
 class OtherColumnsError(Exception):
@@ -183,7 +214,7 @@ class LandedFile:
             raise UncastableError(f"column {field.name}: {error}") from error
 
     def finish(self, name: str) -> None:
-        """Make what was written durable, then visible, then its name durable."""
+        """Make what was written, and its name, durable; ``publish`` makes it visible."""
         assert self._writer is not None
         self._writer.close()
         self._file.flush()
@@ -191,7 +222,7 @@ class LandedFile:
         os.fsync(self._file.fileno())
         self._file.close()
         failpoint("ingest.land.before-rename")
-        self._draft.rename(self._folder / name)
+        self._draft.rename(_hidden(self._folder, name))
         failpoint("ingest.land.after-rename")
         sync_folder(self._folder)
         failpoint("ingest.land.after-sync")

@@ -1,8 +1,9 @@
 """The other thread: seals full segments, lands what they hold, removes what is landed.
 
-A file is written under a temporary name, flushed, renamed to a name that its records decide,
-its folder flushed, and noted in the ledger beside the records; only then may the segment go. A
-death anywhere leaves either no file or the file, and then it is not made again (``recovery``).
+A file is written under a temporary name, flushed, renamed to a hidden name that its records
+decide, its folder flushed, and noted in the ledger beside the records. Then readers see it, and
+then the segment may go. So what a reader sees is never written again: a death before the note
+leaves a hidden file, which goes, and one after it a file, which is shown (``recovery``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from freshline.ingest.engine.landedfile import (
     OtherColumnsError,
     UncastableError,
     file_name,
+    publish,
 )
 from freshline.ingest.engine.parts import Parts
 from freshline.ingest.log.disk import is_full, make_folder
@@ -38,11 +40,7 @@ _FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
 
 
 class Lander:
-    """One file at a time, the feeds in turn.
-
-    Attributes:
-        unsettled: Names of files that may be there and are not in the ledger yet.
-    """
+    """One file at a time, the feeds in turn."""
 
     def __init__(self, parts: Parts, committer: Committer) -> None:
         self._log = parts.log
@@ -61,10 +59,10 @@ class Lander:
         self._not_before_s: dict[str, float] = {}
         self._housekept_s = self._pruned_s = float("-inf")
         self._in_use: deque[Segment] = deque()
+        self._noted: dict[str, tuple[Landed, int, int]] = {}
         self._wake = threading.Event()
         self._stopping = False
         self.draining = False
-        self.unsettled: set[str] = set()
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -214,22 +212,13 @@ class Lander:
         segment = self._log.segment_of(oldest[0].id)
         assert segment.next_id is not None
         items = self._backlog.waiting(feed, segment.next_id, self._settings.file_bytes)
-        try:
-            landed, records, count = self._write(feed, items)
-        except UncastableError as error:
-            self._quarantine.tell(
-                f"feed {feed}: records that were accepted before its schema changed do not fit it"
-                f" ({error}); they are landed with the types that they were accepted with"
-            )
-            landed, records, count = self._write(feed, items, cast=False)
-        try:
-            self._use(segment).note_landed(landed)
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                raise
-            self._repair(segment)
-            segment.note_landed(landed)
-        self.unsettled.discard(landed.name)
+        done = self._noted.get(feed)
+        if done is None:
+            done = self._noted[feed] = self._written(feed, segment, items)
+        landed, records, count = done
+        if landed.name:
+            publish(self._feeds[feed].landing, landed.name)
+        del self._noted[feed]
         self._backlog.landed(feed, count)
         segment.remaining -= count
         with self._counters.lock:
@@ -240,6 +229,27 @@ class Lander:
         self._turn.remove(feed)
         self._turn.append(feed)
         return True
+
+    def _written(
+        self, feed: str, segment: Segment, items: list[Waiting]
+    ) -> tuple[Landed, int, int]:
+        """The file of these requests, hidden and in the ledger; see ``_write``."""
+        try:
+            done = self._write(feed, items)
+        except UncastableError as error:
+            self._quarantine.tell(
+                f"feed {feed}: records that were accepted before its schema changed do not fit it"
+                f" ({error}); they are landed with the types that they were accepted with"
+            )
+            done = self._write(feed, items, cast=False)
+        try:
+            self._use(segment).note_landed(done[0])
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._repair(segment)
+            segment.note_landed(done[0])
+        return done
 
     def _write(
         self, feed: str, items: list[Waiting], *, cast: bool = True
@@ -272,7 +282,6 @@ class Lander:
             received_us = max(item.received_us for item in items[:count])
             time_us = min(received_us, file.newest_us or received_us)
             name = file_name(feed, max(0, time_us), first, last)
-            self.unsettled.add(name)
             file.finish(name)
             return Landed(feed, first, last, name), file.records, count
         finally:

@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from freshline.ingest.engine.landedfile import LandedName, landed_names, remove_drafts
+from freshline.ingest.engine.landedfile import (
+    LandedName,
+    landed_names,
+    remove_drafts,
+    settle_hidden,
+)
 from freshline.ingest.engine.parts import Parts
 from freshline.ingest.log.rows import Waiting
 from freshline.ingest.log.salvage import Contents, read_segment, rebuild
@@ -59,6 +64,7 @@ class Recoverer:
         self._quarantine = parts.quarantine
         self._checkpoint_bytes = parts.settings.checkpoint_bytes
         self._landed: dict[str, list[LandedName]] = {}
+        self._noted: dict[str, set[str]] = {}
         self._lasts: dict[str, int] = {}
         self._requests = self._records = self._read_bytes = self._corrupt_rows = 0
 
@@ -90,6 +96,8 @@ class Recoverer:
             next_id = max(next_id, self._recover(segment, after, testimony, least_next_id))
             segment.sealed = segment.number in known and not _has_log(segment)
             segment.close()
+        for feed, spec in self._feeds.items():
+            settle_hidden(spec.landing, self._noted.get(feed, ()))
         self._count_up(testimony)
         if not segments and testimony and testimony.last_id and not known:
             self._quarantine.tell("the log is gone; the witness tells where its numbers go on")
@@ -261,6 +269,7 @@ class Recoverer:
         landed: dict[str, list[Landed]] = {}
         for entry in sorted(contents.ledger, key=lambda entry: entry.first):
             landed.setdefault(entry.feed, []).append(entry)
+            self._noted.setdefault(entry.feed, set()).add(entry.name)
         strange: dict[str, int] = {}
         for row_id in sorted(contents.rows):
             feed, item = contents.rows[row_id]
