@@ -1,0 +1,223 @@
+"""A generated project in a warehouse: things happen, and Spark judges every commit of a view."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import FreshlineError
+from freshline.delta.log import last_commit
+from freshline.sql.query.records import Reason, ViewPlan
+from tests.spark.conftest import Shop
+from tests.spark.generated.history import Event
+from tests.spark.generated.project import Generated, View, static_names
+from tests.spark.generated.tables import STATICS, STREAMS, TABLES, ZONE_STARTS, rows, static_rows
+from tests.spark.views.judges import Row, counted, stored
+from tests.spark.views.proving import Proving, over_statics, session_in
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A view that was wrong, or could not be brought up to date though Spark runs its query.
+
+    Attributes:
+        kind: ``wrong``, ``error`` or ``refused``.
+        view: Its name.
+        step: After which step, from 0.
+        strategy: Of the commit.
+        told: What differs, or the error.
+    """
+
+    kind: str
+    view: str
+    step: int
+    strategy: str
+    told: str
+
+
+@dataclass
+class Outcome:
+    """What running a project came to.
+
+    Attributes:
+        failures: At most one a view.
+        strategies: Updates by strategy and code.
+        reasons: Views by what analysis says of each way.
+        both: Updates that Spark could not compute either, and what it said.
+    """
+
+    failures: list[Failure] = field(default_factory=list)
+    strategies: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    both: Counter[str] = field(default_factory=Counter)
+
+
+class Warehouse:
+    """A project's tables, its views and its judge.
+
+    Args:
+        spark: Any session of the JVM.
+        folder: For everything.
+        project: What is run.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path, project: Generated) -> None:
+        self.project = project
+        self.start = ZONE_STARTS[project.zone]
+        self.session = session_in(spark, project.zone)
+        self.proving = Proving(Shop(folder, self.session))
+        self.judge = self.session.newSession()
+        self.outcome = Outcome()
+        self._shown: dict[str, tuple[str, int]] = {}
+        names = set().union(*(view.names for view in project.views))
+        for static in STATICS:
+            if static.name in names:
+                self.proving.shop.delta(f"static/{static.name}", static_rows(static, self.start))
+        for stream in STREAMS:
+            if stream.name in names:
+                shop = self.proving.shop
+                shop.feed(f"{stream.name}_feed", "parquet", stream.ddl)
+                query = f"SELECT * FROM STREAM {stream.name}_feed"
+                shop.table(stream.name, query, time_column=stream.time)
+        self.tables = {table.name for table in self.proving.shop.tables}
+
+    def run(self) -> Outcome:
+        """Everything that happens, step by step."""
+        alive = self._planned()
+        for step, events in enumerate(self.project.steps):
+            for event in events:
+                self._happen(event)
+            for view in list(alive):
+                missing = set(self.proving.shop.project.table(view.name).parents) - self.tables
+                if missing - {each.name for each in alive} or not self._updated(view, step):
+                    alive.remove(view)
+        return self.outcome
+
+    def _planned(self) -> list[View]:
+        """The views that analysis accepts."""
+        for view in self.project.views:
+            self.proving.view(view.name, over_statics(view.sql, static_names()))
+        found = self.proving.shop.executor.analyse()
+        refused = {str(each.where).split(".sql")[0].split("/")[-1]: each for each in found.errors}
+        for name, error in refused.items():
+            self.outcome.failures.append(Failure("refused", name, 0, "", error.render()))
+        alive = [view for view in self.project.views if view.name in found.plans]
+        kept = {view.name for view in alive} | self.tables
+        shop = self.proving.shop
+        shop.tables = [table for table in shop.tables if table.name in kept]
+        shop.plans = dict(found.plans)
+        shop.restart()
+        for view in alive:
+            self.outcome.reasons.update(reasons(found.plans[view.name]))
+        return alive
+
+    def _happen(self, event: Event) -> None:
+        table = TABLES[event.table]
+        if table.name not in self.tables:
+            return
+        path = self.proving.shop.path(table.name)
+        if event.kind == "file":
+            at = self.start.__class__.fromtimestamp(
+                self.start.timestamp() + 3600 * event.hours, self.start.tzinfo
+            )
+            self.proving.arrive(table.name, rows(table, event.count, event.seed, at))
+        elif event.kind == "deed":
+            self.judge.sql(event.deed.replace("{t}", f"delta.`{path}`"))
+        else:
+            back = max(0, self.proving.version(table.name) - event.back)
+            self.judge.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {back}")
+
+    def _updated(self, view: View, step: int) -> bool:
+        """Whether a view was brought up to date, and rightly."""
+        shop = self.proving.shop
+        table = shop.project.table(view.name)
+        parents = {name: self.proving.version(name) for name in table.parents}
+        try:
+            result = shop.executor.run(shop.request(view.name, parents=parents))
+        except (FreshlineError, PySparkException) as error:
+            pins = {name: (shop.path(name), version) for name, version in parents.items()}
+            try:
+                self._expected(view, pins)
+            except PySparkException as refusal:
+                self.outcome.both[str(refusal.getCondition())] += 1
+                return False
+            told = str(error)[:1500]
+            self.outcome.failures.append(Failure("error", view.name, step, "", told))
+            return False
+        self.outcome.strategies[f"{result.strategy} {result.code}"] += 1
+        if view.merges and step == 0:
+            self.proving.dear(view.name, "bucket-recompute")
+        told = self._difference(view)
+        if told:
+            failure = Failure("wrong", view.name, step, f"{result.strategy} {result.code}", told)
+            self.outcome.failures.append(failure)
+        return not told
+
+    def _difference(self, view: View) -> str:
+        """What is wrong with the newest version; "": nothing."""
+        shop = self.proving.shop
+        path = shop.path(view.name)
+        commit = last_commit(path)
+        assert commit is not None
+        table = shop.project.table(view.name)
+        recorded = {name: int(version) for name, version in commit.metadata["parents"].items()}
+        pins = {name: (shop.path(name), recorded[name]) for name in table.parents}
+        expected = self._expected(view, pins)
+        return difference(stored(path, commit.version), expected)
+
+    def _expected(self, view: View, pins: Mapping[str, tuple[str, int]]) -> Counter[Row]:
+        """The view's own text over the versions, and over the static tables, which never change."""
+        statics = {name: (str(self.proving.shop.root / "static" / name), 0)
+                   for name in static_names() if name in view.names}  # fmt: skip
+        for name, (path, version) in {**pins, **statics}.items():
+            if self._shown.get(name) != (path, version):
+                frame = self.judge.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
+                frame.createOrReplaceTempView(name)
+                self._shown[name] = (path, version)
+        return counted(self.judge.sql(view.sql).toArrow())
+
+
+def reasons(plan: ViewPlan) -> list[str]:
+    """What analysis says of a view: each way with yes, or with why not."""
+    ways = {"append": plan.appends, "buckets": plan.buckets, "merge": plan.merge}
+    return [
+        f"{name}: {found.code if isinstance(found, Reason) else 'yes'}"
+        for name, found in ways.items()
+    ]
+
+
+def difference(found: Counter[Row], expected: Counter[Row]) -> str:
+    """The first rows that differ, doubles to nine digits; "": none."""
+    more, missing = found - expected, expected - found
+    if not more and not missing:
+        return ""
+    if more.total() == missing.total():
+        pairs = zip(_sorted(more), _sorted(missing), strict=True)
+        if all(_close(one, other) for one, other in pairs):
+            return ""
+    return (
+        f"{found.total()} rows, {expected.total()} expected; {more.total()} too many:"
+        f" {list(more)[:3]}; {missing.total()} missing: {list(missing)[:3]}"
+    )
+
+
+def _sorted(rows: Counter[Row]) -> Sequence[Row]:
+    def place(value: Any) -> str:
+        return f"{value:.5g}" if isinstance(value, float) else repr(value)
+
+    return sorted(rows.elements(), key=lambda row: [place(value) for value in row])
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-8, abs_tol=1e-9)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_close, one, other))
+    return bool(one == other)

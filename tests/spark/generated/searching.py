@@ -1,0 +1,128 @@
+"""Seeds run one after the other, with what they went through; ``python -m`` runs as many as asked.
+
+Each seed is a warehouse of many views. Results are added to a file, a line a seed, so that a search
+that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from freshline.project.model import Project
+from freshline.spark.engine.session import start_session
+from tests.spark.generated.project import generated
+from tests.spark.generated.running import Outcome, Warehouse
+from tests.spark.generated.shrinking import TRIES, shrunk_and_kept
+from tests.spark.generated.tables import ZONE_STARTS
+from tests.spark.views.proving import session_in
+
+ROOT = Path(__file__).parents[3]
+KEEP = ROOT / ".cache" / "generated"
+
+
+def zone_of(seed: int) -> str:
+    """UTC for every second seed, else one of those whose clocks change."""
+    zones = list(ZONE_STARTS)
+    return zones[0] if seed % 2 == 0 else zones[1 + seed // 2 % (len(zones) - 1)]
+
+
+def run_seed(
+    spark: SparkSession, work: Path, seed: int, *, views: int, keep: Path = KEEP, tries: int = TRIES
+) -> tuple[Outcome, list[Path]]:
+    """Runs a seed's project; returns what it came to, and where its failures are kept."""
+    zone = zone_of(seed)
+    project = generated(seed, session_in(spark, zone), zone, views=views)
+    folder = work / f"seed{seed}"
+    folder.mkdir(parents=True)
+    outcome = Warehouse(spark, folder, project).run()
+    shutil.rmtree(folder)
+    paths = [
+        shrunk_and_kept(spark, work, keep, project, failure, tries) for failure in outcome.failures
+    ]
+    return outcome, paths
+
+
+def seeds_of(text: str) -> range:
+    """``3`` or ``0-99``."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def summary(outcomes: Iterable[dict[str, Any]]) -> str:
+    """Counts over all seeds."""
+    total: dict[str, Counter[str]] = {}
+    views = failures = 0
+    for each in outcomes:
+        views += each["views"]
+        failures += len(each["failures"])
+        for name in ("strategies", "reasons", "both"):
+            total.setdefault(name, Counter()).update(each[name])
+    lines = [f"{views} views, {sum(total['strategies'].values())} updates, {failures} failures"]
+    for name, counts in total.items():
+        lines += [f"{name}:", *(f"  {count:6} {what}" for what, count in counts.most_common())]
+    return "\n".join(lines)
+
+
+def record(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON has it."""
+    return {
+        "failures": [asdict(failure) for failure in outcome.failures],
+        "strategies": dict(outcome.strategies),
+        "reasons": dict(outcome.reasons),
+        "both": dict(outcome.both),
+    }
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=seeds_of, default=seeds_of("0-9"))
+    parser.add_argument("--views", type=int, default=20)
+    parser.add_argument("--tries", type=int, default=TRIES)
+    parser.add_argument("--keep", type=Path, default=KEEP)
+    arguments = parser.parse_args()
+    arguments.keep.mkdir(parents=True, exist_ok=True)
+    log = arguments.keep / "results.jsonl"
+    results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    done = {each["seed"] for each in results}
+    work = Path(tempfile.mkdtemp(prefix="generated-"))
+    project = Project("generated", work, str(work / "w"), (), {}, {
+        "spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2",
+    }, "local[1]")  # fmt: skip
+    spark = start_session(project, app_name="generated views")
+    for seed in arguments.seeds:
+        if seed in done:
+            continue
+        began = time.monotonic()
+        outcome, paths = run_seed(
+            spark, work, seed, views=arguments.views, keep=arguments.keep, tries=arguments.tries
+        )
+        found = {
+            "seed": seed, "views": arguments.views,
+            "seconds": round(time.monotonic() - began, 1), **record(outcome),
+        }  # fmt: skip
+        results.append(found)
+        with log.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        kept = "".join(f"\n  {path}" for path in paths)
+        sys.stdout.write(f"seed {seed}: {found['seconds']} s, {len(paths)} failures{kept}\n")
+        sys.stdout.flush()
+    sys.stdout.write(summary(results) + "\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
