@@ -225,6 +225,31 @@ def test_states_of_other_rows_are_not_confirmed(empty, right, wrong, why):
     assert why in told(empty, TOTAL, merging(PUT_TOGETHER, partial=partial))
 
 
+def test_groups_of_another_length_are_not_confirmed(empty):
+    query = "SELECT date_trunc('hour', ts) AS h, count(*) AS n FROM orders GROUP BY 1"
+    hourly = dataclasses.replace(
+        COUNTED, query=query.replace("AS h", "AS k0").replace("n F", "s0 F")
+    )
+    final = "SELECT k0 AS h, sum(s0) AS n FROM partial_1 GROUP BY k0"
+    assert told(empty, query, merging(final, partial=hourly)) == ""
+    daily = dataclasses.replace(hourly, query=hourly.query.replace("hour", "day"))
+    assert told(empty, query, merging(final, partial=daily)) == (
+        "our reading of the query and Spark's are not the same: the column h, put together from"
+        " states: by our reading comes from function TruncTimestamp DAY, orders.ts, by Spark's from"
+        " function TruncTimestamp HOUR, orders.ts"
+    )
+
+
+def test_rows_that_a_static_table_repeats_are_weighted(empty):
+    """A sum over its rows is a sum of products; what is repeated is counted in another state."""
+    query = "SELECT sum(u.usr) AS s FROM users u LEFT JOIN orders o ON o.usr = u.usr"
+    final = (
+        "SELECT sum(u.usr * coalesce(p.s0, 1)) AS s FROM users u LEFT JOIN partial_1 p"
+        " ON p.k0 = u.usr"
+    )
+    assert told(empty, query, merging(final)) == ""
+
+
 def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):
     both = (
         "SELECT {key} AS usr, a.n, t.name FROM ({left}) a FULL JOIN (SELECT usr, count(*) AS m"

@@ -65,6 +65,11 @@ QUERIES = {
     "both": "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.usr = c.usr",
     "joined set": "SELECT usr, concat_ws(',', collect_set(name)) AS names FROM users GROUP BY usr",
     "sorted set": "SELECT usr, sort_array(collect_set(name)) AS names FROM users GROUP BY usr",
+    "hints": "SELECT /*+ BROADCAST(u), REPARTITION(3) */ o.ts, u.name FROM orders o"
+    " JOIN users u USING (usr)",
+    "pivot": "SELECT * FROM (SELECT date_trunc('hour', ts) AS h, usr, amount FROM orders)"
+    " PIVOT (sum(amount) FOR usr IN (1, 2))",
+    "unpivot": "SELECT * FROM (SELECT ts, id, usr FROM orders) UNPIVOT (v FOR k IN (id, usr))",
     "chance": "SELECT ts, rand(7) AS r FROM orders",
     "clock": "SELECT ts FROM orders WHERE ts < current_timestamp()",
     "any three": "SELECT ts FROM orders LIMIT 3",

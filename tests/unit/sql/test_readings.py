@@ -66,6 +66,9 @@ ANY = (-float("inf"), float("inf"))
         ("lateral", "ts", {"orders": ANY, "clicks": ANY}),
         ("static outer", "ts", {"orders": (0, 0)}),
         ("kept by a static table", "ts", {"orders": ANY}),
+        ("hints", "ts", {"orders": (0, 0)}),
+        ("pivot", "h", {"orders": (0, H - 1)}),
+        ("unpivot", "ts", {"orders": (0, 0)}),
     ],
 )
 def test_the_rows_on_which_a_bucket_depends(name, column, expected):
@@ -83,6 +86,8 @@ def test_columns_of_one_name_go_by_place():
     [
         ("rows", [{"orders"}]),
         ("static outer", [{"orders"}]),
+        ("hints", [{"orders"}]),
+        ("unpivot", [{"orders"}]),
         ("both", [{"orders", "clicks"}]),
         ("union by place", [{"orders"}, {"clicks"}]),
         ("union with constants", [{"orders"}, set()]),

@@ -18,6 +18,13 @@ Columns = frozenset[str]
 """Columns of sources, as ``table.column``."""
 
 _AGGREGATE = "aggregate "
+_FUNCTION = "function "
+_REWRITTEN = (
+    "Alias", "Cast", "Coalesce", "KnownNullable", "KnownNotNull", "If", "CaseWhen", "NullIf",
+    "With", "CommonExpressionDef", "CommonExpressionRef", "PreciseTimestampConversion",
+    "TypedNullLiteral", "GetStructField", "Not", "UnaryMinus",
+)  # fmt: skip
+"""Expressions that are written otherwise for the same value."""
 _INNER = ("Inner", "Cross")
 _COMPARING = ("EqualTo", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "In",
               "Like", "RLike")  # fmt: skip
@@ -29,12 +36,13 @@ _STATES = {
     "Count": ("Count", "Sum"),
     "CountIf": ("CountIf", "Sum"),
     "Average": ("Sum", "Count"),
+    "Sum": ("Sum", "Count"),  # of rows that a static table repeats
     "MaxBy": ("MaxBy", "Max"),
     "MinBy": ("MinBy", "Min"),
 } | {
     kind: (kind,)
     for kind in (
-        "Sum", "Min", "Max", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg", "BitXorAgg",
+        "Min", "Max", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg", "BitXorAgg",
         "CollectSet", "Count of distinct", "Sum of distinct",
     )
 }  # fmt: skip
@@ -76,6 +84,8 @@ def same_origin(wanted: Columns, made: Columns) -> bool:
     if _plain(wanted) != _plain(made):
         return False
     kinds, used = _aggregates(wanted), _aggregates(made)
+    if not kinds and wanted != made:
+        return False
     if not kinds <= _STATES.keys():
         return True  # made of other functions altogether
     needed = {_STATES[kind][0] for kind in kinds}
@@ -83,7 +93,7 @@ def same_origin(wanted: Columns, made: Columns) -> bool:
 
 
 def _plain(columns: Columns) -> set[str]:
-    return {each for each in columns if not each.startswith(_AGGREGATE)}
+    return {each for each in columns if not each.startswith((_AGGREGATE, _FUNCTION))}
 
 
 def _aggregates(columns: Columns) -> set[str]:
@@ -159,8 +169,9 @@ class _Reader:
             elif tree.kind == "AggregateExpression":
                 distinct = " of distinct" if tree.fields.get("isDistinct") else ""
                 found |= {f"{_AGGREGATE}{tree.children[0].kind}{distinct}"}
-                found |= self._of(tree.children, known)
+                found |= self._of([*tree.children[0].children, *tree.children[1:]], known)
             else:
+                found |= _function(tree)
                 found |= self._of([*tree.children, *_unseen(tree)], known)
         return frozenset(found)
 
@@ -261,6 +272,14 @@ class _Reader:
                 f" {'; '.join(sorted(parts))} by {'; '.join(order)}"
                 f" {frame.text('frameType')} {' to '.join(ends)}"
             )
+
+
+def _function(tree: Tree) -> set[str]:
+    """A function with its constants, as what a column comes from."""
+    if not tree.children or tree.kind in _REWRITTEN:
+        return set()
+    constants = [each.text("value").upper() for each in tree.children if each.kind == "Literal"]
+    return {f"{_FUNCTION}{tree.kind} {' '.join(constants)}".strip()}
 
 
 def _unseen(tree: Tree) -> list[Tree]:

@@ -13,6 +13,10 @@ from typing import Any
 from freshline.sql.readings.conditions import needed, not_null
 from freshline.sql.readings.trees import Tree
 
+_NO_ROW_CHANGED = (
+    "SubqueryAlias", "ResolvedHint", "Repartition", "RepartitionByExpression",
+    "RebalancePartitions",
+)  # fmt: skip
 _MOST_NODES = 20_000
 
 
@@ -75,7 +79,7 @@ class _Inlining:
             return self._inlined(tree.children[at] if isinstance(at, int) else main[0])
         if tree.kind == "CTERelationRef":
             return self._read(tree)
-        if tree.kind == "SubqueryAlias":
+        if tree.kind in _NO_ROW_CHANGED:
             return self._inlined(tree.children[0])
         fields = {name: self._value(value) for name, value in tree.fields.items()}
         return Tree(tree.kind, tuple(self._inlined(child) for child in tree.children), fields)
