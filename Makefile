@@ -36,7 +36,7 @@ tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtoo
 	@command -v chromium >/dev/null || scripts/apt-install chromium \
 	    || echo 'chromium is not installed: tests of the page are skipped' >&2
 
-demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
+demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (five minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
 
 quick: setup  ## run the tests that need no Spark and are quick, for every save

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
@@ -83,7 +84,8 @@ class Demo:
         self._recover()
         self._freshness()
         self._story()
-        wrong = [verdict for verdict in self._check() if verdict.fault is not None]
+        wrong = [verdict.table for verdict in self._check() if verdict.fault is not None]
+        wrong += self._verify()
         show.paragraph(
             f"That took {time.monotonic() - began_s:.0f} s. Everything is in"
             f" {self._places.root}; look around with"
@@ -251,6 +253,28 @@ class Demo:
             f" {sum(self._rows.values()):,} rows generated is in its base table exactly once."
         )
         return found
+
+    def _verify(self) -> list[str]:
+        """Every version of every table, by freshline itself; the tables with wrong ones."""
+        show.heading("8. Was it always right?")
+        show.paragraph(
+            "`freshline verify --versions all` has Spark compute every version of every table from"
+            " what its commit names, those that readers saw amid the flood and before the kill too:"
+        )
+        told = freshline(self._places.project, "verify", "--versions", "all", "--json")
+        tables = json.loads(told)["tables"]
+        checked = sum(len(each["checked"]) for each in tables.values())
+        wrong = [name for name, each in tables.items() if each["wrong"]]
+        reasons = {why for each in tables.values() for why in each["skipped"].values()}
+        skipped = sum(len(each["skipped"]) for each in tables.values())
+        show.paragraph(
+            f"[red]Of {checked} versions some of {', '.join(wrong)} are wrong.[/red]"
+            if wrong
+            else f"[green]All {checked} versions equal their queries.[/green]"
+        )
+        if skipped:
+            show.paragraph(f"{skipped} were not verified: {'; '.join(sorted(reasons))}.")
+        return wrong
 
     def _logs(self) -> list[list[Commit]]:
         """The commits of each table, in the order of the queries."""

@@ -10,6 +10,9 @@ RIGHT = "right"
 WRONG = "wrong"
 SKIPPED = "skipped"
 
+BY_OTHERS = "by others"
+"""Strategy of a version that somebody else committed."""
+
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow:

@@ -13,7 +13,7 @@ from freshline.core.background.upkeep import VERIFY
 from freshline.core.events import Event, RefreshRequested, UpkeepOffered
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
-from freshline.executor.distrust import distrusted_views, is_rebuilt
+from freshline.executor.distrust import distrusted, distrusted_views, is_rebuilt
 from freshline.executor.verified import WRONG
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears
@@ -51,6 +51,7 @@ class Audits:
         self._seen: dict[str, int] = {}
         self._expected_s: dict[str, float] = {}
         self._from_changes: set[str] = set()
+        self._rebuilt: set[str] = set()
         self._to_rebuild = [  # a former run found them wrong and died
             name
             for name, wrong in distrusted_views(project).items()
@@ -103,11 +104,21 @@ class Audits:
         self._expected_s[name] = outcome.seconds
         if result.code != WRONG:
             return []
+        in_vain = name not in self._from_changes and name in self._rebuilt
+        if in_vain:
+            follows = "it was just rebuilt, so its query may give other rows each time"
+        elif distrusted(self._project, name) is None:  # others wrote into it
+            follows = "it is rebuilt"
+        else:
+            follows = f"it is rebuilt, and computed in full until `freshline retry {name}`"
         self._hears.notice(
-            f"{result.reason}; it is rebuilt, and computed in full until `freshline retry {name}`;"
+            f"{result.reason}; {follows};"
             f" evidence is in {self._project.own_folder / 'evidence' / name}",
             level="error", table=name,
         )  # fmt: skip
+        if in_vain:
+            return []
+        self._rebuilt.add(name)
         return [RefreshRequested(name, full=True)]
 
     def gave_way(self, outcome: Outcome) -> None:

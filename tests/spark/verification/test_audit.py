@@ -6,6 +6,7 @@ import json
 import random
 from datetime import timedelta
 
+import deltalake
 import pytest
 
 from freshline.executor.distrust import distrusted, is_rebuilt, trust_again
@@ -101,4 +102,19 @@ def test_another_query_is_trusted(shop, arrivals):
     assert update(arrivals).code == "definition-changed"
     arrivals.come("events", late(50))
     assert update(arrivals).strategy == "bucket-recompute"
+    assert audit(shop, "hourly").code == "right"
+
+
+def test_a_row_that_others_wrote_is_found_and_the_view_still_trusted(shop, arrivals):
+    arrivals.come("events", arrivals.rows(0, 40))
+    update(arrivals)
+    path = shop.path("hourly")
+    rows = deltalake.DeltaTable(path).to_pyarrow_table()
+    deltalake.write_deltalake(path, rows.slice(0, 1), mode="append")
+    found = audit(shop, "hourly")
+    assert (found.code, found.reason) == (
+        "wrong", "hourly version 1 is wrong: 0 rows missing, 1 row extra (strategy by others)",
+    )  # fmt: skip
+    assert distrusted(shop.project, "hourly") is None
+    assert update(arrivals).code == "changed-by-others"
     assert audit(shop, "hourly").code == "right"

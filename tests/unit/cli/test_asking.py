@@ -8,6 +8,9 @@ import os
 import pytest
 
 from freshline.cli import asking
+from freshline.executor.distrust import distrust
+from freshline.executor.verified import Difference, VersionCheck
+from freshline.project.definition import definition_of
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
@@ -142,3 +145,27 @@ def test_the_pause_is_seen_by_status(freshline, answer, shop):
                 == "paused"
             )
         )
+
+
+def test_a_view_found_wrong_is_trusted_again_when_retry_names_it(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    check = VersionCheck("big", 0, "wrong", "append", difference=Difference(1, 2))
+    distrust(shop.project, check, definition_of(shop.project.table("big")), 1.0, shop.root)
+    found = json.loads(freshline("status", "--json").stdout)["tables"][1]
+    assert found["state"] == "wrong"
+    assert (found["wrong"]["missing"], found["wrong"]["rebuilt"]) == (1, False)
+    checked = freshline("status", "--check")
+    assert checked.exit_code == 3
+    assert "big: version 0 (append) was found wrong at 1970-01-01 00:00:01: 1 row missing" in (
+        checked.stdout
+    )
+    assert freshline("retry").stdout == (
+        "nothing to try again: no table has failed, no file is in quarantine\n"
+    )
+    done = freshline("retry", "BIG")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == (
+        "big: 0 files are tried again at the next start; it is maintained from changes again\n"
+    )
+    assert json.loads(freshline("status", "--json").stdout)["tables"][1]["wrong"] is None

@@ -103,6 +103,17 @@ def test_a_wrong_view_is_rebuilt_at_once_and_what_was_found_is_kept(shop):
     assert read_status(shop.project, time.time()).tables[2].wrong is None
 
 
+def test_a_view_that_is_wrong_in_full_too_is_not_rebuilt_for_ever(shop):
+    shop.executor.audits = {"joined": ["wrong"] * 9}
+    fill(shop, 1)
+    assert [(e.full, e.upkeep) for e in shop.executor.requests if e.table == "joined"] == [
+        (False, ""), (False, "verify"), (True, ""), (False, "verify"),
+    ]  # fmt: skip
+    notices = [line for line in shop.recorder.lines if "is wrong" in line]
+    assert len(notices) == 2
+    assert "; it was just rebuilt, so its query may give other rows each time; " in notices[1]
+
+
 def test_a_run_that_died_between_finding_and_rebuilding_is_made_up_for(shop):
     fill(shop, 1)
     shop.executor.audits = {"joined": ["wrong"]}

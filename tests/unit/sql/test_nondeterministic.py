@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.sql.query.nondeterministic import cautions, nondeterminism
+from freshline.sql.query.nondeterministic import cautions, clock_or_chance, nondeterminism
 from freshline.sql.query.normal import parsed
 
 
@@ -71,3 +71,16 @@ def test_free_choices_are_told():
         "mode chooses freely among values that are equally frequent",
     )
     assert cautions(parsed("SELECT max(a) FROM t")) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT first(id), current_date() FROM t", "CLOCK"),
+        ("SELECT id FROM t ORDER BY rand() LIMIT 3", "VOLATILE"),
+        ("SELECT id, collect_list(id), row_number() OVER (ORDER BY id) FROM t LIMIT 1", None),
+    ],
+)
+def test_what_no_second_run_repeats_is_found_behind_what_one_may_choose(query, code):
+    found = clock_or_chance(parsed(query))
+    assert (found and found.code) == code

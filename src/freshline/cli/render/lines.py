@@ -7,6 +7,7 @@ import time
 from typing import Self
 
 from freshline.cli.render.output import clock
+from freshline.core.background.upkeep import VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
@@ -120,6 +121,8 @@ def update_line(outcome: Outcome, retry_in_s: float | None, now_s: float, width:
     if result is None:
         again = "" if not retry_in_s else f"; again in {brief_s(retry_in_s)}"
         return f"{name} failed after {outcome.seconds:.2f} s: {one_line(outcome.error)}{again}"
+    if command.upkeep == VERIFY:
+        return f"{result.reason}; audited in {outcome.seconds:.2f} s, track {command.track}"
     rejected = f", {result.rejected_rows:,} rejected" if result.rejected_rows else ""
     return (
         f"{name} +{result.rows:,} rows{rejected} in {outcome.seconds:.2f} s,"

@@ -16,7 +16,7 @@ from freshline.core.errors import PlatformError
 from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import distrust, keep_evidence
 from freshline.executor.records import UpdateRequest, UpdateResult
-from freshline.executor.verified import WRONG
+from freshline.executor.verified import BY_OTHERS, WRONG
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.verification.versions import Verifier
@@ -51,7 +51,8 @@ def audit(
         programs = {"freshline": program_version("freshline"), "spark": session.version}
         evidence = keep_evidence(project, check, now_s, {"programs": programs})
         failpoint("audit.before_distrust")
-        distrust(project, check, request.definition, now_s, evidence)
+        if check.strategy != BY_OTHERS:  # whose rows say nothing of how we compute ours
+            distrust(project, check, request.definition, now_s, evidence)
         failpoint("audit.after_distrust")
     return UpdateResult(
         version=version,

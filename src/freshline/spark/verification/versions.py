@@ -12,6 +12,7 @@ choose (ties, collect_list), so nothing is said (docs/design/0064).
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.log import CommitRecord, commit_at, commits, size_bytes, table_id
 from freshline.delta.log import version as newest_version
 from freshline.delta.metadata import loaded_names
-from freshline.executor.verified import RIGHT, SKIPPED, WRONG, Difference, VersionCheck
+from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
@@ -38,16 +39,17 @@ from freshline.spark.views.emission import Emission
 from freshline.spark.views.hindrances import ZONE
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.timesets import within
-from freshline.sql.query.nondeterministic import nondeterminism
+from freshline.sql.query.nondeterministic import clock_or_chance
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Buckets
 from freshline.sql.query.refusal import Refused
 from freshline.sql.text.reads import quoted, rewritten
 
-_OTHERS = "by others"
-"""Strategy of a version that somebody else committed."""
+_ASKS = re.compile(
+    r"\b(current_(?:date|time|timestamp|user)|now|localtimestamp|curdate|rand|randn|uuid|shuffle)\("
+)
+"""In Spark's analysed plan of a query that is not understood here."""
 
-_UNDECIDED = ("CLOCK", "VOLATILE")
 _CHOICES = "its query gives other rows over the same data when they come in another order"
 _SEEDS = range(1, 7)
 """Of the orders in which rows come again. Two rows that tie change places in half of them."""
@@ -141,6 +143,7 @@ class _Check:
         self._strategy = ""
         self._facts: Mapping[str, Any] = {}
         self._query = table.query
+        self._is_understood = True
 
     def skipped(self, reason: str) -> VersionCheck:
         return self._ended(SKIPPED, reason=reason)
@@ -163,7 +166,7 @@ class _Check:
         self._facts = log[-1].metadata
         self._strategy = str(self._facts.get("strategy", ""))
         if log[-1].version < self._version:
-            self._strategy = _OTHERS
+            self._strategy = BY_OTHERS
         self._refuse_chance()
         return self._base(log) if is_base else self._view()
 
@@ -176,10 +179,11 @@ class _Check:
 
     def _refuse_chance(self) -> None:
         try:
-            reason = nondeterminism(parsed(self._table.query))
+            reason = clock_or_chance(parsed(self._table.query))
         except Refused:
-            return  # not understood here; Spark understands it, and the orders of rows tell
-        if reason is not None and reason.code in _UNDECIDED:
+            self._is_understood = False
+            return
+        if reason is not None:
             raise SkippedError(f"its query cannot be computed again: {reason.message}")
 
     def _refuse_definition(self, facts: Mapping[str, Any], what: str) -> None:
@@ -340,6 +344,10 @@ class _Check:
 
     def _compared(self, actual: DataFrame, expected: Any, known_bytes: int | None) -> VersionCheck:
         wanted = expected()
+        if not self._is_understood:
+            plan = str(jvm.java_frame(wanted).queryExecution().analyzed().toString())
+            if asked := _ASKS.search(plan):
+                raise SkippedError(f"its query cannot be computed again: it calls {asked[1]}")
         input_bytes = known_bytes
         if input_bytes is None:
             input_bytes = jvm.input_bytes(wanted)

@@ -94,6 +94,14 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
     return None
 
 
+def clock_or_chance(tree: exp.Expr) -> Reason | None:
+    """The first part of ``tree`` that no second run can repeat (CLOCK, VOLATILE), or None."""
+    for node in tree.walk():
+        if found := _clock(node) or _chance(node):
+            return found
+    return None
+
+
 def require_deterministic(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> None:
     """Raises :class:`.Refused` with what :func:`nondeterminism` finds."""
     if reason := nondeterminism(tree, functions=functions):
