@@ -69,6 +69,7 @@ def write_project(
         "configuration": {"spark.driver.memory": "1g", **(configuration or {})},
         "spark": {"master": "local[2]"},
         "scheduler": {"tracks": 2, **(scheduler or {})},
+        "maintenance": {"trials": False},  # strategies are measured from the first update on
         "feeds": {feed.name: _declared(feed) for feed in feeds},
     }
     (root / "freshline.yml").write_text(json.dumps(settings, indent=1))  # JSON is YAML

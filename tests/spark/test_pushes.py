@@ -21,6 +21,7 @@ PATIENCE_S = 240.0
 SETTINGS = """\
 name: shop
 storage: warehouse
+maintenance: {trials: false}
 libraries:
   - glob: {include: tables/*.sql}
 spark: {master: "local[2]"}

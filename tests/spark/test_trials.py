@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.delta.log import last_commit
+from freshline.executor.trials import Trust
 from freshline.project.load import load_project
 from freshline.spark.analysis import analyse
 from freshline.spark.trials.runner import try_view, try_views
@@ -158,3 +160,62 @@ def test_all_views_of_a_project_are_tried(shop, tried):
         "v": "passed",
         "w": "passed",
     }
+
+
+# ---- in a running warehouse ----
+
+
+@pytest.fixture
+def loaded(shop):
+    """A view over a base table that has rows, and the next update of both."""
+    folder = shop.feed("orders_feed", "csv", ORDERS)
+    shop.table("orders", "SELECT * FROM STREAM orders_feed")
+    shop.table("v", "SELECT id, amount + 1 AS more FROM orders", refresh="incremental")
+
+    def load(number, trust, **more):
+        (folder / f"{number}.csv").write_text(f"2026-01-01T00:00:00Z,{number},a,{number}\n")
+        version = shop.load("orders", f"{number}.csv").version
+        return shop.executor.run(
+            shop.request("v", parents={"orders": version}, trust=trust, **more)
+        )
+
+    return load
+
+
+def trial(shop, version):
+    """The trial of the view, as a running warehouse asks for it."""
+    request = shop.request("v", parents={"orders": version}, upkeep="try")
+    shop.numbers["v"] -= 1
+    found = shop.executor.run(request)
+    assert (found.strategy, found.code) == ("try", found.verdict.outcome)
+    return found.verdict
+
+
+def test_until_its_trial_has_passed_a_view_is_computed_in_full(shop, loaded):
+    assert loaded(1, Trust()).code == "first-build"
+    untried = loaded(2, Trust())
+    assert (untried.strategy, untried.code) == ("full", "untried")
+    assert untried.reason == (
+        "computed in full: its strategies are still to be tried on generated inputs"
+    )
+    verdict = trial(shop, 1)
+    assert (verdict.outcome, len(verdict.key)) == ("passed", 16)
+    assert verdict.compared["append"] >= 1
+    shop.restart()  # what a trial is known by does not depend on the process
+    assert loaded(3, Trust(verdict.key, "passed")).strategy == "append"
+    failed = loaded(4, Trust(verdict.key, "failed"))
+    assert (failed.strategy, failed.code) == ("full", "trial-failed")
+    commit = last_commit(shop.path("v"))
+    assert commit is not None
+    assert commit.metadata["reason"] == "trial-failed"
+    assert loaded(5, Trust("of another query", "passed")).code == "untried"
+    assert loaded(6, None).strategy == "append"  # trials are turned off
+    assert [row["id"] for row in shop.rows("v")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_other_columns_of_a_parent_are_another_trial(shop, loaded):
+    loaded(1, Trust())
+    before = trial(shop, 0).key
+    shop.table("orders", "SELECT *, 'x' AS extra FROM STREAM orders_feed")
+    loaded(2, Trust(before, "passed"))
+    assert trial(shop, 1).key != before

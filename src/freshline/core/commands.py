@@ -31,7 +31,7 @@ class StartUpdate:
         score: The chosen table's score in the policy's words (only when explaining).
         over: The next best candidates (only when explaining).
         backfill: The range to load or compute again, which brings no freshness; else None.
-        upkeep: compact, vacuum or verify: work on the table that changes no row; else empty.
+        upkeep: compact, vacuum, verify or try: work on the table that changes no row; else empty.
     """
 
     table: str

@@ -58,11 +58,13 @@ class BackfillRequested:
 
 @dataclass(slots=True)
 class UpkeepOffered:
-    """It would pay to work on a table's files, on a track that nobody needs.
+    """It would pay to work on a table's files, on a track that nobody needs; or a trial is due.
+
+    A trial waits for an idle track or for its share of the tracks' time (``share.py``).
 
     Attributes:
         table: Of which.
-        work: compact, vacuum or verify.
+        work: compact, vacuum, verify or try.
         number: The table's update number when it was looked at.
         expected_s: What it should take.
     """

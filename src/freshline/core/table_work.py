@@ -14,11 +14,12 @@ from freshline.core.background.background import (
     Backfill,
     Background,
     GapFill,
+    Trial,
     Work,
     any_late,
     taken_from_gap,
 )
-from freshline.core.background.upkeep import Offer, upkeep_finished, upkeep_started
+from freshline.core.background.upkeep import TRY, Offer, upkeep_finished, upkeep_started
 from freshline.core.commands import StartUpdate
 from freshline.core.events import (
     BackfillRequested,
@@ -81,6 +82,9 @@ class TableWork(Tables):
     def _start_work(self, work: Work, track: int) -> StartUpdate:
         """Start background work: it leaves what is pending, and the policy's state, alone."""
         table = work.table
+        if isinstance(work, Trial):
+            offer = Offer(table, TRY, table.number, work.expected_s)
+            return upkeep_started(offer, track, self.now_s, "its trial is due")
         table.next_to_s = table.freshness_s
         files: list[PendingFile]
         backfill: tuple[float, float] | None
@@ -125,7 +129,7 @@ class TableWork(Tables):
         """
         if running.command.upkeep:
             upkeep_finished(table, running, event)
-            self._want_background().upkeep.running = False
+            self._upkeep_ended(table, running, again=False)
             if event.version is not None and self._extent.cuts_derived:
                 self._remember_version(table, event.version)
             self._settle_gap(table)
@@ -159,9 +163,16 @@ class TableWork(Tables):
         """Background work failed; upkeep is offered again when it is looked at again."""
         background = self._want_background()
         if running.command.upkeep:
-            background.upkeep.running = False
+            self._upkeep_ended(table, running, again=not event.gives_up)
         else:
             background.ended(table, running.start_s, self.now_s, again=not event.gives_up)
+
+    def _upkeep_ended(self, table: Table, running: Running, *, again: bool) -> None:
+        background = self._want_background()
+        if running.command.upkeep == TRY:
+            background.ended(table, running.start_s, self.now_s, again=again)
+        else:
+            background.upkeep.running = False
 
     def _filled(self, table: Table, running: Running) -> None:
         """Older files are loaded: how far the table is complete now."""
@@ -219,5 +230,9 @@ class TableWork(Tables):
         self._want_background().add(Backfill(table, event.from_s, event.to_s))
 
     def _upkeep_offered(self, event: UpkeepOffered) -> None:
+        if event.work == TRY:
+            trial = Trial(self._by_name[event.table], event.expected_s)
+            self._want_background().add_trial(trial)
+            return
         offer = Offer(self._by_name[event.table], event.work, event.number, event.expected_s)
         self._want_background().upkeep.offer(offer)

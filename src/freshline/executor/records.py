@@ -12,6 +12,7 @@ from typing import Protocol
 
 from freshline.core.errors import Place, PlatformError
 from freshline.executor.report_records import ReportExecutor
+from freshline.executor.trials import Trust, Verdict
 
 _MOST_NAMED = 3
 
@@ -50,11 +51,12 @@ class UpdateRequest:
         definition: A short name for the table's query, kept in the commit when not empty.
         range_s: Event times [from, to), seconds since the epoch: do the data of the range
             again, from ``files`` (all that are in the table) or ``parents``, and no more.
-        upkeep: compact, vacuum or verify: work on the table that changes no row; else empty.
+        upkeep: compact, vacuum, verify or try: work on the table that changes no row; else empty.
         accepted: Base tables: up to which version what others did to the table was accepted,
             -1 for their dropping it; None: nothing was.
         filled: Base tables: updates were committed before, so there is a table.
         feed_path: Base tables: where the feed is, as the commit keeps it; empty: not a folder.
+        trust: What is known of the view's trial; None: strategies are trusted untried.
     """
 
     number: int
@@ -71,6 +73,7 @@ class UpdateRequest:
     accepted: int | None = None
     filled: bool = False
     feed_path: str = ""
+    trust: Trust | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class UpdateResult:
             view was computed in full or a state was built, 0 where their logs do not tell.
         corrected_rows: Of a view with final emission: rows written in buckets that had been
             shown as complete before.
+        verdict: Of a trial.
     """
 
     version: int
@@ -107,6 +111,7 @@ class UpdateResult:
     code: str = ""
     read_rows: int = 0
     corrected_rows: int = 0
+    verdict: Verdict | None = None
 
 
 class Executor(ReportExecutor, Protocol):

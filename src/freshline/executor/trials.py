@@ -9,6 +9,34 @@ from typing import Any, Literal
 Outcome = Literal["passed", "failed", "undecided", "not-needed"]
 
 
+UNTRIED = "untried"
+TRIAL_FAILED = "trial-failed"
+"""Codes of full updates of views whose strategies are not trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of a view's trial when an update of it starts.
+
+    Attributes:
+        key: Of what was tried: query, parents' columns, settings, our version; "": nothing was.
+        outcome: Of that trial.
+    """
+
+    key: str = ""
+    outcome: Outcome = "undecided"
+
+    def objection(self, key: str) -> str | None:
+        """Why a view must be computed in full; None: its strategies are trusted.
+
+        Args:
+            key: Of the view as it is now.
+        """
+        if self.key != key:
+            return UNTRIED
+        return TRIAL_FAILED if self.outcome == "failed" else None
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One step after which a view did not hold what its query gives.
@@ -54,6 +82,7 @@ class Verdict:
         reason: In words, for every outcome but passed.
         difference: Where it failed.
         evidence: Folder that holds the case; "": none was written.
+        key: Of what was tried, see :class:`Trust`; "" where nobody keeps the verdict.
     """
 
     outcome: Outcome
@@ -63,6 +92,7 @@ class Verdict:
     reason: str = ""
     difference: Difference | None = None
     evidence: str = ""
+    key: str = ""
 
     def record(self) -> dict[str, Any]:
         """As JSON."""

@@ -225,12 +225,14 @@ class MaintenanceSettings:
     Attributes:
         compact: Small files are put together.
         vacuum: Files that no version needs any more are removed.
+        trials: A view is computed in full until its strategies passed a trial.
         audit: Part of the tracks' time in which views are verified; 0: none are.
         retention_s: Every version of the last so many seconds stays readable.
     """
 
     compact: bool = True
     vacuum: bool = True
+    trials: bool = True
     audit: float = 0.01
     retention_s: float = 7 * 86_400.0
 

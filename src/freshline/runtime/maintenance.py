@@ -9,7 +9,7 @@ its track or its table is ended before its commit, and offered again later.
 
 from __future__ import annotations
 
-from freshline.core.background.upkeep import COMPACT, VACUUM, VERIFY
+from freshline.core.background.upkeep import COMPACT, TRY, VACUUM, VERIFY
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, UpdateFailed, UpkeepOffered
 from freshline.core.model import Table
@@ -23,6 +23,7 @@ from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.reports.windows import read_since_s
 from freshline.runtime.tracks import Outcome
+from freshline.runtime.trials import Trials
 
 LOOK_EVERY_UPDATES = 8
 """An update adds a file or a few; the rule wants sixteen of a size."""
@@ -35,7 +36,7 @@ _COMMIT_S = 1.0
 
 
 class Maintenance:
-    """Offers compaction, VACUUM and audits of the project's tables.
+    """Offers compaction, VACUUM, audits and trials of the project's tables.
 
     Args:
         project: Its tables, and whether they are to be maintained.
@@ -43,6 +44,9 @@ class Maintenance:
         ledger: Told of failures.
         scheduler: Looked at, never changed.
         hears: Told of failures.
+
+    Attributes:
+        trials: Of its views.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Maintenance:
         self._scheduler = scheduler
         self._hears = hears
         self._audits = Audits(project, journal, scheduler, hears)
+        self.trials = Trials(project, journal, scheduler, hears)
         self._looked: dict[str, int] = {}
         self._gave_way: set[str] = set()
         first = journal.row("SELECT min(started_s) AS at_s FROM runs")
@@ -72,7 +77,9 @@ class Maintenance:
             self._vacuumed_s[row["table_name"]] = row["at_s"]
 
     def offers(self, now_s: float) -> list[Event]:
-        """What would pay now: nothing while anything waits, else at most one thing."""
+        """Trials that are due, else what would pay now: at most one thing, if nothing waits."""
+        if trials := self.trials.due():
+            return trials
         settings, scheduler = self._project.maintenance, self._scheduler
         background = scheduler.background
         if len(scheduler.running()) == scheduler.track_count or scheduler.first() is not None:
@@ -115,8 +122,11 @@ class Maintenance:
             self._looked.pop(command.table, None)  # there may be more than one budget's worth
         elif command.upkeep == VERIFY:
             return self._audits.done(outcome, now_s)
+        elif command.upkeep == TRY:
+            self.trials.done(outcome, now_s)
         else:
             self._audits.updated(outcome)
+            self.trials.updated(outcome)
         return []
 
     def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
@@ -141,6 +151,8 @@ class Maintenance:
             f"{command.table}: {command.upkeep} failed: {reason}",
             level="warning", table=command.table,
         )  # fmt: skip
+        if command.upkeep == TRY:
+            return self.trials.failed(outcome, now_s)
         return [UpdateFailed(command.table, now_s)]
 
     def _may_vacuum(self, table: Table, now_s: float) -> bool:

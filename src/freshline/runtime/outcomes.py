@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshline.core.background.upkeep import VACUUM, VERIFY
+from freshline.core.background.upkeep import TRY, VACUUM, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
 from freshline.delta.log import commit_of
@@ -14,11 +14,16 @@ from freshline.runtime.accepting import feed_path
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.tracks import Outcome
+from freshline.runtime.trials import Trials
 from freshline.times import seconds
 
 
 def request_for(
-    command: StartUpdate, project: Project, pending: PendingFiles, failures: FailureHandling
+    command: StartUpdate,
+    project: Project,
+    pending: PendingFiles,
+    failures: FailureHandling,
+    trials: Trials,
 ) -> UpdateRequest:
     """What the executor must do for a command."""
     table = project.table(command.table)
@@ -43,6 +48,7 @@ def request_for(
         accepted=failures.accepted(command.table),
         filled=table.kind == "base" and command.number > 1,
         feed_path=feed_path(project, table),
+        trust=trials.trust(command.table),
     )
 
 
@@ -55,7 +61,7 @@ def finished_event(
     stands in its metadata and may be less than what this attempt was given.
     """
     request = outcome.request
-    if request.upkeep in (VACUUM, VERIFY):  # they make no version
+    if request.upkeep in (TRY, VACUUM, VERIFY):  # they make no version
         return UpdateFinished(request.table, None, outcome.seconds), ()
     # A backfill's files are in the table by the commits that name them.
     names = () if request.range_s else tuple(file.name for file in request.files)

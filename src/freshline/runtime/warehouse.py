@@ -386,9 +386,9 @@ class Warehouse:
         for name in list(touched):
             touched |= {child.name for child in self._scheduler.table(name).children}
         self._ledger.instant(self._now_s, events, commands)
-        requests = []
+        trials, requests = self._maintenance.trials, []
         for command in commands:
-            request = request_for(command, self.project, self._pending, self._failures)
+            request = request_for(command, self.project, self._pending, self._failures, trials)
             self._ledger.update_started(command, request.attempt, self._now_s, len(request.files))
             requests.append((command, request))
         for name in touched:

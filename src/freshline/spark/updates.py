@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from freshline.core.background.upkeep import COMPACT, VERIFY
+from freshline.core.background.upkeep import COMPACT, TRY, VERIFY
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -25,6 +25,7 @@ from freshline.spark.feeds.kafka_client import JvmTopic
 from freshline.spark.feeds.kafka_reader import TopicReader
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.reports.batches import ReportBatches
+from freshline.spark.trials.upkeep import trial_of
 from freshline.spark.upkeep.compaction import compact
 from freshline.spark.upkeep.vacuum import vacuum
 from freshline.spark.verification.audit import audit
@@ -144,12 +145,15 @@ class SparkExecutor:
             table = self._project.table(request.table)
             if request.upkeep == COMPACT:
                 return compact(session, self._project, table, request)
+            updates = self._updates[request.table]
+            if request.upkeep == TRY and isinstance(updates, DerivedUpdates):
+                return trial_of(session, self._project, table, updates, request)
             if request.upkeep == VERIFY:
                 return audit(session, self._project, table, request)
             return vacuum(session, self._project, table)
-        updates: BaseUpdates | DerivedUpdates | Backfills
-        updates = (self._backfills if request.range_s else self._updates)[request.table]
-        return updates.run(session, request)
+        if request.range_s:
+            return self._backfills[request.table].run(session, request)
+        return self._updates[request.table].run(session, request)
 
     def _is_cold(self) -> bool:
         """Whether the JVM still compiles itself, so that updates take far longer than later."""

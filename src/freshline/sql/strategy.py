@@ -20,7 +20,7 @@ TRIED = "tried"
 BY_COST = ("cheaper", TRIED)
 """Codes of full updates of which another would have been right: quicker, or to see whether."""
 
-ASKED = ("first-build", "requested", "configured", "definition-changed", *BY_COST)
+ASKED = ("first-build", "requested", "configured", "definition-changed", "untried", *BY_COST)
 """Codes of full updates that a person asked for or expects; all others are worth a look.
 
 ``freshline.refresh`` = ``auto`` asks for whatever is quicker.
@@ -99,6 +99,8 @@ _FULL: Mapping[str, str] = {
     "requested": "that was asked for",
     "found-wrong": "a version made from changes was wrong; `freshline retry` trusts it again",
     "configured": "freshline.refresh is full",
+    "untried": "its strategies are still to be tried on generated inputs",
+    "trial-failed": "on generated inputs a strategy gave another result than the query",
     "definition-changed": "its query changed since it was made",
     "settings-changed": "a setting of the session that results depend on changed",
     "schema-changed": "its columns changed",

@@ -26,6 +26,7 @@ BASE_S = 1_767_225_600.0
 SETTINGS = """\
 name: topics
 storage: warehouse
+maintenance: {{trials: false}}
 libraries: [{{glob: {{include: tables/*.sql}}}}]
 spark: {{master: "local[2]"}}
 configuration: {{spark.jars: "{jars}"}}

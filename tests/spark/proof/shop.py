@@ -123,7 +123,7 @@ class Shop:
         self.next_id = 0
         (root / "tables").mkdir(parents=True, exist_ok=True)
         (root / "freshline.yml").write_text(
-            f"name: shop\nstorage: {storage}\nlibraries:\n"
+            f"name: shop\nstorage: {storage}\nmaintenance: {{trials: false}}\nlibraries:\n"
             "  - glob: {include: tables/**/*.sql}\n"
             f'spark: {{master: "{master}"}}\n{settings}\nfeeds:{FEEDS}'
         )

@@ -40,7 +40,7 @@ libraries:
   - glob: {include: tables/*.sql}
 spark: {master: "local[2]"}
 scheduler: {tracks: 2}
-maintenance: {compact: false, vacuum: false}
+maintenance: {compact: false, vacuum: false, trials: false}
 """
 FEED = ORDERS_FEED + "    period: 1 second\n"
 BY_SHOP = """\

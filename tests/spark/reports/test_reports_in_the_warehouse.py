@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 PROJECT = """\
 name: shop
 storage: warehouse
+maintenance: {trials: false}
 libraries:
   - glob: {include: tables/*.sql}
 spark: {master: "local[2]"}

@@ -62,6 +62,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
     }  # fmt: skip
     assert orders.pop("unasked_full") == {"updates": 0, "codes": {}, "reason": None}
     assert orders.pop("states_built") == 0
+    assert orders.pop("trial") is None
     assert orders.pop("corrected") == {"updates": 0, "rows": 0, "last": None}
     assert orders.pop("expected_s") > 0.0
     spent = orders.pop("lately")

@@ -27,7 +27,7 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.setattr(audits, "_LEAST_S", 0.0)
     monkeypatch.setattr(audits, "_UNKNOWN_S", 0.0)
     found = made_shop(tmp_path, TABLES)
-    only_audits = MaintenanceSettings(compact=False, vacuum=False, audit=1.0)
+    only_audits = MaintenanceSettings(compact=False, vacuum=False, trials=False, audit=1.0)
     found.project = dataclasses.replace(found.project, maintenance=only_audits)
     return found
 
@@ -66,7 +66,7 @@ def test_each_views_newest_version_is_verified_once_and_no_table_has_news_by_it(
 
 
 def test_a_share_of_none_turns_them_off(shop):
-    off = MaintenanceSettings(compact=False, vacuum=False, audit=0.0)
+    off = MaintenanceSettings(compact=False, vacuum=False, trials=False, audit=0.0)
     shop.project = dataclasses.replace(shop.project, maintenance=off)
     fill(shop, 1)
     assert asked(shop, "verify") == []

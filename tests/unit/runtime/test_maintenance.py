@@ -102,7 +102,7 @@ def test_a_run_with_upkeep_replays_to_the_same_decisions(shop):
 
 
 def test_it_can_be_switched_off(shop):
-    off = MaintenanceSettings(compact=False, vacuum=False)
+    off = MaintenanceSettings(compact=False, vacuum=False, trials=False)
     shop.project = dataclasses.replace(shop.project, maintenance=off)
     fill(shop, range(1, 6))
     assert strategies(shop, "orders") == ["append"] * 5

@@ -15,6 +15,7 @@ from freshline.delta.log import CommitRecord, last_commit
 from freshline.executor.distrust import distrusted
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
+from freshline.runtime.status.trusted import objection
 from freshline.runtime.subset import named_tables, subset
 from freshline.sql.announced import announced
 from freshline.sql.explain import explanation, explanation_text
@@ -43,8 +44,11 @@ def explain(
         analysis = _analysed(own)
         plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
         chosen = announced(own.tables, analysis.plans)[name]
+        code = None if chosen.name == "full" else objection(found, table)
         if distrusted(found, name, definition_of(table)) is not None:
-            chosen = full("found-wrong")
+            code = "found-wrong"
+        if code is not None:
+            chosen = full(code)
         learned = costs_told(last_commit(found.table_path(name)))
     if as_json:
         print_json(record(table, plan, sources, chosen, learned))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from freshline.cli.render.output import counted, moment
+from freshline.cli.render.trials import trial_record, trial_remarks
 from freshline.runtime.journal.strategies import Corrections, StrategyUse
 from freshline.runtime.status.status import LastUpdate, WarehouseStatus
 
@@ -33,6 +34,7 @@ def strategies_record(found: WarehouseStatus, table: str) -> dict[str, Any]:
             "reason": unasked[0].reason if unasked else None,
         },
         "states_built": _states_built(uses),
+        "trial": None if table not in found.trials else trial_record(found.trials[table]),
         "corrected": {
             "updates": 0 if corrected is None else corrected.updates,
             "rows": 0 if corrected is None else corrected.rows,
@@ -60,7 +62,10 @@ def strategies_remarks(found: WarehouseStatus) -> list[str]:
     return [
         line
         for table in found.tables
-        for line in _remarks(table.name, found.uses(table.name), found.corrections.get(table.name))
+        for line in (
+            *_remarks(table.name, found.uses(table.name), found.corrections.get(table.name)),
+            *trial_remarks(table.name, found.trials.get(table.name)),
+        )
     ]
 
 

@@ -34,7 +34,20 @@ class GapFill:
     table: Table
 
 
-Work = Backfill | GapFill
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The strategies of a view are to be tried on generated inputs.
+
+    Attributes:
+        table: The view.
+        expected_s: What it should take.
+    """
+
+    table: Table
+    expected_s: float
+
+
+Work = Backfill | GapFill | Trial
 
 
 class Background:
@@ -52,6 +65,7 @@ class Background:
         self.share = BackgroundShare(share, tracks, now_s)
         self.upkeep = Upkeep()
         self._backfills: deque[Backfill] = deque()
+        self._trials: deque[Trial] = deque()
         self._running: dict[str, Work] = {}
         self._took_s: dict[str, float] = {}
         self._gap_was_last = False
@@ -61,10 +75,17 @@ class Background:
         if work not in self._backfills:
             self._backfills.append(work)
 
+    def add_trial(self, trial: Trial) -> None:
+        """One more; a view that waits for its trial already is tried once."""
+        if all(each.table is not trial.table for each in self._trials):
+            self._trials.append(trial)
+
     @property
     def wanted(self) -> bool:
         """Whether background work waits."""
-        return bool(self._backfills) or any(table.gap for table in self._newest_first)
+        return bool(self._backfills or self._trials) or any(
+            table.gap for table in self._newest_first
+        )
 
     @property
     def active(self) -> bool:
@@ -73,14 +94,23 @@ class Background:
 
     @property
     def pending(self) -> list[Table]:
-        """Tables with background work that waits or runs, in table order."""
+        """Tables with background work that runs or waits, trials that could start, in order."""
         found = {work.table.order: work.table for work in self._backfills}
+        trials = [work.table for work in self._trials]
+        found |= {table.order: table for table in trials if _can_start(table, self.share.now_s)}
         found |= {work.table.order: work.table for work in self._running.values()}
         found |= {table.order: table for table in self._newest_first if table.gap}
         return [found[order] for order in sorted(found)]
 
     def next(self, now_s: float) -> Work | None:
-        """What would start next, backfills and gaps in turn; None where nothing can."""
+        """What would start next, backfills and gaps in turn; None where nothing can.
+
+        Trials come first, one at a time: views are computed in full until theirs has passed.
+        """
+        if not any(isinstance(work, Trial) for work in self._running.values()):
+            for trial in self._trials:
+                if _can_start(trial.table, now_s) and trial.table.version is not None:
+                    return trial
         backfill = next(
             (
                 work
@@ -105,6 +135,8 @@ class Background:
 
     def expected_s(self, work: Work) -> float:
         """What it should take: what the last of the table's took, else by its costs."""
+        if isinstance(work, Trial):
+            return work.expected_s
         table = work.table
         if isinstance(work, Backfill):
             if table.name in self._took_s:
@@ -119,6 +151,9 @@ class Background:
         """``work`` starts now."""
         self.share.started(work.table.name, self.expected_s(work))
         self._running[work.table.name] = work
+        if isinstance(work, Trial):
+            self._trials.remove(work)
+            return
         self._gap_was_last = isinstance(work, GapFill)
         if isinstance(work, Backfill):
             self._backfills.remove(work)
@@ -127,6 +162,8 @@ class Background:
         """The background update of ``table`` ended; ``again``: it failed and is tried again."""
         work = self._running.pop(table.name)
         self.share.ended(table.name, now_s)
+        if isinstance(work, Trial) and again:
+            self._trials.appendleft(work)
         if isinstance(work, Backfill):
             if again:
                 self._backfills.appendleft(work)

@@ -83,6 +83,11 @@ class BackgroundShare:
         self._running: dict[str, tuple[float, float, tuple[ShareAccount, ...]]] = {}
         """By table: start, seconds paid for, and from which accounts."""
 
+    @property
+    def now_s(self) -> float:
+        """To which moment time has passed."""
+        return self._now_s
+
     def advance(self, now_s: float) -> None:
         """Time has passed to ``now_s``, and until now all was as ``see`` said last."""
         passed_s = now_s - self._now_s

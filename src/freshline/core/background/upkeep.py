@@ -21,6 +21,8 @@ from freshline.core.model import Running, Table
 COMPACT = "compact"
 VACUUM = "vacuum"
 VERIFY = "verify"
+TRY = "try"
+"""A trial of a view's strategies. It is no upkeep to the scheduler: it gets a share of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class Upkeep:
         return None
 
 
-def upkeep_started(offer: Offer, track: int, now_s: float) -> StartUpdate:
+def upkeep_started(
+    offer: Offer, track: int, now_s: float, score: str = "nothing waits"
+) -> StartUpdate:
     """Make ``offer``'s table run it; F, what is pending and the policy's state stay."""
     table = offer.table
     at_s = table.complete_s
@@ -93,7 +97,7 @@ def upkeep_started(offer: Offer, track: int, now_s: float) -> StartUpdate:
         offer.expected_s,
         (),
         tuple(sorted((table.pins or {}).items())) if table.sources else (),
-        score="nothing waits",
+        score=score,
         upkeep=offer.kind,
     )
     running = Running(command, now_s, 0.0, 0.0, ())

@@ -72,7 +72,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
     """``maintenance:``; whether to compact, to remove old files, and what to keep."""
     if section is None:
         return _MAINTENANCE
-    section.only("compact", "vacuum", "retention", "audit")
+    section.only("compact", "vacuum", "trials", "retention", "audit")
     retention_s = section.duration_s("retention")
     if retention_s is not None and retention_s < _LEAST_RETENTION_S:
         section.fault(
@@ -86,6 +86,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
     return MaintenanceSettings(
         compact=section.flag("compact", default=_MAINTENANCE.compact),
         vacuum=section.flag("vacuum", default=_MAINTENANCE.vacuum),
+        trials=section.flag("trials", default=_MAINTENANCE.trials),
         audit=audit,
         retention_s=_MAINTENANCE.retention_s if retention_s is None else retention_s,
     )

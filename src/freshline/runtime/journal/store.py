@@ -89,6 +89,9 @@ CREATE TABLE IF NOT EXISTS watched (
   name TEXT PRIMARY KEY, mode TEXT, since_s REAL, backlog_s REAL, first_s REAL, fresh_s REAL,
   waits INTEGER, bound_s REAL, bounds TEXT, worst TEXT, violations TEXT, last_violation TEXT,
   newest_s REAL);
+CREATE TABLE IF NOT EXISTS trials (
+  table_name TEXT PRIMARY KEY, definition TEXT, tried TEXT, outcome TEXT, at_s REAL, seconds REAL,
+  compared TEXT, reason TEXT, evidence TEXT);
 CREATE TABLE IF NOT EXISTS misfits (partition TEXT PRIMARY KEY, since_s REAL, what TEXT);
 CREATE TABLE IF NOT EXISTS alerts (
   url TEXT, kind TEXT, subject TEXT, since_s REAL, seen_s REAL, told_s REAL,

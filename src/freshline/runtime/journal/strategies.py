@@ -10,13 +10,13 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from freshline.core.background.upkeep import COMPACT, VACUUM, VERIFY
+from freshline.core.background.upkeep import COMPACT, TRY, VACUUM, VERIFY
 from freshline.delta.log import CommitRecord
 from freshline.executor.records import UpdateResult
 from freshline.runtime.journal.store import Journal
 from freshline.sql.strategy import APPEND_FILES, ASKED, STATE_BUILT
 
-UPKEEP = (COMPACT, VACUUM, VERIFY)
+UPKEEP = (COMPACT, VACUUM, VERIFY, TRY)
 """Strategies that change no row: the last update of a table is the last one of another."""
 
 _CODES = {APPEND_FILES.name: APPEND_FILES.code, COMPACT: "small-files"}

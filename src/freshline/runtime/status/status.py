@@ -27,6 +27,7 @@ from freshline.runtime.journal.strategies import (
     read_corrections,
     read_uses,
 )
+from freshline.runtime.journal.trials import Tried, read_trials
 from freshline.runtime.reports.store import ReportStatus, read_reports
 from freshline.runtime.status.lately import Lately, lately
 from freshline.runtime.status.topic_status import TopicStatus, read_topics
@@ -165,6 +166,7 @@ class WarehouseStatus:
     corrections: Mapping[str, Corrections] = field(default_factory=dict)
     topics: tuple[TopicStatus, ...] = ()
     misfit: Misfit | None = None
+    trials: Mapping[str, Tried] = field(default_factory=dict)
 
     def uses(self, name: str) -> tuple[StrategyUse, ...]:
         """The strategies of a table's updates, the one used last first."""
@@ -262,6 +264,7 @@ def _read(
         read_corrections(journal),
         read_topics(project, journal),
         read_misfit(journal),
+        read_trials(journal),
     )
 
 

@@ -18,7 +18,6 @@ import yaml
 
 from freshline.executor.trials import Difference
 from freshline.project.model import Project, TableDef
-from freshline.spark.engine.session import is_local
 from freshline.spark.trials.tables import Tables
 
 _VIEW = """\
@@ -31,7 +30,7 @@ CREATE MATERIALIZED VIEW {name}
 def keep(
     project: Project, table: TableDef, tables: Tables, difference: Difference, zone: str, seed: int
 ) -> str:
-    """Write the case under STORAGE/_freshline/evidence, in place of an earlier one of the view.
+    """Write the case into the project's own folder, in place of an earlier one of the view.
 
     Args:
         project: Of the view.
@@ -42,11 +41,9 @@ def keep(
         seed: Of the inputs.
 
     Returns:
-        The folder; "" where the storage is not on this machine.
+        The folder.
     """
-    if not is_local(project.storage):
-        return ""
-    folder = Path(project.own_path.removeprefix("file:")) / "evidence" / f"trial-{table.name}"
+    folder = project.own_folder / "evidence" / f"trial-{table.name}"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "tables").mkdir(parents=True)
     case = {

@@ -201,11 +201,12 @@ class Inputs:
         if value is None:
             return self._value(kind)
         if pa.types.is_date(kind):
-            return value + self._chance.choice((-1, 1, 0, 7))
+            days = value + self._chance.choice((-1, 1, 0, 7))
+            return self._within(days * _DAY_US, kind) // _DAY_US
         if _is_time(kind):
             span_us = self._chance.choice(self._spans_us)
             step_us = self._chance.choice((0, 0, span_us, -span_us, span_us // 2, -span_us // 2))
-            return value + step_us + self._chance.choice((-1, 0, 0, 1))
+            return self._within(value + step_us + self._chance.choice((-1, 0, 0, 1)), kind)
         if _is_number(kind):
             least = Decimal(1).scaleb(-_scale(kind)) if pa.types.is_decimal(kind) else Decimal(1)
             if isinstance(value, float) and value != value:  # noqa: PLR0124 - NaN
@@ -224,9 +225,17 @@ class Inputs:
         return self._as_time(wall_us + self._chance.choice((0, 0, 0, -1, 1)), kind)
 
     def _as_time(self, wall_us: int, kind: pa.DataType) -> int:
+        wall_us = max(_FIRST_US, min(_LAST_US, wall_us))
         if pa.types.is_date(kind):
             return wall_us // _DAY_US
         return wall_us if kind.tz is None else self._at(wall_us)
+
+    def _within(self, time_us: int, kind: pa.DataType) -> int:
+        """The time, or the nearest that clocks of the session's zone can show."""
+        has_zone = pa.types.is_timestamp(kind) and kind.tz is not None
+        first_us = self._at(_FIRST_US) if has_zone else _FIRST_US
+        last_us = self._at(_LAST_US) if has_zone else _LAST_US
+        return max(first_us, min(last_us, time_us))
 
     def _at(self, wall_us: int) -> int:
         """The instant at which clocks of the session's zone show this."""
@@ -246,13 +255,21 @@ class Inputs:
         return pool[(place + 1) % len(pool) if place == self._lacks else place]
 
 
+def _wall_us(moment: datetime) -> int:
+    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+_FIRST_US, _LAST_US = _wall_us(_FIRST), _wall_us(_LAST)
+"""Clocks of any zone show the years 1 to 9999: SQL text has no others."""
+
+
 def _walls(constants: Constants, zone: str, *, extremes: bool) -> list[int]:
     """Times to be near to, as clocks on the wall show them."""
     anchor_us = _wall_us(_ANCHOR)
     turns = [_wall_us(turn) for turn in _turns(zone)]
     known = list(constants.walls_us)
     many = known * 3 + [anchor_us] * 6 + [anchor_us + 10 * 3_600_000_000] * 4 + turns
-    return many + ([_wall_us(_FIRST), _wall_us(_LAST)] if extremes else [])
+    return many + ([_FIRST_US, _LAST_US] if extremes else [])
 
 
 def _turns(zone: str) -> list[datetime]:
@@ -272,10 +289,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ValueError, KeyError, OSError):  # an offset such as +02:00
         return ZoneInfo("UTC")
-
-
-def _wall_us(moment: datetime) -> int:
-    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _numbers(constants: Constants, *, extremes: bool) -> list[Decimal]:

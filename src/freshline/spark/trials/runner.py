@@ -308,7 +308,7 @@ class _Trial:
         try:
             result = updates.run(session, request)
         except FreshlineError as error:
-            if _is_cancelled(error):
+            if is_cancelled(error):
                 raise
             return Difference(lane, "", step, error=one_line(error)), True
         finally:
@@ -339,7 +339,7 @@ class _Trial:
             query = pin_statics(self.session, replace(self.table, statics=self._statics)).query
             return counted(self.session.sql(query))
         except SparkError as error:
-            if _is_cancelled(error):
+            if is_cancelled(error):
                 raise
             raise _UnusableError(one_line(error)) from error
 
@@ -397,7 +397,7 @@ def _difference(
     )
 
 
-def _is_cancelled(error: BaseException) -> bool:
+def is_cancelled(error: BaseException) -> bool:
     """Whether Spark's jobs were ended from outside, which says nothing of the view."""
     text = str(error).lower()
     return "cancelled" in text or "canceled" in text

@@ -8,8 +8,8 @@ committed equals the query over the parents' versions that the commit names.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +26,7 @@ from freshline.spark.commits.transaction import ALL, Transaction, table_properti
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.engine.errors import SparkError, is_gone, update_failed
-from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics, register_parents
+from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.sizing import known_bytes, sized
 from freshline.spark.views.append import append
 from freshline.spark.views.bucket import recompute
@@ -49,7 +49,8 @@ from freshline.spark.views.incremental import (
     Way,
 )
 from freshline.spark.views.merge import merge
-from freshline.spark.views.plans import plan_of, static_names
+from freshline.spark.views.planned import Planned
+from freshline.spark.views.plans import static_names
 from freshline.spark.views.strict import not_incremental, replaces_rows
 from freshline.spark.views.timesets import spread_us, within
 from freshline.sql.costs import BUILD, Costs, Sizes
@@ -89,21 +90,6 @@ class _Update:
     is_second_try: bool = False
 
 
-@dataclass(slots=True)
-class _Planned:
-    """What analysis found of the view.
-
-    Attributes:
-        signature: The parents' columns over which it was found.
-        plan: It.
-        versions: Of the parents, at which they had these columns.
-    """
-
-    signature: dict[str, str]
-    plan: ViewPlan
-    versions: dict[str, int] = field(default_factory=dict)
-
-
 class DerivedUpdates:
     """Updates of one derived table.
 
@@ -125,8 +111,7 @@ class DerivedUpdates:
     ) -> None:
         self._project = project
         self._table = table
-        self._given = plan
-        self._plan: _Planned | None = None
+        self._plan = Planned(project, table, plan)
         self._path = location(project.table_path(table.name))
         self._children: list[DerivedUpdates] = []
         self._in_vain = 0
@@ -182,7 +167,7 @@ class DerivedUpdates:
             last,
         )
         if code in STATICS_CHANGED:
-            self._given = self._plan = None  # its columns may have other types now
+            self._plan.forget()  # its columns may have other types now
         if code is not None:
             return self._in_full(update, full(code))
         assert last is not None
@@ -228,7 +213,7 @@ class DerivedUpdates:
             if changes.redefined:
                 raise NotIncrementalError("parent-redefined")
             parents.append(Parent(session, name, path, changes))
-        plan = self._plan_over(update, parents)
+        plan = self._plan.over(session, request, parents)
         change_rows = sum(parent.changes.rows for parent in parents)
         costs = self._costs
         assert costs is not None
@@ -250,6 +235,9 @@ class DerivedUpdates:
         if strategy.name == "full":
             self._in_vain += 1
             return self._in_full(update, strategy, expected)
+        objection = self._objection(update)
+        if objection is not None:
+            return self._in_full(update, full(objection), expected)
         if strategy.code != TRIED:
             self._in_vain = 0
         schema = update.transaction.schema
@@ -291,7 +279,9 @@ class DerivedUpdates:
             # Here, since every way to a full computation ends here. A view that has a better
             # way passes: its first build and the like are no fault of its query.
             rewrote = strategy.code == PARENT_REWROTE and self._is_over_rewritten(update.request)
-            error = not_incremental(table, self._plan_at(update), rewrote=rewrote)
+            error = not_incremental(
+                table, self._plan.at(update.session, update.request), rewrote=rewrote
+            )
             if error is not None:
                 raise error
         register_parents(session, self._project, update.request.parents)
@@ -401,38 +391,17 @@ class DerivedUpdates:
 
     # ---- what is known ----
 
-    def _plan_over(self, update: _Update, parents: Sequence[Parent]) -> ViewPlan:
-        """The view's plan; the parents are opened only where their columns may have changed."""
-        known = self._plan
-        before = {parent.name: parent.changes.old for parent in parents}
-        if (
-            known is not None
-            and known.versions == before
-            and all(parent.changes.keeps_columns for parent in parents)
-        ):
-            known.versions = dict(update.request.parents)
-            return known.plan
-        return self._planned(update, {parent.name: parent.frame for parent in parents})
+    def plan_and_key(self, session: SparkSession, request: UpdateRequest) -> tuple[ViewPlan, str]:
+        """The view's plan over the request's versions, and what a trial of it is known by."""
+        plan = self._plan.at(session, request)
+        return plan, self._plan.key(session, request)
 
-    def _planned(self, update: _Update, frames: Mapping[str, DataFrame]) -> ViewPlan:
-        """The view's plan, analysed again when its parents' columns changed."""
-        if self._given is not None:
-            return self._given
-        schemas = {name: frame.schema for name, frame in frames.items()}
-        signature = {name: schema.simpleString() for name, schema in schemas.items()}
-        if self._plan is None or self._plan.signature != signature:
-            plan = plan_of(update.session, self._project, self._table, schemas)
-            self._plan = _Planned(signature, plan)
-        self._plan.versions = dict(update.request.parents)
-        return self._plan.plan
-
-    def _plan_at(self, update: _Update) -> ViewPlan:
-        """The view's plan over the parents' pinned versions."""
-        frames = {
-            name: at_version(update.session, self._project.table_path(name), version)
-            for name, version in update.request.parents.items()
-        }
-        return self._planned(update, frames)
+    def _objection(self, update: _Update) -> str | None:
+        """Why the strategies that are right by analysis are not trusted; None: they are."""
+        trust = update.request.trust
+        if trust is None:  # there are no trials
+            return None
+        return trust.objection(self._plan.key(update.session, update.request))
 
     def _is_over_rewritten(self, request: UpdateRequest) -> bool:
         """Whether a parent is a view whose rows every update of it replaces."""
@@ -449,7 +418,7 @@ class DerivedUpdates:
 
     def _complete(self, update: _Update, output: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
         """The complete buckets of a full computation, and what the commit says of them."""
-        plan = self._plan_at(update)
+        plan = self._plan.at(update.session, update.request)
         error = needs_buckets(self._table, plan)
         if error is not None:
             raise error

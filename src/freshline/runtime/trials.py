@@ -1,0 +1,109 @@
+"""Trials in a running warehouse: which views are due, and what becomes of the verdicts.
+
+A view is due once it was built, where no trial of its query is in the journal, and again when an
+update says that it is not what was tried (its parents' columns changed, or our version). The core
+starts a trial on a track that nobody needs, or when its share of the tracks' time has come.
+"""
+
+from __future__ import annotations
+
+from freshline.core.background.upkeep import TRY
+from freshline.core.events import Event, UpdateFailed, UpkeepOffered
+from freshline.core.model import Table
+from freshline.core.scheduler import Scheduler
+from freshline.executor.trials import UNTRIED, Trust
+from freshline.project.definition import definition_of
+from freshline.project.model import Project
+from freshline.runtime.failures import Hears
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.trials import note_trial, read_trials
+from freshline.runtime.tracks import Outcome
+
+EXPECTED_S = 10.0
+"""What a trial may take of a track."""
+
+_NOTHING = Trust()
+
+
+class Trials:
+    """Asks for the trials of a project's views, and remembers how they ended.
+
+    Args:
+        project: Its views, and whether there are trials at all.
+        journal: Of earlier runs; verdicts are written into it.
+        scheduler: Read, never changed.
+        hears: Told of views that failed.
+    """
+
+    def __init__(
+        self, project: Project, journal: Journal, scheduler: Scheduler, hears: Hears
+    ) -> None:
+        self._journal = journal
+        self._scheduler = scheduler
+        self._hears = hears
+        self._definitions = {
+            table.name: definition_of(table)
+            for table in project.tables
+            if project.maintenance.trials and table.kind == "derived" and table.refresh != "full"
+        }
+        self._tried = {
+            name: tried
+            for name, tried in read_trials(journal).items()
+            if self._definitions.get(name) == tried.definition
+        }
+        self._waiting: set[str] = set()
+        self._failed_at: dict[str, int] = {}
+
+    def trust(self, name: str) -> Trust | None:
+        """What an update of a table has to know; None: it is not tried."""
+        if name not in self._definitions:
+            return None
+        tried = self._tried.get(name)
+        return _NOTHING if tried is None else tried.trust
+
+    def due(self) -> list[Event]:
+        """The trials to ask for now; each is asked for once."""
+        names = [name for name in self._definitions if self._is_due(self._scheduler.table(name))]
+        self._waiting.update(names)
+        return [
+            UpkeepOffered(name, TRY, self._scheduler.table(name).number, EXPECTED_S)
+            for name in names
+        ]
+
+    def updated(self, outcome: Outcome) -> None:
+        """An update that is no upkeep was committed."""
+        result, name = outcome.result, outcome.command.table
+        if result is not None and result.code == UNTRIED:
+            self._tried.pop(name, None)
+
+    def done(self, outcome: Outcome, now_s: float) -> None:
+        """A trial ended, whatever its outcome."""
+        result, name = outcome.result, outcome.command.table
+        assert result is not None
+        assert result.verdict is not None
+        self._waiting.discard(name)
+        verdict = result.verdict
+        self._tried[name] = tried = note_trial(
+            self._journal, name, self._definitions[name], verdict, now_s
+        )
+        if tried.failed:
+            kept = f"; the case is kept in {verdict.evidence}" if verdict.evidence else ""
+            self._hears.notice(
+                f"{name} is computed in full: its trial failed: {verdict.reason}{kept}",
+                level="error", table=name,
+            )  # fmt: skip
+
+    def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
+        """A trial could not be carried out; it is asked for again after the view's next update."""
+        name = outcome.command.table
+        self._waiting.discard(name)
+        self._failed_at[name] = self._scheduler.table(name).number
+        return [UpdateFailed(name, now_s, gives_up=True)]
+
+    def _is_due(self, table: Table) -> bool:
+        return (
+            table.version is not None
+            and table.name not in self._tried
+            and table.name not in self._waiting
+            and self._failed_at.get(table.name) != table.number
+        )

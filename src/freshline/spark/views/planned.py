@@ -1,0 +1,107 @@
+"""A view's plan, kept as long as it holds: analysis runs when the parents' columns change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline import __version__
+from freshline.executor.records import UpdateRequest
+from freshline.project.model import Project, TableDef
+from freshline.spark.engine.pins import at_version
+from freshline.spark.views.hindrances import settings_of
+from freshline.spark.views.incremental import Parent
+from freshline.spark.views.plans import plan_of
+from freshline.sql.query.records import ViewPlan
+
+
+@dataclass(slots=True)
+class _Known:
+    """What analysis found of the view.
+
+    Attributes:
+        signature: The parents' columns over which it was found.
+        plan: It.
+        versions: Of the parents, at which they had these columns.
+        key: What a trial of it is known by; "": not asked for yet.
+    """
+
+    signature: dict[str, str]
+    plan: ViewPlan
+    versions: dict[str, int] = field(default_factory=dict)
+    key: str = ""
+
+
+class Planned:
+    """The plan of one view.
+
+    Args:
+        project: Of the view.
+        table: The view.
+        given: Its plan; None: it is analysed when it is first asked for.
+    """
+
+    def __init__(self, project: Project, table: TableDef, given: ViewPlan | None) -> None:
+        self._project = project
+        self._table = table
+        self._known = None if given is None else _Known({}, given)
+        self._is_given = given is not None
+
+    def forget(self) -> None:
+        """Analyse again when the plan is next asked for."""
+        self._known, self._is_given = None, False
+
+    def over(
+        self, session: SparkSession, request: UpdateRequest, parents: Sequence[Parent]
+    ) -> ViewPlan:
+        """The plan; the parents are opened only where their columns may have changed."""
+        known = self._known
+        before = {parent.name: parent.changes.old for parent in parents}
+        if (
+            known is not None
+            and known.versions == before
+            and all(parent.changes.keeps_columns for parent in parents)
+        ):
+            known.versions = dict(request.parents)
+            return known.plan
+        frames = {parent.name: parent.frame for parent in parents}
+        return self._planned(session, request, frames).plan
+
+    def at(self, session: SparkSession, request: UpdateRequest) -> ViewPlan:
+        """The plan over the versions of the parents that the request names."""
+        frames = {
+            name: at_version(session, self._project.table_path(name), version)
+            for name, version in request.parents.items()
+        }
+        return self._planned(session, request, frames).plan
+
+    def key(self, session: SparkSession, request: UpdateRequest) -> str:
+        """A short name for the view as it would be maintained now; its plan was asked for before.
+
+        It changes with the query, the parents' columns, the plan made of them, the settings that
+        results depend on, and our version: its strategies are to be tried again then.
+        """
+        known = self._known
+        assert known is not None
+        if not known.key:
+            columns = sorted(known.signature.items())
+            facts = [__version__, request.definition, columns, settings_of(session), known.plan]
+            known.key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+        return known.key
+
+    def _planned(
+        self, session: SparkSession, request: UpdateRequest, frames: Mapping[str, DataFrame]
+    ) -> _Known:
+        """The plan, analysed again when the parents' columns changed."""
+        known = self._known
+        if known is None or not self._is_given:
+            schemas = {name: frame.schema for name, frame in frames.items()}
+            signature = {name: schema.simpleString() for name, schema in schemas.items()}
+            if known is None or known.signature != signature:
+                plan = plan_of(session, self._project, self._table, schemas)
+                known = self._known = _Known(signature, plan)
+            known.versions = dict(request.parents)
+        return known
