@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from freshline.core.errors import PlatformError, UserError
+
+_TRIES, _TRY_S = 10, 0.05
 
 
 class WarehouseLock:
@@ -32,7 +36,7 @@ class WarehouseLock:
                 "lock", f"cannot make {self.path}: {error.strerror}", next_step="Check the disk."
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except OSError as error:
             holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._file)
@@ -50,6 +54,15 @@ class WarehouseLock:
             raise PlatformError(
                 "lock", f"cannot write {self.path}: {error.strerror}", next_step="Check the disk."
             ) from error
+
+    def _take(self) -> None:
+        """Lock the file; who only asks for the holder has it for a moment."""
+        for _ in range(_TRIES):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_TRY_S)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
         """Give it back."""
@@ -70,12 +83,24 @@ class WarehouseLock:
 
 
 def holder(folder: Path) -> int | None:
-    """The process that runs the warehouse of ``folder``, None if none does."""
+    """The process that runs the warehouse of ``folder``, None if none does.
+
+    Anybody who may read the lock may ask; locks know of no permission to write.
+
+    Raises:
+        PlatformError: The lock may not be read, so nobody knows.
+    """
     path = folder / "lock"
     try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise PlatformError(
+            "lock",
+            f"whether a warehouse runs cannot be seen: {path}: {error.strerror}",
+            next_step="Ask as the user who runs it, or as one who may read its storage.",
+        ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
