@@ -74,6 +74,21 @@ def test_a_small_heap_of_a_local_master_is_not_collected_beside_the_updates(tmp_
     assert collector(tmp_path, master="spark://host:7077") == ""
 
 
+def test_a_jvm_that_ran_out_of_memory_ends_unless_somebody_chose_what_it_does(tmp_path):
+    options = settings(project(tmp_path))["spark.driver.extraJavaOptions"].split()
+    assert "-XX:+ExitOnOutOfMemoryError" in options
+    mine = [("spark.driver.extraJavaOptions", "-XX:OnOutOfMemoryError=/my/script")]
+    options = settings(project(tmp_path, mine))["spark.driver.extraJavaOptions"].split()
+    assert "-XX:+ExitOnOutOfMemoryError" not in options
+
+
+def test_nobody_ends_jobs_from_sparks_own_pages_unless_somebody_chose_that(tmp_path):
+    pages = [("spark.ui.enabled", "true")]
+    assert settings(project(tmp_path, pages))["spark.ui.killEnabled"] == "false"
+    chosen = settings(project(tmp_path, [*pages, ("spark.ui.killEnabled", "true")]))
+    assert chosen["spark.ui.killEnabled"] == "true"
+
+
 def test_who_chose_a_collector_gets_no_second_one(tmp_path, monkeypatch):
     for name in ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"):
         monkeypatch.delenv(name, raising=False)

@@ -50,6 +50,8 @@ _ALWAYS: Mapping[str, str] = {
     # What a slow child has read stays (retention.py), so it may be read, however old it is.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     "spark.ui.enabled": "false",
+    # It asks nobody who they are, and Spark's default lets everybody end jobs.
+    "spark.ui.killEnabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
@@ -119,6 +121,9 @@ def settings(project: Project) -> dict[str, str]:
             _ALWAYS["spark.sql.extensions"], configuration["spark.sql.extensions"]
         )
     options = [configuration.get("spark.driver.extraJavaOptions", "")]
+    if "OnOutOfMemoryError" not in options[0]:
+        # A JVM lives on without the threads that ran out of memory, and hangs sooner or later.
+        options.append("-XX:+ExitOnOutOfMemoryError")
     if "log4j" not in options[0]:
         options.append(f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}")
     if chosen.get("spark.driver.memory") == _SMALL and master.startswith("local"):
