@@ -106,6 +106,14 @@ _ADDED = (
 )  # fmt: skip
 """Columns that journals of before have not got."""
 
+_READ_AT_START = frozenset(
+    {
+        "tables", "files", "feeds", "topics", "requests", "backfills", "strategies",
+        "corrections", "reports", "report_batches", "misfits",
+    }
+)  # fmt: skip
+"""Tables without which a run cannot start; their texts are looked at, too."""
+
 Row = sqlite3.Row
 
 
@@ -269,11 +277,18 @@ def _is_damaged(path: Path) -> bool:
         return False
     try:
         with closing(sqlite3.connect(path, timeout=5.0)) as db:
-            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
-    except sqlite3.OperationalError:
-        return False  # locked, or not to be opened: not the file's fault
+            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                return True
+            found = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            for table in sorted(found & _READ_AT_START):
+                for _ in db.execute(f"SELECT * FROM {table}"):
+                    pass
+    except sqlite3.OperationalError as error:
+        # Locked, or not to be opened: not the file's fault. But a text that is none is.
+        return "UTF-8" in str(error)
     except sqlite3.DatabaseError:
         return True
+    return False
 
 
 def _move_aside(path: Path) -> Path:
