@@ -12,12 +12,11 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from freshline.ingest.engine.metrics import FeedMetrics, Histogram, Metrics
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _STATES = ("open", "memory", "disk", "commit-failed", "draining", "closed")
 
 _FEED_COUNTERS = {
@@ -54,18 +53,23 @@ _COUNTERS = {
 
 
 def exposition(
-    metrics: Metrics, refused: Mapping[tuple[str, str], int], request_bytes: int
-) -> bytes:
-    """The text that a scrape gets.
+    metrics: Metrics,
+    refused: Mapping[tuple[str, str], int],
+    request_bytes: int,
+    accept: str = "",
+) -> tuple[bytes, str]:
+    """The text that a scrape gets, and its content type: OpenMetrics where that is accepted.
 
     Args:
         metrics: The engine's.
         refused: What the interface refused, by (feed, code), the engine's refusals included.
         request_bytes: Of bodies that are being read or checked.
+        accept: The request's Accept header; empty where it has none.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Picture(lambda: families(metrics, refused, request_bytes)))
-    return generate_latest(registry)
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type
 
 
 class Picture(Collector):

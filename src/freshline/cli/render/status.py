@@ -100,6 +100,10 @@ def remarks(found: WarehouseStatus) -> list[str]:
         if item.note:
             lines.append(f"{item.name}: {item.note}")
     lines += topic_remarks(found) + strategies_remarks(found)
+    if found.alerts.oldest_s is not None:
+        events = counted(found.alerts.undelivered, "event")
+        since = clock(found.alerts.oldest_s, found.now_s)
+        lines.append(f"alerts: {events} not delivered, the oldest since {since}; retrying")
     return lines + watched_remarks(found)
 
 
@@ -134,6 +138,13 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "note": found.note,
         "run": _run_record(found.run),
         "partition_misfit": misfit_record(found.misfit),
+        "alerts": {
+            "told": [
+                {"kind": kind, "subject": subject, "at": moment(at_s)}
+                for kind, subject, at_s in found.alerts.told
+            ],
+            "undelivered": found.alerts.undelivered,
+        },
         "backfills": [backfill_record(each) for each in found.backfills],
         "reports": [report_record(each) for each in shown(found.reports)],
         "topics": [topic_record(each) for each in found.topics],

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from freshline.ingest.engine.metrics import Metrics
-from freshline.ingest.exposition import CONTENT_TYPE, Picture, exposition, families
+from freshline.ingest.exposition import Picture, exposition, families
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.encodings import decoded
 from freshline.ingest.http.exchange import (
@@ -145,8 +145,10 @@ class GatewayApp:
         self._guard.check_read(exchange.header("authorization"), exchange.header("host") or "")
         if path == "/openapi.json":
             return self._description
-        text = exposition(self._engine.metrics(), self.refused, self._budget.taken_bytes)
-        return Answer(200, text, CONTENT_TYPE)
+        accept = exchange.header("accept") or ""
+        taken_bytes = self._budget.taken_bytes
+        text, kind = exposition(self._engine.metrics(), self.refused, taken_bytes, accept)
+        return Answer(200, text, kind)
 
     def picture(self) -> Picture:
         """The gateway's metrics, for the registry of a run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -216,7 +217,9 @@ def warehouse_families(status: WarehouseStatus) -> Iterator[Metric]:
     tracks.add_metric(("idle",), max(0, status.run.tracks - busy))
     yield tracks
     yield GaugeMetricFamily(
-        "freshline_leader", "1 where a process runs this warehouse", value=status.run.running
+        "freshline_leader",
+        "1 where this process runs the warehouse",
+        value=status.run.running and status.run.pid == os.getpid(),
     )
     build = GaugeMetricFamily(
         "freshline_build_info", "Versions; always 1", labels=("version", "spark", "delta")

@@ -30,6 +30,7 @@ from freshline.runtime.journal.strategies import (
 from freshline.runtime.journal.trials import Tried, read_trials
 from freshline.runtime.reports.store import ReportStatus, read_reports
 from freshline.runtime.status.lately import Lately, lately
+from freshline.runtime.status.told import NOTHING_TOLD, AlertStatus, read_alerts
 from freshline.runtime.status.topic_status import TopicStatus, read_topics
 from freshline.runtime.status.watched import (
     NOTHING_WATCHED,
@@ -167,6 +168,7 @@ class WarehouseStatus:
     topics: tuple[TopicStatus, ...] = ()
     misfit: Misfit | None = None
     trials: Mapping[str, Tried] = field(default_factory=dict)
+    alerts: AlertStatus = NOTHING_TOLD
 
     def uses(self, name: str) -> tuple[StrategyUse, ...]:
         """The strategies of a table's updates, the one used last first."""
@@ -265,6 +267,7 @@ def _read(
         read_topics(project, journal),
         read_misfit(journal),
         read_trials(journal),
+        read_alerts(journal),
     )
 
 

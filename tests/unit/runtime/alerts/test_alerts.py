@@ -8,11 +8,13 @@ import time
 
 import pytest
 
+from freshline.cli.render.status import remarks, status_record
 from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.runtime import audits
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.status.status import read_status
 from tests.unit.runtime.alerts.sink import Sink
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
@@ -108,6 +110,8 @@ def test_a_restart_neither_repeats_an_alert_nor_loses_its_recovery(tmp_path, sin
     watched.shop.file("orders", 1, "no number")
     with watched:
         sink.wait_for(1)
+    found = read_status(watched.shop.project, time.time()).alerts
+    assert [told[:2] for told in found.told] == [("quarantine", "orders")]
     again = Watched(tmp_path, sink.url, "quarantine")
     with again:
         seen = len(again.shop.journal_rows("SELECT 1 FROM alerts"))
@@ -132,6 +136,11 @@ def test_what_nobody_takes_is_kept_and_posted_by_the_next_run_in_order(tmp_path)
         eventually(lambda: len(watched.postings()) == 2)
         eventually(lambda: watched.notices)
     assert len(watched.postings()) == 2
+    found = read_status(watched.shop.project, time.time())
+    assert (found.alerts.undelivered, found.alerts.told) == (2, ())
+    (line,) = [line for line in remarks(found) if line.startswith("alerts: ")]
+    assert line.startswith("alerts: 2 events not delivered, the oldest since ")
+    assert status_record(found)["alerts"] == {"told": [], "undelivered": 2}
     assert watched.notices[0].startswith(f"alert not delivered to 127.0.0.1:{port}, retrying: ")
     with Sink(port) as sink, Watched(tmp_path, sink.url, "failing") as again:
         sink.wait_for(2)
