@@ -16,7 +16,7 @@ from sqlglot import exp
 from freshline.sql.query.normal import normalise, source_name
 from freshline.sql.query.records import Source
 from freshline.sql.query.scopes import items_of
-from freshline.sql.text.functions import is_aggregate
+from freshline.sql.text.canonical import is_aggregate
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
 _STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2}

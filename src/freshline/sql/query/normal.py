@@ -23,8 +23,8 @@ from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import refused
 from freshline.sql.query.stars import spell_out_columns
 from freshline.sql.query.unique import with_unique_aliases
-from freshline.sql.text.canonical import canonical, is_natural, kind_of, side_of
-from freshline.sql.text.functions import CLOCK_WORDS, is_aggregate
+from freshline.sql.text.canonical import canonical, is_aggregate, is_natural, kind_of, side_of
+from freshline.sql.text.functions import CLOCK_WORDS
 from freshline.sql.text.legible import legible
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 

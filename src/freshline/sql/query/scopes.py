@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlglot import exp
 
 from freshline.sql.query.normal import own_nodes
-from freshline.sql.text.canonical import kind_of, side_of
-from freshline.sql.text.functions import is_aggregate
+from freshline.sql.text.canonical import is_aggregate, kind_of, side_of
 
 
 def items_of(select: exp.Select) -> list[exp.Expr]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from freshline.sql.text.functions import AGGREGATES
+
 _KEYWORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Join: ("method", "side", "kind"),
     exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side", "exclude"),
@@ -65,6 +67,13 @@ def is_current_row(edge: object) -> bool:
 def is_preceding(side: object) -> bool:
     """Whether a side of an edge (``start_side`` or ``end_side``) is PRECEDING."""
     return side == "PRECEDING"
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether ``node`` calls a function that makes one value of many rows."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in AGGREGATES
+    return isinstance(node, exp.AggFunc)
 
 
 def _capitals(node: exp.Expr) -> None:

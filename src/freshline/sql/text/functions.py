@@ -2,12 +2,11 @@
 
 Taken from the function registry of Spark 4.2: the group ``agg_funcs`` and every class that is
 an aggregate (either alone misses some), and the classes that are nondeterministic. The clock's
-functions are a list of our own: to Spark they are deterministic within one query.
+functions are a list of our own: to Spark they are deterministic within one query. Reading a project
+needs these names and no syntax tree, so nothing here imports sqlglot.
 """
 
 from __future__ import annotations
-
-from sqlglot import exp
 
 from freshline.sql.text.tokens import Token
 
@@ -44,13 +43,6 @@ CLOCK = frozenset(
 )
 CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
 """Those that ask the clock without brackets too, where no column has the name."""
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether ``node`` calls a function that makes one value of many rows."""
-    if isinstance(node, exp.Anonymous):
-        return node.name.lower() in AGGREGATES
-    return isinstance(node, exp.AggFunc)
 
 
 def is_call(tokens: list[Token], at: int) -> bool:

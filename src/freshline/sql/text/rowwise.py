@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from freshline.sql.text.canonical import kind_of, side_of
-from freshline.sql.text.functions import AGGREGATES, is_aggregate, is_call
+from freshline.sql.text.canonical import is_aggregate, kind_of, side_of
+from freshline.sql.text.functions import AGGREGATES, is_call
 from freshline.sql.text.reads import reads_of, rewritten
 from freshline.sql.text.tokens import tokens
 from freshline.sql.text.tree import tree_of
