@@ -89,7 +89,8 @@ class Demo:
         show.paragraph(
             f"That took {time.monotonic() - began_s:.0f} s. Everything is in"
             f" {self._places.root}; look around with"
-            f" `freshline status --project {self._places.project}`."
+            f" `freshline status --project {self._places.project}`, or open the web page that"
+            f" `freshline ui --project {self._places.project}` serves."
         )
         return 1 if wrong else 0
 
@@ -140,7 +141,8 @@ class Demo:
             f"A producer (a process of its own) now releases two files every"
             f" {schedule.FLOOD_EVERY_S} s, for {flood_s:.0f} s. To bring every table up to date"
             f" with each of them would take {updates:.0f} updates a second; two tracks make a"
-            " few. So `freshline run` has to choose. It starts now, with Spark:"
+            " few. So `freshline run` has to choose. It starts now, with Spark. Open the web page"
+            " whose address it says first, to see which table is late and why:"
         )
         show.console.print()
         self._start_s = time.time()

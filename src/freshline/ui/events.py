@@ -85,11 +85,14 @@ class Events:
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
-                if event is None:
+                # All that waits goes in one piece: a listener that has gone costs one write.
+                waiting = [event]
+                while not queue.empty():
+                    waiting.append(queue.get_nowait())
+                if told := b"".join(_written(each) for each in waiting if each is not None):
+                    yield told
+                if None in waiting:
                     return
-                kind, data = event
-                text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-                yield f"event: {kind}\ndata: {text}\n\n".encode()
         finally:
             self._queues.discard(queue)
 
@@ -111,6 +114,13 @@ class Events:
                     else:
                         queue.put_nowait(event)
             await asyncio.sleep(_LOOK_S)
+
+
+def _written(event: Event) -> bytes:
+    """An event as the protocol has it."""
+    kind, data = event
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {kind}\ndata: {text}\n\n".encode()
 
 
 def _news(reader: Reader, lags: Mapping[str, float], seen: _Seen) -> list[Event]:

@@ -29,6 +29,7 @@ from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ui.access import Access
 from freshline.ui.actions import ACTIONS, MOST_BODY_BYTES, act
 from freshline.ui.answers import Problem, json_response, tagged
+from freshline.ui.described import description
 from freshline.ui.events import Events
 from freshline.ui.page import asset, page
 from freshline.ui.reading import Reader
@@ -91,6 +92,7 @@ class Site:
             Route("/assets/{path:path}", self._asset),
             *(Route(path, self._viewed(view)) for path, view in VIEWS.items()),
             Route("/v1/events", self._happens),
+            Route("/openapi.json", self._described),
             Route("/v1/ui/what-if", self._played),
             Route("/v1/ui/session", self._session),
             Route("/v1/tables/{name}/{action}", self._acted, methods=["POST"]),
@@ -140,6 +142,12 @@ class Site:
     async def _asset(self, request: Request) -> Response:
         self._access.check_name(request)
         return asset(request, request.path_params["path"])
+
+    async def _described(self, request: Request) -> Response:
+        self._access.check_read(request)
+        return json_response(
+            description(None if self._gateway is None else self._gateway.description)
+        )
 
     async def _happens(self, request: Request) -> Response:
         self._access.check_read(request)

@@ -54,8 +54,13 @@ def site_of(project: Project, clock=None, port: int = 0, **settings) -> Iterator
     """A running server over what the project's journal says."""
     reader = Reader(project) if clock is None else Reader(project, clock)
     pulse = Pulse()
+
+    def health():
+        pulse()  # a loop that turns
+        return pulse.health("ready")
+
     address = address_of(project, port=port)
-    server = address.serve(Site(reader, Access(project), lambda: pulse.health("ready"), **settings))
+    server = address.serve(Site(reader, Access(project), health, **settings))
     try:
         yield Client(server.url)
     finally:

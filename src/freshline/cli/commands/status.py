@@ -55,6 +55,8 @@ def status(
 def _show(shop: Project, found: WarehouseStatus) -> None:
     out = console()
     out.print(headline(found))
+    if (url := served_at(shop)) is not None:
+        out.print(f"web page: {url}", markup=False)
     if found.note:
         out.print(found.note)
     out.print(status_table(found))
