@@ -125,7 +125,8 @@ def write_journal(project: Project, updates: int, end_s: float, seed: int = 1) -
             "tables", {"name": table.name}, kind=table.kind, freshness_s=each.fresh_s + shift_s,
             trailing_edge_s=each.available_s(last_s) + shift_s, version=each.version,
             number=each.number, updates=each.number, alpha_s=each.seconds, beta=0.0,
-            priority=table.priority, since_s=None, period_s=each.period_s,
+            priority=table.priority, period_s=each.period_s,
+            since_s=_waits_since_s(each, last_s, shift_s),
         )  # fmt: skip
     for feed in project.feeds.values():
         journal.put(
@@ -134,6 +135,12 @@ def write_journal(project: Project, updates: int, end_s: float, seed: int = 1) -
         )  # fmt: skip
     assert journal.flush()
     journal.close()
+
+
+def _waits_since_s(table: _Table, last_s: float, shift_s: float) -> float | None:
+    """When the work that waits at the end arrived; None: there is none."""
+    ahead = table.available_s(last_s) > table.fresh_s
+    return max(table.available_s(last_s), table.seen_s) + shift_s if ahead else None
 
 
 def _played(made, updates, now_s, chance):

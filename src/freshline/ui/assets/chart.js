@@ -85,7 +85,7 @@ export function Sawtooth({ data, at, onPick, end }) {
           },
         },
         axes: [
-          { stroke: ink("--muted"), grid, ticks: grid, font, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
+          { stroke: ink("--muted"), grid, ticks: grid, font, size: 34, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
           { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map((each) => brief(each).replace(".0", "")) },
         ],
         series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
@@ -133,9 +133,12 @@ export function Sawtooth({ data, at, onPick, end }) {
                 pen.setLineDash([]);
                 pen.textAlign = "left";
                 pen.textBaseline = "alphabetic";
-                pen.fillStyle = ink("--late");
                 pen.font = `${11 * ratio}px system-ui, sans-serif`;
-                pen.fillText(`target ${brief(lag)}`, left + 6 * ratio, level - 5 * ratio);
+                const text = `target ${brief(lag)}`;
+                pen.fillStyle = ink("--surface");
+                pen.fillRect(left + 3 * ratio, level - 17 * ratio, pen.measureText(text).width + 8 * ratio, 15 * ratio);
+                pen.fillStyle = ink("--late");
+                pen.fillText(text, left + 7 * ratio, level - 6 * ratio);
               }
               if (shown.bound_s) {
                 const level = u.valToPos(shown.bound_s, "y", true);
