@@ -82,12 +82,12 @@ function App() {
 
   useEffect(() => {
     let timer = null;
-    // A burst of events is one look: the views are asked again at most once a second.
+    // A burst of events is one look: the views are asked again at most once in a second and a half.
     const soon = () => {
       timer ||= setTimeout(() => {
         timer = null;
         change({ version: state.version + 1 });
-      }, 700);
+      }, 1500);
     };
     const open = async () => {
       try {
