@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 
 from freshline.executor.verified import Difference, DifferingRow
 from freshline.spark.engine.columns import same_columns
-from freshline.spark.engine.sizing import sized
+from freshline.spark.engine.sizing import COMPILED, sized
 
 TOLERANCES: Mapping[type[DataType], float] = {DoubleType: 1e-9, FloatType: 1e-5}
 """Numbers differ if they differ by more, relative to the larger one. Near 0 the same holds
@@ -43,6 +43,9 @@ relative to 1, or to the largest number of the column where that is smaller."""
 
 MOST_ROWS = 10_000
 """Differing rows that are brought here; of more, only how many there are."""
+
+_COMPILED_FROM_BYTES = 1024 * 1024
+"""Less than for updates: all rows and columns of both sides are grouped."""
 
 _DIGITS: Mapping[type[DataType], str] = {DoubleType: "%.9e", FloatType: "%.5e"}
 _BINARY = "UTF8_BINARY"
@@ -77,6 +80,10 @@ def differences(
     # Also the number of partitions that the rows are grouped in.
     both = _side(actual, 1).unionAll(_side(expected, -1))
     both = sized(session, both, configuration, input_bytes)
+    if input_bytes >= _COMPILED_FROM_BYTES:
+        for name, value in COMPILED.items():
+            if name not in configuration:
+                session.conf.set(name, value)
     keys = [F.col(f"k{number}") for number in range(len(schema))]
     values = [
         F.first(f"v{number}").alias(f"v{number}")
