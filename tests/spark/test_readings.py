@@ -240,6 +240,19 @@ def test_groups_of_another_length_are_not_confirmed(empty):
     )
 
 
+def test_constants_that_are_written_otherwise_are_the_same(empty):
+    query = (
+        "SELECT usr, count(*) AS n FROM orders WHERE ts >= TIMESTAMP'2024-01-01'"
+        " AND amount > 1.50D GROUP BY usr"
+    )
+    partial = dataclasses.replace(
+        COUNTED,
+        query="SELECT usr AS k0, count(*) AS s0 FROM orders WHERE ts >="
+        " CAST('2024-01-01' AS TIMESTAMP) AND amount > CAST(1.5 AS DOUBLE) GROUP BY usr",
+    )
+    assert told(empty, query, merging(GROUPS, partial=partial)) == ""
+
+
 def test_rows_that_a_static_table_repeats_are_weighted(empty):
     """A sum over its rows is a sum of products; what is repeated is counted in another state."""
     query = "SELECT sum(u.usr) AS s FROM users u LEFT JOIN orders o ON o.usr = u.usr"

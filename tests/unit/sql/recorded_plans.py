@@ -65,6 +65,10 @@ QUERIES = {
     "both": "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.usr = c.usr",
     "joined set": "SELECT usr, concat_ws(',', collect_set(name)) AS names FROM users GROUP BY usr",
     "sorted set": "SELECT usr, sort_array(collect_set(name)) AS names FROM users GROUP BY usr",
+    "lateral explode": "SELECT o.ts, x FROM orders o, LATERAL explode(array(o.id, o.usr)) AS t(x)",
+    "lateral left": "SELECT o.ts, l.n FROM orders o LEFT JOIN LATERAL (SELECT max(n) AS n FROM"
+    " clicks c WHERE c.ts BETWEEN o.ts AND o.ts + INTERVAL 1 HOUR) l",
+    "last day": "SELECT last_day(ts) AS d, count(*) AS n FROM orders GROUP BY 1",
     "hints": "SELECT /*+ BROADCAST(u), REPARTITION(3) */ o.ts, u.name FROM orders o"
     " JOIN users u USING (usr)",
     "pivot": "SELECT * FROM (SELECT date_trunc('hour', ts) AS h, usr, amount FROM orders)"

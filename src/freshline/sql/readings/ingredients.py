@@ -7,6 +7,7 @@ each column of their result comes from the same columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ _FUNCTION = "function "
 _REWRITTEN = (
     "Alias", "Cast", "Coalesce", "KnownNullable", "KnownNotNull", "If", "CaseWhen", "NullIf",
     "With", "CommonExpressionDef", "CommonExpressionRef", "PreciseTimestampConversion",
-    "TypedNullLiteral", "GetStructField", "Not", "UnaryMinus",
+    "ParseToDate", "ParseToTimestamp", "TypedNullLiteral", "GetStructField", "Not", "UnaryMinus",
 )  # fmt: skip
 """Expressions that are written otherwise for the same value."""
 _INNER = ("Inner", "Cross")
@@ -135,6 +136,10 @@ class _Reader:
                 each.number: self._of(each.children, known)
                 for each in plan.trees("windowExpressions")
             }
+        lateral = plan.tree("right")
+        beside = lateral.tree("plan") if lateral is not None else None
+        if beside is not None:
+            known |= self.read(beside, known)
         defines = plan.kind in ("Project", "Aggregate")
         return {
             each.number: self._of(each.children, known)
@@ -182,6 +187,9 @@ class _Reader:
             self._filtered(plan.tree("condition"), known)
         elif plan.kind == "Join":
             self._joined(plan, known)
+        elif plan.kind == "LateralJoin":
+            self.parts.add(f"{plan.text('joinType')} lateral join")
+            self._filtered(plan.tree("condition"), known)
         elif plan.kind in _LIMITS:
             self._limit(plan, known)
         elif plan.kind == "Window":
@@ -276,9 +284,9 @@ class _Reader:
 
 def _function(tree: Tree) -> set[str]:
     """A function with its constants, as what a column comes from."""
-    if not tree.children or tree.kind in _REWRITTEN:
+    if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
-    constants = [each.text("value").upper() for each in tree.children if each.kind == "Literal"]
+    constants = [_constant(each).upper() for each in tree.children if each.kind == "Literal"]
     return {f"{_FUNCTION}{tree.kind} {' '.join(constants)}".strip()}
 
 
@@ -294,7 +302,7 @@ def _listed(columns: Columns) -> str:
 def _literals(tree: Tree) -> list[str]:
     """Constants with which something is compared, as text."""
     if tree.kind == "Literal":
-        return [tree.text("value")]
+        return [_constant(tree)]
     if tree.kind in ("Cast", "UnaryMinus", "Alias", "KnownNullable") and tree.children:
         held = _literals(tree.children[0])
         return [f"-{each}" for each in held] if tree.kind == "UnaryMinus" else held
@@ -303,3 +311,13 @@ def _literals(tree: Tree) -> list[str]:
         if tree.kind in _COMPARING or child.kind not in ("Literal", "Cast", "UnaryMinus"):
             found += _literals(child) if tree.kind in (*_COMPARING, "And", "Or", "Not") else []
     return found
+
+
+def _constant(literal: Tree) -> str:
+    """A constant's text, the same for one number; times are written in too many ways."""
+    value = literal.text("value")
+    if re.match(r"\d{4}-\d{1,2}-\d{1,2}", value):
+        return "a time"
+    if re.fullmatch(r"-?\d+\.\d*", value):
+        return value.rstrip("0").rstrip(".")
+    return value

@@ -14,7 +14,7 @@ from freshline.sql.readings.trees import Tree
 Product = frozenset[str]
 """Sources a row of each of which makes a row together; none: static tables alone."""
 
-_ROW_BY_ROW = ("Project", "Filter", "Generate", "Expand", "Sort")
+_ROW_BY_ROW = ("Project", "Filter", "Generate", "Expand", "Sort", "LateralJoin")
 _INNER = ("Inner", "Cross")
 _KEEPS_LEFT = ("LeftOuter", "LeftSemi", "LeftAnti")
 

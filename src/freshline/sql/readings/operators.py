@@ -55,6 +55,7 @@ class Reader:
             "Project": self._project,
             "Filter": self._filter,
             "Join": self._join,
+            "LateralJoin": self._lateral,
             "Aggregate": self._aggregate,
             "Distinct": self._distinct,
             "Window": self._window,
@@ -226,6 +227,30 @@ class Reader:
         if kind == "FullOuter":
             return self._full(plan, left, right, links, within)
         return self._anything(plan)
+
+    def _lateral(self, plan: Tree) -> Relation:
+        """A subquery for each row of the left side, whose columns it knows as outer ones."""
+        left = kept(self.read(plan.children[0]))
+        subquery = plan.tree("right")
+        inner = subquery.tree("plan") if subquery is not None else None
+        if inner is None or plan.text("joinType") not in ("Inner", "Cross", "LeftOuter"):
+            return self._anything(plan)
+        right = kept(self.read(inner))
+        links = left.links.copy()
+        for x, near in right.links.spans.items():
+            for y, span in near.items():
+                if columns_of(x) or columns_of(y):  # else it held of rows that are no more
+                    links.add(_inner(x), _inner(y), span)
+        reads = [
+            Read(each.source, {_inner(term): span for term, span in each.within.items()})
+            for each in right.reads
+        ]
+        columns = (*left.columns, *right.columns)
+        if plan.text("joinType") == "LeftOuter":
+            bases = terms_of(links, left)
+            return Relation(columns, left.links, left.reads + rebased(reads, links, bases))
+        bound(Values(links), plan.tree("condition"))
+        return Relation(columns, links, left.reads + reads)
 
     def _full(
         self, plan: Tree, left: Relation, right: Relation, links: Links, more: list[Read]

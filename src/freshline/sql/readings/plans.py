@@ -54,7 +54,10 @@ def output(plan: Tree) -> tuple[Tree, ...]:
         if plan.text("joinType") in ("LeftSemi", "LeftAnti"):
             return output(left)
         return (*output(left), *output(right))
-    return output(plan.children[0]) if plan.children else ()
+    lateral = plan.tree("right")
+    beside = lateral.tree("plan") if lateral is not None else None
+    columns = output(plan.children[0]) if plan.children else ()
+    return columns if beside is None else (*columns, *output(beside))
 
 
 class _Inlining:

@@ -180,6 +180,11 @@ class Values:
     # ---- others ----
 
     def _months(self, tree: Tree) -> tuple[Term, int] | None:
+        if tree.kind == "LastDay" and (day := self.term(tree.children[0])) is not None:
+            last = Call("last day", (day,))
+            self.links.add(last, day, Span(0, 30 * DAY_US))
+            self.links.step(last, DAY_US)
+            return last, 0
         if tree.kind not in ("DateAddYMInterval", "TimestampAddYMInterval", "AddMonths"):
             return None
         months, term = constant(tree.children[1]), self.term(tree.children[0])
@@ -303,6 +308,7 @@ _TYPES = {
     "DateSub": "date",
     "ParseToDate": "date",
     "AddMonths": "date",
+    "LastDay": "date",
     "DateAddYMInterval": "date",
 }
 _TYPED_BY = dict.fromkeys(
