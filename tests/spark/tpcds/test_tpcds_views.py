@@ -18,7 +18,15 @@ from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.generated.running import difference
 from tests.spark.share import share
-from tests.spark.tpcds.benchmark import FACTS, as_view, generate, is_installed, names, query
+from tests.spark.tpcds.benchmark import (
+    FACTS,
+    RENAMED,
+    as_view,
+    generate,
+    is_installed,
+    names,
+    query,
+)
 from tests.spark.views.judges import counted, stored
 from tests.spark.views.proving import Proving, over_statics, session_in
 
@@ -51,6 +59,7 @@ class TpcDs:
         self.statics = [name for name in tables if name not in FACTS and name != "dbgen_version"]
         for name in self.statics:
             rows = pq.read_table(self.data / f"{name}.parquet")
+            rows = rows.rename_columns([RENAMED.get(each, each) for each in rows.column_names])
             shop.delta(f"static/{name}", rows)
             path = folder / "static" / name
             self.judge.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView(name)
