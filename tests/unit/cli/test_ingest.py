@@ -60,7 +60,7 @@ def test_a_project_without_push_feeds_has_nothing_to_take_in(freshline):
     done = freshline("ingest")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        "[no-push-feed] project shop has no feed of kind push; the gateway takes in records of"
+        "[no-push-feed] project shop has no feed of kind push; the gateway accepts records of"
         " such feeds. Add one to feeds: in freshline.yml.\n"
     )
 
