@@ -20,6 +20,7 @@ _TYPES = {
     "string": pa.string(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+    "decimal(38,18)": pa.decimal128(38, 18),
     "decimal(12,2)": pa.decimal128(12, 2),
     "decimal(9,3)": pa.decimal128(9, 3),
     "decimal(7,5)": pa.decimal128(7, 5),

@@ -36,7 +36,7 @@ class Trap:
     query: str
 
 
-def _traps(text: str) -> tuple[Trap, ...]:
+def traps(text: str) -> tuple[Trap, ...]:
     """One a paragraph: ``name | strategy`` and below the query."""
     traps = []
     for paragraph in text.strip().split("\n\n"):
@@ -46,7 +46,7 @@ def _traps(text: str) -> tuple[Trap, ...]:
     return tuple(traps)
 
 
-ANYWHERE = _traps("""
+ANYWHERE = traps("""
 null group | merge
 SELECT shop, sum(amount) AS s, count(*) AS n FROM sale GROUP BY shop
 
@@ -299,7 +299,7 @@ columns under other names | full
 SELECT date_trunc('hour', b) AS h, count(*) AS n FROM part AS p (a, b, c, d, e) GROUP BY 1
 """)
 
-CLOCKS = _traps("""
+CLOCKS = traps("""
 hours of a wall clock | merge
 SELECT date_trunc('HOUR', at) AS h, count(*) AS n, sum(amount) AS s FROM sale GROUP BY 1
 

@@ -11,6 +11,7 @@ from freshline.spark.views.timesets import (
     changed_by,
     covered,
     earlier,
+    literal,
     read_by,
     spread_us,
     time_set,
@@ -81,6 +82,23 @@ def test_times_are_compared_with_literals():
     assert within("at", "timestamp", time_set([(-(2**63), 2**62)]), "UTC") == (
         "(at IS NOT NULL AND ((at IS NOT NULL)))"
     )
+
+
+def test_times_beyond_the_years_1_to_9999_are_not_cut_off():
+    new_year_us = 253_402_300_800_000_000  # of 10000, in UTC
+    for kind, constant in {
+        "timestamp": f"timestamp_micros({new_year_us})",
+        "timestamp_ntz": "(TIMESTAMP_NTZ'1970-01-01' + make_dt_interval(2932897, 0, 0, 0.000000))",
+        "date": "date_from_unix_date(2932897)",
+    }.items():
+        assert literal(new_year_us, kind) == constant
+        assert within("at", kind, time_set([(new_year_us, new_year_us)]), "UTC") == (
+            f"(at IS NOT NULL AND ((at >= {constant} AND at <= {constant})))"
+        )
+    year_0_us = -62_135_596_800_000_001
+    assert literal(year_0_us + 1, "date") == "DATE'0001-01-01'"
+    assert literal(year_0_us, "date") == "date_from_unix_date(-719163)"
+    assert literal(year_0_us, "timestamp_ntz").endswith("(-719163, 0, 0, 86399.999999))")
 
 
 def test_what_is_earlier_than_a_set():

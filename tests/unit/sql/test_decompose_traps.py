@@ -321,13 +321,44 @@ def test_what_has_no_merge_is_refused_with_its_code(query):
 
 def decompose_with_any_type(query):
     """For queries that DuckDB itself would not type."""
+    return decompose(query, [SALE, PART, SHOP], all_of("double"))
+
+
+def all_of(type_):
+    """A typer to which every column has the same type."""
 
     def typer(text):
         tree = sqlglot.parse_one(text, dialect="spark")
         assert isinstance(tree, exp.Query)
-        return [(name or "c", "double") for name in tree.named_selects]
+        return [(name or "c", type_) for name in tree.named_selects]
 
-    return decompose(query, [SALE, PART, SHOP], typer)
+    return typer
+
+
+@pytest.mark.parametrize(
+    ("type_", "merges"),
+    [("decimal(38,22)", True), ("decimal(16,6)", True), ("decimal(38,34)", False),
+     ("decimal(38,4)", False)],
+)  # fmt: skip
+def test_an_average_merges_where_no_digit_is_lost(type_, merges):
+    found = decompose("SELECT avg(rate) AS a FROM sale", [SALE], all_of(type_))
+    assert isinstance(found, Reason) != merges
+    assert merges or found.code == "AGGREGATE"
+
+
+@pytest.mark.parametrize(
+    ("type_", "merges"),
+    [("decimal(35,3)", True), ("decimal(36,3)", False), ("decimal(38,0)", True), ("double", True)],
+)
+def test_rows_that_stand_for_several_are_summed_where_no_digit_is_lost(type_, merges):
+    query = (
+        "SELECT a.kind, sum(a.v) AS s FROM sale s JOIN (SELECT kind, max(price) AS v FROM part "
+        "GROUP BY kind) a ON s.shop = a.kind GROUP BY a.kind"
+    )
+
+    found = decompose(query, [SALE, PART], all_of(type_))
+    assert isinstance(found, Reason) != merges
+    assert merges or found.code == "AGGREGATE"
 
 
 def test_each_distinct_argument_has_a_partial_of_its_own(shops):

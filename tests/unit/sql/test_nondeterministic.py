@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from freshline.sql.query.nondeterministic import cautions, clock_or_chance, nondeterminism
-from freshline.sql.query.normal import parsed
+from freshline.sql.query.normal import normalise, parsed
+from freshline.sql.query.records import Source
 
 
 def finding(expression):
@@ -58,6 +59,50 @@ def test_a_limit_without_order_keeps_whichever_rows():
     assert nondeterminism(parsed("SELECT * FROM t ORDER BY x LIMIT 3")) is None
     inner = "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u LIMIT 1)"
     assert nondeterminism(parsed(inner)) is None
+
+
+SETS = Source("t", {"g": "int", "x": "int", "y": "string", "a": "array<int>"})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT g, collect_set(y) FILTER (WHERE x > 1) AS s FROM t GROUP BY g",
+        "SELECT g, collect_set(y) OVER (PARTITION BY g) AS s FROM t",
+        "SELECT sort_array(collect_set(y)), cardinality(collect_set(y)) FROM t",
+        "SELECT array_contains(collect_set(y), 'a'), array_max(collect_set(x)) FROM t",
+        "SELECT sort_array(v) FROM (SELECT s AS v FROM (SELECT collect_set(y) AS s FROM t))",
+        "SELECT e FROM (SELECT collect_set(y) AS s FROM t) LATERAL VIEW explode(s) l AS e",
+        "SELECT collect_set(x) AS s FROM t UNION ALL SELECT a FROM t",
+        "SELECT g FROM t WHERE EXISTS (SELECT collect_set(x) FROM t)",
+    ],
+)
+def test_elements_of_a_set_may_stand_in_any_order(query):
+    assert nondeterminism(normalise(query, [SETS])) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT g, concat_ws(',', collect_set(y)) AS v FROM t GROUP BY g",
+        "SELECT array_join(collect_set(y) FILTER (WHERE x > 1), ',') AS v FROM t",
+        "SELECT to_json(collect_set(y)) AS v FROM t",
+        "SELECT concat_ws(',', collect_set(y) OVER (PARTITION BY g)) AS v FROM t",
+        "SELECT v[0] FROM (SELECT s AS v FROM (SELECT collect_set(y) AS s FROM t))",
+        "SELECT s[1] FROM (SELECT a AS s FROM t UNION ALL SELECT collect_set(x) FROM t) u",
+        "SELECT p FROM (SELECT collect_set(y) AS s FROM t) LATERAL VIEW posexplode(s) l AS p, e",
+        "SELECT DISTINCT s FROM (SELECT g, collect_set(y) AS s FROM t GROUP BY g)",
+        "SELECT count(*) FROM (SELECT g, collect_set(y) AS s FROM t GROUP BY g) GROUP BY s",
+        "SELECT max(s) FROM (SELECT g, collect_set(y) AS s FROM t GROUP BY g)",
+        "SELECT collect_set(x) AS s FROM t UNION SELECT a FROM t",
+        "SELECT s FROM (SELECT collect_set(x) AS s FROM t GROUP BY g) ORDER BY s LIMIT 3",
+        "SELECT g FROM t WHERE a = (SELECT collect_set(x) FROM t)",
+    ],
+)
+def test_what_shows_the_order_of_a_set_depends_on_it(query):
+    reason = nondeterminism(normalise(query, [SETS]))
+    assert reason is not None
+    assert reason.code == "ORDER_DEPENDENT"
 
 
 def test_a_declared_function_is_known():

@@ -1,6 +1,6 @@
 import pytest
 
-from freshline.sql.text.reads import reads_of, rewritten
+from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 
 
@@ -122,3 +122,10 @@ def test_rewriting_without_a_change_is_verbatim():
 def test_what_cannot_be_read_is_said(query, what):
     with pytest.raises(SqlTextError, match=what):
         reads_of(query)
+
+
+def test_only_ascii_names_go_without_backquotes():
+    names = ("usr", "_k1", "größe", "stündlich", "é", "1st", "a b", "naïve_2")
+    assert [quoted(name) for name in names] == [
+        "usr", "_k1", "`größe`", "`stündlich`", "`é`", "`1st`", "`a b`", "`naïve_2`",
+    ]  # fmt: skip

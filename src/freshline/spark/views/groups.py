@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 
 from freshline.spark.commits.selection import Selection
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.views.timesets import instant
+from freshline.spark.views.timesets import literal
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
+from freshline.sql.query.zone import DAY_US
 from freshline.sql.text.reads import quoted
 
 MOST_NAMED = 200
@@ -77,6 +78,8 @@ def scope(
     kinds = {key: kind_of(rows.schema, key) for key in columns.values()}
     if any(kind_of(view, output) != kinds[key] for output, key in columns.items()):
         return None
+    if any("map<" in kind for kind in kinds.values()):
+        return None  # maps are neither compared nor joined
     order = tuple(kinds)
     outputs = tuple(next(each for each, key in columns.items() if key == name) for name in order)
     keys = rows.select(
@@ -164,20 +167,22 @@ def _among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple[Any,
 
 
 def _read(name: str, kind: str) -> str:
-    """SQL: a key as Python can hold it without loss."""
+    """SQL: a key as Python can hold it without loss, in the same order; times as numbers."""
     if kind == "timestamp":
         return f"unix_micros({name})"
-    return f"CAST({name} AS STRING)" if kind in ("date", "timestamp_ntz") else name
+    if kind == "timestamp_ntz":
+        return f"unix_micros(CAST(CAST({name} AS STRING) || 'Z' AS TIMESTAMP))"
+    return f"unix_date({name})" if kind == "date" else name
 
 
 def _written(value: Any, kind: str) -> str:
     """A value as a literal of its type."""
     if value is None:
         return f"CAST(NULL AS {kind})"
-    if kind == "timestamp":
-        return instant(int(value))
-    if kind in ("date", "timestamp_ntz"):
-        return f"{kind.upper()}'{value}'"
+    if kind in ("timestamp", "timestamp_ntz"):
+        return literal(int(value), kind)
+    if kind == "date":
+        return literal(int(value) * DAY_US, kind)
     if kind == "string":
         text = str(value)
         if "'" in text or "\\" in text or "$" in text:  # ${name} would be a variable

@@ -22,6 +22,8 @@ Interval = tuple[int, int]
 
 BEGINNING_US = -(2**63)
 """Not later than any time."""
+_FAR_US = 2**62
+"""Further from 1970 than any bound that is worth a comparison: 146,000 years."""
 
 MOST_INTERVALS = 32
 """In one predicate: more of them cost more to evaluate than the rows between them."""
@@ -125,10 +127,10 @@ def within(column: str, kind: str, wanted: TimeSet, zone: str) -> str:
     terms = []
     for lo, hi in _shown(kind, wanted, zone):
         bounds = []
-        if lo > _FIRST_US:
-            bounds.append(f"{name} >= {_literal(lo, kind)}")
-        if hi < _LAST_US:
-            bounds.append(f"{name} <= {_literal(hi, kind)}")
+        if lo > -_FAR_US:
+            bounds.append(f"{name} >= {literal(lo, kind)}")
+        if hi < _FAR_US:
+            bounds.append(f"{name} <= {literal(hi, kind)}")
         terms.append(" AND ".join(bounds) or f"{name} IS NOT NULL")
     chosen = " OR ".join(f"({term})" for term in terms)
     if wanted.null:
@@ -144,11 +146,6 @@ def earlier(column: str, kind: str, wanted: TimeSet, zone: str) -> str | None:
     before = TimeSet(((BEGINNING_US, wanted.intervals[0][0] - 1),))
     condition = within(column, kind, before, zone)
     return None if condition == "false" else condition
-
-
-def instant(time_us: int) -> str:
-    """SQL: a literal of type TIMESTAMP."""
-    return _literal(time_us, "timestamp")
 
 
 def _clock(kind: str, zone_name: str) -> tuple[int, int]:
@@ -168,9 +165,20 @@ def _shown(kind: str, wanted: TimeSet, zone_name: str) -> list[Interval]:
     return [(lo, hi) for lo, hi in shown if lo <= hi]
 
 
-def _literal(time_us: int, kind: str) -> str:
-    """Cut off at the years 1 and 9999."""
-    time_us = max(_FIRST_US, min(_LAST_US, time_us))
+def literal(time_us: int, kind: str) -> str:
+    """SQL: a constant of type timestamp, timestamp_ntz or date.
+
+    Literals reach from the year 1 to 9999 in UTC, columns further: at the end of 9999 in New York
+    it is the year 10000 in UTC.
+    """
+    days, rest_us = divmod(time_us, DAY_US)
+    if not _FIRST_US <= time_us <= _LAST_US:
+        if kind == "timestamp":
+            return f"timestamp_micros({time_us})"
+        if kind == "date":
+            return f"date_from_unix_date({days})"
+        seconds = f"{rest_us // 1_000_000}.{rest_us % 1_000_000:06}"
+        return f"(TIMESTAMP_NTZ'1970-01-01' + make_dt_interval({days}, 0, 0, {seconds}))"
     moment = _EPOCH + timedelta(microseconds=time_us)
     if kind == "date":
         return f"DATE'{moment.date().isoformat()}'"

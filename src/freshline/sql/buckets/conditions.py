@@ -26,7 +26,9 @@ _COMPARISONS: dict[type[exp.Expr], tuple[int, int]] = {
     exp.GTE: (0, INFINITE),
     exp.NEQ: (-INFINITE, INFINITE),
 }
-_STRICT = (exp.Paren, exp.Cast, exp.TryCast, exp.Neg, exp.TimestampTrunc, exp.DateTrunc)
+_STRICT = (
+    exp.Paren, exp.Cast, exp.TryCast, exp.Neg, exp.TimestampTrunc, exp.DateTrunc, exp.TsOrDsToDate,
+)  # fmt: skip
 _STRICT_PAIRS = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
 
 

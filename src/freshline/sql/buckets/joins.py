@@ -9,6 +9,7 @@ from freshline.sql.buckets.differences import Differences
 from freshline.sql.buckets.relation import Padded, Relation
 from freshline.sql.buckets.times import Times
 from freshline.sql.query.zone import Zone
+from freshline.sql.text.canonical import Side
 
 
 def side_by_side(left: Relation, right: Relation, differences: Differences) -> Relation:
@@ -25,7 +26,7 @@ def side_by_side(left: Relation, right: Relation, differences: Differences) -> R
 
 
 def joined(
-    left: Relation, right: Relation, side: str, condition: exp.Expr | None, zone: Zone
+    left: Relation, right: Relation, side: Side, condition: exp.Expr | None, zone: Zone
 ) -> Relation:
     """The join of two relations.
 

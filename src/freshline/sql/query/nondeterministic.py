@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import Refused, text_of
+from freshline.sql.query.scopes import is_limited
 from freshline.sql.text.builtin import BUILT_IN
 from freshline.sql.text.canonical import counts_rows
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
@@ -55,6 +56,17 @@ _ORDERED_NODES = (
 )
 _RANKING = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 _ORDER_DOES_NOT_MATTER = (exp.ArraySort, exp.ArraySize)
+_OF_A_SET = (
+    *_ORDER_DOES_NOT_MATTER,
+    exp.ArrayContains,
+    exp.ArrayMax,
+    exp.ArrayMin,
+    exp.ArrayOverlaps,
+    exp.Explode,
+    exp.ExplodeOuter,
+)
+"""What gives the same for an array's elements in any order."""
+_OF_A_SET_TOO = frozenset({"cardinality", "explode_outer"})
 _CHOICES = {
     exp.ArgMax: "max_by chooses freely among rows that tie",
     exp.ArgMin: "min_by chooses freely among rows that tie",
@@ -91,7 +103,7 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
                 "of a row",
                 node,
             )
-    return None
+    return _unsorted_set(tree)
 
 
 def clock_or_chance(tree: exp.Expr) -> Reason | None:
@@ -170,6 +182,72 @@ def _order(node: exp.Expr) -> Reason | None:
         "ORDER_DEPENDENT",
         f"{text_of(node)} depends on the order in which rows come; give it an order of its own",
         node,
+    )
+
+
+def _unsorted_set(tree: exp.Expr) -> Reason | None:
+    """A use of ``collect_set`` that shows in which order its elements happen to stand.
+
+    As a column of the result it may stand in any order; so it may as a column of a subquery, as
+    long as the same holds for all that is made of that column.
+    """
+    found: list[exp.Expr] = list(tree.find_all(exp.ArrayUniqueAgg))
+    named: set[tuple[str, str]] = set()
+    judged: set[int] = set()
+    while found:
+        for node in found:
+            column = _unsorted_column(node)
+            if column is None:
+                message = (
+                    f"{text_of(node)} has no order of its own, and what is made of it here "
+                    "depends on one; sort it with sort_array"
+                )
+                return _reason("ORDER_DEPENDENT", message, _user(node) or node)
+            named |= column
+        judged |= {id(node) for node in found}
+        found = [
+            column
+            for column in tree.find_all(exp.Column)
+            if (column.table, column.name.lower()) in named and id(column) not in judged
+        ]
+    return None
+
+
+def _unsorted_column(node: exp.Expr) -> set[tuple[str, str]] | None:
+    """The column of a subquery that ``node`` becomes, if any; None: its order would show."""
+    user = _user(node)
+    if isinstance(user, exp.Window) and user.this is not None and node.arg_key == "this":
+        node, user = user, _user(user)
+    called = user.name.lower() if isinstance(user, exp.Anonymous) else ""
+    if type(user) in _OF_A_SET or called in _OF_A_SET_TOO:  # posexplode is a kind of explode
+        return set()
+    item = user if isinstance(user, exp.Alias) else node
+    query = item.parent
+    if not isinstance(query, exp.Select) or item.arg_key != "expressions":
+        return None
+    if query.args.get("distinct") or (is_limited(query) and _orders_by(query, item)):
+        return None
+    at = next(at for at, each in enumerate(query.expressions) if each is item)
+    while isinstance(query.parent, exp.SetOperation | exp.Subquery):
+        query = query.parent
+        if isinstance(query, exp.SetOperation):
+            if not isinstance(query, exp.Union) or query.args.get("distinct"):
+                return None
+        elif query.alias:
+            break
+    if query.parent is None:
+        return set()
+    if isinstance(query, exp.Subquery) and isinstance(query.parent, exp.From | exp.Join):
+        return {(query.alias, query.this.named_selects[at].lower())}
+    return set() if isinstance(query.parent, exp.Exists) else None
+
+
+def _orders_by(select: exp.Select, item: exp.Expr) -> bool:
+    """Whether the output column decides which rows a limit leaves."""
+    order = select.args.get("order")
+    name = item.alias_or_name.lower()
+    return order is not None and any(
+        column.name.lower() == name for column in order.find_all(exp.Column)
     )
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.states.moments import VARIANCES, moments_finish, moments_merge, moments_state
+from freshline.sql.states.quotients import exact_quotient
 from freshline.sql.text.functions import AGGREGATES
 
 Column = exp.Expr
@@ -61,6 +62,11 @@ _BUILT: dict[str, type[exp.Func]] = {
 _ITSELF = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"})
 _SAME_TWICE = _ITSELF - {"sum", "bit_xor"}
 """A value that comes twice changes nothing: multiplicities do not matter."""
+_WEIGHT_DIGITS = 12
+"""Of the number of rows that a row stands for."""
+_MOST_WEIGHTED = 35
+"""Digits of a sum, ten more than its values have: times a weight they have 38 at most. Of wider
+products Spark would drop digits behind the point."""
 _ORDER = frozenset({"any_value", "first", "last", "collect_list", "listagg"})
 _APPROXIMATE = frozenset(
     {"approx_count_distinct", "percentile_approx", "count_min_sketch", "histogram_numeric"}
@@ -178,7 +184,7 @@ def rule_of(call: Call, type_: str) -> Rule:
     if name in {"count", "sum", "avg", "collect_set"} and (call.distinct or name == "collect_set"):
         return _as_key(call)
     if name in _ITSELF:
-        return _itself(name, args[0])
+        return _itself(name, args[0], type_)
     if name in {"count", "count_if"}:
         return _count(name, args)
     if name == "avg" and not type_.startswith("interval"):
@@ -203,10 +209,6 @@ def _name(node: exp.Expr) -> str | None:
         return _SYNONYMS.get(name, name) if name in AGGREGATES else None
     if isinstance(node, exp.Max | exp.Min) and node.expressions:
         return None  # greatest, least
-    if isinstance(node, exp.Any) and not isinstance(node.this, exp.Paren):
-        return None
-    if isinstance(node, exp.Any):
-        return "bool_or"
     if isinstance(node, exp.AggFunc):
         name = _NAMES.get(type(node)) or node.sql_name().lower()
         return _SYNONYMS.get(name, name)
@@ -216,8 +218,6 @@ def _name(node: exp.Expr) -> str | None:
 def _arguments(inner: exp.Expr) -> list[exp.Expr]:
     if isinstance(inner, exp.Anonymous):
         return list(inner.expressions)
-    if isinstance(inner, exp.Any):
-        return [inner.this.this]
     if isinstance(inner, exp.Quantile):
         return [inner.this, inner.args["quantile"]]
     return list(inner.iter_expressions())
@@ -257,12 +257,22 @@ def _times(value: exp.Expr, weight: exp.Expr) -> exp.Expr:
     return exp.Mul(this=exp.paren(value.copy()), expression=weight.copy())
 
 
-def _itself(name: str, value: exp.Expr) -> Rule:
+def _keeps_digits(type_: str) -> bool:
+    """Whether a sum of this decimal type, times weights, keeps its digits behind the point."""
+    precision, scale = type_[len("decimal(") : -1].split(",")
+    return int(precision) <= _MOST_WEIGHTED or int(scale) == 0
+
+
+def _itself(name: str, value: exp.Expr, type_: str) -> Rule:
     weighted: Callable[[exp.Expr], exp.Expr] | None = None
     if name in _SAME_TWICE:
         weighted = lambda weight: _function(name, value)  # noqa: E731, ARG005 - once is enough
-    elif name == "sum":
+    elif name == "sum" and not type_.startswith("decimal"):
         weighted = lambda weight: _function("sum", _times(value, weight))  # noqa: E731
+    elif name == "sum" and _keeps_digits(type_):
+        weighted = lambda weight: _function(  # noqa: E731
+            "sum", _times(value, exp.cast(weight, f"decimal({_WEIGHT_DIGITS},0)"))
+        )
     state = State(_function(name, value), lambda column: _function(name, column), weighted)
     return Rule((), (state,), lambda _, merged, __: merged[0])
 
@@ -290,43 +300,19 @@ def _average(value: exp.Expr, type_: str) -> Rule:
     """Sum and count; a sum of doubles where the average is one, as Spark computes it."""
     decimal = type_.startswith("decimal")
     summed = value.copy() if decimal else exp.cast(value.copy(), "double")
-    total = _itself("sum", summed).states[0]
+    total = _itself("sum", summed, type_).states[0]
 
     def finish(_: object, merged: Sequence[exp.Expr], __: object) -> exp.Expr:
         whole, count = merged
         if not decimal:
             return exp.Div(this=whole, expression=_not_zero(count))
-        return _exact_quotient(whole, _not_zero(count), type_)
+        return exact_quotient(whole, _not_zero(count), type_)
 
     return Rule((), (total, _counted("count", [value])), finish)
 
 
 def _not_zero(count: exp.Expr) -> exp.Expr:
     return exp.Nullif(this=count.copy(), expression=exp.Literal.number(0))
-
-
-def _exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
-    """``total / count`` to the last digit of Spark's average, which is a decimal.
-
-    Spark's own average divides beyond the digits that its ``/`` keeps of wide decimals, so
-    the whole part and the remainder are divided apart: the first is a whole number, and the
-    second, smaller than the count, leaves 23 digits behind the point. Both are cast so that
-    their sum has 38 digits at most: of more, Spark would drop some behind the point.
-    """
-    scale = int(type_.rstrip(")").split(",")[1])
-    count = exp.cast(count, "decimal(15,0)")
-    remainder = exp.Mod(this=exp.paren(total.copy()), expression=exp.paren(count.copy()))
-    whole = exp.Div(
-        this=exp.paren(exp.Sub(this=total.copy(), expression=remainder.copy())),
-        expression=count.copy(),
-    )
-    rest = exp.Div(this=exp.paren(remainder), expression=count.copy())
-    return exp.paren(
-        exp.Add(
-            this=exp.cast(whole, f"decimal({37 - scale},0)"),
-            expression=exp.cast(rest, f"decimal({scale + 1},{scale})"),
-        )
-    )
 
 
 def _variance(name: str, value: exp.Expr) -> Rule:

@@ -34,7 +34,7 @@ from freshline.sql.states.states import PartialBuilder, typed
 
 _STRICT = (
     exp.Column, exp.Identifier, exp.Literal, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg,
-    exp.Paren, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Distinct,
+    exp.Paren, exp.Cast, exp.TsOrDsToDate, exp.DataType, exp.DataTypeParam, exp.Distinct,
 )  # fmt: skip
 """Operations that give NULL for NULL."""
 

@@ -9,10 +9,14 @@ all that analyses meet, and no text is compared with a keyword anywhere else (a 
 
 from __future__ import annotations
 
+from typing import Literal, cast
+
 from sqlglot import exp
 
 from freshline.sql.text.functions import AGGREGATES
 
+Side = Literal["", "LEFT", "RIGHT", "FULL"]
+JoinKind = Literal["", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"]
 _KEYWORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Join: ("method", "side", "kind"),
     exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side", "exclude"),
@@ -34,14 +38,14 @@ def canonical(tree: exp.Expr) -> exp.Expr:
     return _modified_queries(tree)
 
 
-def side_of(join: exp.Expr) -> str:
+def side_of(join: exp.Expr) -> Side:
     """LEFT, RIGHT or FULL; "": the join names no side."""
-    return str(join.args.get("side") or "")
+    return cast("Side", join.args.get("side") or "")
 
 
-def kind_of(join: exp.Expr) -> str:
+def kind_of(join: exp.Expr) -> JoinKind:
     """INNER, CROSS, OUTER, SEMI, ANTI; "": the join names no kind."""
-    return str(join.args.get("kind") or "")
+    return cast("JoinKind", join.args.get("kind") or "")
 
 
 def is_natural(join: exp.Expr) -> bool:

@@ -36,7 +36,7 @@ _ROLES = {
     **dict.fromkeys(_SET_OPERATORS, "set"),
     **dict.fromkeys(("ALL", "DISTINCT", "LATERAL"), "kept"),
 }
-_PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
