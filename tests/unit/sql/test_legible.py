@@ -49,3 +49,17 @@ def test_a_query_with_a_doubled_quote_is_understood():
         tree.sql(dialect="spark")
         == r"SELECT 'it\'s ' || t.shop AS s FROM t AS t WHERE t.shop <> ''"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ("SELECT system.builtin.lag(x) FROM t", "SELECT lag(x) FROM t"),
+        ("SELECT `System` . Builtin.`sum` (x) FROM t", "SELECT `sum` (x) FROM t"),
+        ("SELECT builtin.any(x), a.builtin.any(x)", "SELECT any(x), a.builtin.any(x)"),
+        ("SELECT system.builtin, builtin.x FROM builtin", None),
+        ("SELECT mine.lag(x) FROM t", None),
+    ],
+)
+def test_built_in_functions_have_their_short_names(query, read):
+    assert legible(query) == (read or query)

@@ -129,3 +129,19 @@ def test_free_choices_are_told():
 def test_what_no_second_run_repeats_is_found_behind_what_one_may_choose(query, code):
     found = clock_or_chance(parsed(query))
     assert (found and found.code) == code
+
+
+    ("expression", "code"),
+    [
+        ("system.builtin.collect_list(x)", "ORDER_DEPENDENT"),
+        ("builtin.lag(x) OVER (PARTITION BY y)", "ORDER_DEPENDENT"),
+        ("builtin.rand()", "VOLATILE"),
+        ("system.builtin.sum(x)", None),
+        ("mine.sum(x)", "UNKNOWN_FUNCTION"),
+        ("mine.upper(x)", "UNKNOWN_FUNCTION"),
+        ("a.b.upper(x)", "UNKNOWN_FUNCTION"),
+        ("mine.sum(x) FILTER (WHERE y)", "UNKNOWN_FUNCTION"),
+    ],
+)
+def test_a_function_of_the_same_name_elsewhere_is_another_one(expression, code):
+    assert finding(expression) == code

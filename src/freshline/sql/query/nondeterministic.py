@@ -96,10 +96,10 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
     for node in tree.walk():
         if found := _clock(node) or _chance(node) or _order(node) or _limit(node):
             return found
-        if isinstance(node, exp.Anonymous) and not _is_known(node.name.lower(), functions):
+        if name := _unknown(node, functions):
             return _reason(
                 "UNKNOWN_FUNCTION",
-                f"{node.name} is not built in; nothing says that it is a deterministic function "
+                f"{name} is not built in; nothing says that it is a deterministic function "
                 "of a row",
                 node,
             )
@@ -130,8 +130,19 @@ def _reason(code: str, message: str, node: exp.Expr) -> Reason:
     return Reason(code, message, text_of(node))
 
 
-def _is_known(name: str, functions: AbstractSet[str]) -> bool:
-    return name in BUILT_IN or name in AGGREGATES or name in functions
+def _unknown(node: exp.Expr, functions: AbstractSet[str]) -> str | None:
+    """The name of a function that ``node`` calls and nothing is known of."""
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        # Somebody's function that is called as a built-in one. Those have their short names here.
+        prefix = [part.name for part in node.this.find_all(exp.Identifier)]
+        return ".".join([*prefix, node.expression.name or "function"])
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Identifier | exp.Star):
+        return text_of(node)  # the same with FILTER
+    if not isinstance(node, exp.Anonymous):
+        return None
+    name = node.name.lower()
+    known = name in BUILT_IN or name in AGGREGATES or name in functions
+    return None if known else node.name
 
 
 def _clock(node: exp.Expr) -> Reason | None:

@@ -1,9 +1,10 @@
 """The user's text in words that sqlglot reads as Spark does.
 
-Two things are said otherwise, each in a way that means the same to Spark: ``window`` behind
-GROUP BY, which sqlglot takes for a keyword, stands in backquotes; and a quote that is doubled
+Three things are said otherwise, each in a way that means the same to Spark: ``window`` behind
+GROUP BY, which sqlglot takes for a keyword, stands in backquotes; a quote that is doubled
 within a string, which sqlglot takes for the end of one string and the beginning of another,
-has a backslash instead.
+has a backslash instead; and a built-in function, which sqlglot does not know by its full name
+``system.builtin.lag``, has its short one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _ESCAPED_OR_DOUBLED = re.compile(r"\\.|(['\"])\1", re.DOTALL)
 
 
 def legible(query: str) -> str:
-    """``query`` as sqlglot can read it; as long as before, but for backquotes.
+    """``query`` as sqlglot can read it.
 
     Raises:
         SqlTextError: A string, a backquoted name or a comment is not closed.
@@ -24,14 +25,30 @@ def legible(query: str) -> str:
     found = tokens(query)
     for at in range(len(found) - 1, -1, -1):
         token = found[at]
+        start, end = token.start, token.end
         if token.kind == "string":
             written = _with_backslashes(token)
         elif _calls_window(found, at):
             written = f"`{token.text}`"
+        elif prefix := _full_name(found, at):
+            start, end, written = prefix[0].start, token.start, ""
         else:
             continue
-        query = f"{query[: token.start]}{written}{query[token.end :]}"
+        query = f"{query[:start]}{written}{query[end:]}"
     return query
+
+
+def _full_name(found: list[Token], at: int) -> list[Token]:
+    """The tokens in front of a function's short name that make it the full one."""
+    if not (found[at].is_name and at + 1 < len(found) and found[at + 1].is_symbol("(")):
+        return []
+    for prefix in (("system", "builtin"), ("builtin",)):
+        before = found[max(at - 2 * len(prefix), 0) : at]
+        names = tuple(token.name.lower() for token in before[::2])
+        if names == prefix and all(token.is_symbol(".") for token in before[1::2]):
+            first = at - len(before)
+            return [] if first and found[first - 1].is_symbol(".") else before
+    return []
 
 
 def _with_backslashes(string: Token) -> str:
