@@ -11,6 +11,7 @@ import pytest
 from freshline.sql.query.records import Source
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
+from tests.spark.share import WHOLE, share
 from tests.spark.views.arrivals import table
 from tests.spark.views.by_hand import statements
 from tests.spark.views.foreign import CLICKS, FOREIGN, ORDERS, TIERS, USERS
@@ -96,16 +97,20 @@ def test_each_has_the_strategy_that_is_right(foreign):
 
 
 def test_every_version_equals_its_query(foreign):
-    for step in range(3):
-        foreign.arrive("orders", orders(12 * step, 12))
-        if step != 1:  # rows of one parent alone
-            foreign.arrive("clicks", clicks(9 * step, 9))
-        foreign.step()
-        for view in foreign.views if not step else []:
-            foreign.dear(view, "bucket-recompute")
+    views = [trap.name for trap in share(FOREIGN, part=3)]
+    foreign.arrive("orders", orders(0, 16))
+    foreign.arrive("clicks", clicks(0, 9))
+    foreign.step(views)
+    for view in views:
+        foreign.dear(view, "bucket-recompute")
+    foreign.arrive("orders", orders(16, 12))  # rows of one parent alone
+    foreign.step(views)
+    if WHOLE:
+        foreign.arrive("clicks", clicks(9, 9))
+        foreign.step(views)
     foreign.by_hand(*BY_HAND)
-    foreign.arrive("orders", orders(36, 4))
-    foreign.step()
+    foreign.arrive("clicks", clicks(18, 6))
+    foreign.step(views)
 
 
 ENDS = {

@@ -30,7 +30,7 @@ def test_a_doubled_quote_is_one_quote(text, value):
     assert literal == exp.Literal.string(value)
 
 
-@pytest.mark.parametrize("text", ["'a' 'b'", "'a'\n'b'", "r'a''b'", "`a``b`", "x -- 'it''s'\n"])
+@pytest.mark.parametrize("text", ["'a' 'b'", "'a'\n'b'", "r'a''b'", "`a``b`", "x"])
 def test_what_is_no_doubled_quote_stays(text):
     assert legible(text) == text
 
@@ -63,3 +63,19 @@ def test_a_query_with_a_doubled_quote_is_understood():
 )
 def test_built_in_functions_have_their_short_names(query, read):
     assert legible(query) == (read or query)
+
+
+def test_comments_are_left_out_and_hints_are_not():
+    query = (
+        "SELECT /*+ BROADCAST(t) */ a -- it''s\n, '--' /* b /* c */ */ FROM t "
+        "GROUP /* key */ BY a --x"
+    )
+    assert legible(query) == "SELECT /*+ BROADCAST(t) */ a , '--' FROM t GROUP BY a "
+
+
+def test_a_comment_makes_no_difference():
+    plain = "SELECT x, count(*) AS n FROM t GROUP BY x"
+    commented = "SELECT x /* a */, count(*) /* b */ AS n FROM t -- c\nGROUP /* d */ BY x /* e */"
+    source = Source("t", {"x": "int"})
+    assert normalise(commented, [source]) == normalise(plain, [source])
+    assert normalise(commented, [source]).sql() == normalise(plain, [source]).sql()

@@ -28,6 +28,16 @@ NORMAL = [
         "SELECT t.x AS x, COUNT(*) AS _col_1 FROM t AS t GROUP BY t.x",
     ),
     (
+        (
+            "SELECT x % 2 AS p, sum(x) / count(*) AS a, any(y > 1) AS b FROM t JOIN u USING (id) "
+            "GROUP BY ALL"
+        ),
+        (
+            "SELECT t.x % 2 AS p, SUM(t.x) / COUNT(*) AS a, BOOL_OR(u.y > 1) AS b FROM t AS t "
+            "JOIN u AS u ON t.id = u.id GROUP BY t.x % 2"
+        ),
+    ),
+    (
         "SELECT * EXCEPT (arr, id) FROM t JOIN u USING (id)",
         "SELECT t.ts AS ts, t.x AS x, u.ts AS ts, u.y AS y FROM t AS t JOIN u AS u ON t.id = u.id",
     ),

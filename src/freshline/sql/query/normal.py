@@ -328,11 +328,11 @@ def _spell_out_group_by_all(tree: exp.Expr) -> None:
         keys: list[exp.Expr] = []
         for item in select.expressions:
             value = item.unalias()
+            if value.find(exp.Window):
+                raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
             if not any(is_aggregate(node) for node in value.walk()):
                 keys.append(value.copy())
-            elif is_aggregate(value) or not value.find(exp.Column):
-                continue
-            else:
+            elif any(isinstance(node, exp.Column) for node in value.walk(prune=is_aggregate)):
                 raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
         group.set("all", None)
         group.set("expressions", keys)

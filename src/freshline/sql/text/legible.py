@@ -1,10 +1,11 @@
 """The user's text in words that sqlglot reads as Spark does.
 
-Three things are said otherwise, each in a way that means the same to Spark: ``window`` behind
-GROUP BY, which sqlglot takes for a keyword, stands in backquotes; a quote that is doubled
-within a string, which sqlglot takes for the end of one string and the beginning of another,
-has a backslash instead; and a built-in function, which sqlglot does not know by its full name
-``system.builtin.lag``, has its short one.
+Comments are left out: sqlglot takes them for parts of expressions, and does not know them
+between two words of a clause. Three things are said otherwise, each in a way that means the same
+to Spark: ``window`` behind GROUP BY, which sqlglot takes for a keyword, stands in backquotes; a
+quote that is doubled within a string, which sqlglot takes for the end of one string and the
+beginning of another, has a backslash instead; and a built-in function, which sqlglot does not
+know by its full name ``system.builtin.lag``, has its short one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def legible(query: str) -> str:
     Raises:
         SqlTextError: A string, a backquoted name or a comment is not closed.
     """
+    query = _without_comments(query)
     found = tokens(query)
     for at in range(len(found) - 1, -1, -1):
         token = found[at]
@@ -35,6 +37,17 @@ def legible(query: str) -> str:
         else:
             continue
         query = f"{query[:start]}{written}{query[end:]}"
+    return query
+
+
+def _without_comments(query: str) -> str:
+    """``query`` with a space for each comment; hints are none."""
+    found = tokens(query)
+    ends = [0, *(token.end for token in found)]
+    starts = [*(token.start for token in found), len(query)]
+    for end, start in reversed(list(zip(ends, starts, strict=True))):
+        if query[end:start].strip():
+            query = f"{query[:end]} {query[start:]}"
     return query
 
 
