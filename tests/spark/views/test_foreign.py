@@ -137,10 +137,10 @@ def differences(proving: Proving, view: str) -> list[str]:
         session.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView(name)
     query, rows = ENDS[view], f"SELECT * FROM {view}"
     found = session.sql(
-        f"SELECT struct(*) FROM (({query}) EXCEPT ALL ({rows})) UNION ALL "
-        f"SELECT struct(*) FROM (({rows}) EXCEPT ALL ({query}))"
+        f"SELECT to_json(struct(*)) FROM (({query}) EXCEPT ALL ({rows})) UNION ALL "
+        f"SELECT to_json(struct(*)) FROM (({rows}) EXCEPT ALL ({query}))"
     )
-    return [row[0] for row in found.selectExpr("to_json(col1)").toDF("row").collect()]
+    return [row[0] for row in found.collect()]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin"])
