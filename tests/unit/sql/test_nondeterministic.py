@@ -131,6 +131,7 @@ def test_what_no_second_run_repeats_is_found_behind_what_one_may_choose(query, c
     assert (found and found.code) == code
 
 
+@pytest.mark.parametrize(
     ("expression", "code"),
     [
         ("system.builtin.collect_list(x)", "ORDER_DEPENDENT"),
