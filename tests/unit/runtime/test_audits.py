@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from freshline.cli.render.status import remarks, table_record
+from freshline.core.background.audits import Audits as Account
 from freshline.executor.distrust import distrusted, trust_again
 from freshline.project.model import MaintenanceSettings
 from freshline.runtime import audits
@@ -24,8 +25,10 @@ TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("j
 
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
-    monkeypatch.setattr(audits, "_LEAST_S", 0.0)
-    monkeypatch.setattr(audits, "_UNKNOWN_S", 0.0)
+    # As after a million seconds of the run, so that no test waits until an audit can be paid.
+    monkeypatch.setattr(
+        audits, "Account", lambda share, tracks, start_s: Account(share, tracks, start_s - 1e6)
+    )
     found = made_shop(tmp_path, TABLES)
     only_audits = MaintenanceSettings(compact=False, vacuum=False, trials=False, audit=1.0)
     found.project = dataclasses.replace(found.project, maintenance=only_audits)
