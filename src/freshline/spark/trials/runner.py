@@ -41,7 +41,7 @@ from freshline.sql.strategy import Kept, Strategy, incremental
 from freshline.sql.strategy import chosen as by_cost
 from freshline.sql.text.reads import quoted
 
-BUDGET_S = 10.0
+BUDGET_S = 8.0
 """Of a track, for each view."""
 
 _LEAST_STEPS, _MOST_STEPS = 4, 14
@@ -241,14 +241,13 @@ class _Trial:
 
             return act
 
-        for name in parents:
+        # Where states merge the first change builds them, and only the second one is merged.
+        for name in parents if len(parents) > 1 else parents * 2:
             yield insert(name)
-        if len(parents) > 1:
-            yield insert(*parents)
         for part, name in enumerate(cycle(parents)):
-            yield insert(name)
             yield partial(self._tables.delete, name, part)
             yield insert(*parents)
+            yield insert(name)
             yield exchange(name, part + 1)
 
     # ---- views ----
