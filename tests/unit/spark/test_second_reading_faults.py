@@ -1,0 +1,25 @@
+"""A fault of the second reading leaves one view in full; it ends no analysis."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.spark.views import readings
+from freshline.sql.query.records import Reason, ViewPlan
+
+APPEND = ViewPlan(True, Reason("X", "x"), Reason("X", "x"))
+
+
+@pytest.mark.parametrize(
+    "fault", [TypeError("'NoneType' object is not iterable"), KeyError("exprId"), RecursionError()]
+)
+def test_a_plan_of_an_unknown_shape_is_not_confirmed(monkeypatch, fault):
+    def fails(*_):
+        raise fault
+
+    monkeypatch.setattr(readings, "_compared", fails)
+    plan = readings.confirmed(None, "SELECT 1", [], APPEND)
+    for claim in (plan.appends, plan.buckets, plan.merge):
+        assert isinstance(claim, Reason)
+        assert claim.code == "readings-differ"
+        assert repr(fault) in claim.message
