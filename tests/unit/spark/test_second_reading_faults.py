@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from freshline.spark.views import readings
@@ -18,7 +20,7 @@ def test_a_plan_of_an_unknown_shape_is_not_confirmed(monkeypatch, fault):
         raise fault
 
     monkeypatch.setattr(readings, "_compared", fails)
-    plan = readings.confirmed(None, "SELECT 1", [], APPEND)
+    plan = readings.confirmed(cast("Any", None), "SELECT 1", [], APPEND)
     for claim in (plan.appends, plan.buckets, plan.merge):
         assert isinstance(claim, Reason)
         assert claim.code == "readings-differ"
