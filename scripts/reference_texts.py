@@ -28,7 +28,8 @@ KEYS = {
         "storage": "Where the tables are: table t is the Delta table STORAGE/t. A path relative to"
         " this file, or any URI that Spark writes. Required.",
         "libraries": "The SQL files: a list of `{glob: {include: tables/**/*.sql}}`. Required.",
-        "configuration": "Settings of Spark, passed on as they are.",
+        "configuration": "Settings of Spark, passed on as they are; `${env:NAME}` and"
+        " `${file:PATH}` in a value are replaced.",
         "spark": "How Spark is started; see below.",
         "scheduler": "How the next table is chosen; see below.",
         "feeds": "Where data comes from, by name; see below for each kind.",
@@ -42,7 +43,8 @@ KEYS = {
         "kind": "`files`.",
         "path": "A directory or URI; new files are found by listing it.",
         "format": "`csv`, `json` (lines) or `parquet`.",
-        "options": "Options of Spark's reader for this format.",
+        "options": "Options of Spark's reader for this format; `${env:NAME}` and `${file:PATH}` in"
+        " a value are replaced.",
         "schema": "Columns and types, as in DDL. Required for csv and json.",
         "timestamp": "How a file's timestamp is read from its name; without it, its modification"
         " time.",
@@ -67,7 +69,8 @@ KEYS = {
         "format": "`json` or `csv`.",
         "schema": "Columns and types of a record, as in DDL. Required.",
         "starting": "`earliest`, `latest` or a moment: where to begin.",
-        "options": "Options of the Kafka client.",
+        "options": "Options of the Kafka client; `${env:NAME}` and `${file:PATH}` in a value are"
+        " replaced.",
         "time": "The event-time column.",
         "period": "How often records are expected; without it, learned.",
     },

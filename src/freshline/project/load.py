@@ -14,6 +14,7 @@ from pathlib import Path
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.graph import circles, parents_first
 from freshline.project.model import Project, TableDef
+from freshline.project.references import References
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.alerts import read_alerts
 from freshline.project.sections.ingest import landed_feed, read_ingest
@@ -70,8 +71,9 @@ def load_project(start: Path, project_dir: Path | None = None, *, analyse: bool 
     """The project in or above ``start``, or in ``project_dir``.
 
     Args:
-        analyse: Also judge the queries' syntax trees. Without it loading is a third of a
-            second faster; for commands that only look at a project that was run before.
+        analyse: Also judge the queries' syntax trees, and refuse references to variables and
+            files that are missing. Without it loading is a third of a second faster, and needs
+            no secrets; for commands that only look at a project that was run before.
 
     Raises:
         UserErrors: Something in it is wrong; all errors, in the order of the files.
@@ -116,7 +118,9 @@ def collect(
     server = read_server(top, pushed, ingest, root)
     if ingest is not None:
         feeds |= {name: landed_feed(feeds[name], ingest) for name in pushed}
-    configuration = top.texts("configuration")
+    references = References(top, root, required=analyse)
+    configuration = references.configuration(top.texts("configuration"))
+    feeds = references.feeds(feeds)
     name = top.text("name") or ""
     if errors:
         return None, _in_order_of_files(errors, library, root)
@@ -124,6 +128,7 @@ def collect(
     by_name = {table.name: table for table in tables}
     warnings = [
         *library.warnings,
+        *references.warnings,
         *feeds_.unread_feeds(feeds, {table.feed for table in tables if table.feed}),
         *_volatile(tables),
         *_roundabout(tables, storage),

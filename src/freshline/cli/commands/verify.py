@@ -42,7 +42,7 @@ def verify(
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
     """Compute tables again from what their commits name, and compare; exit 3 where one is wrong."""
-    found = opened(project)
+    found = opened(project, analyse=True)
     wanted = _wanted(versions)
     checks = _checked(found, tables or [], wanted)
     record = verified_record(checks)
@@ -131,6 +131,5 @@ def _repair(project: Project, newest: Sequence[VersionCheck]) -> dict[str, Answe
     from freshline.runtime.warehouse import RunOptions
 
     options = RunOptions(until_idle=True, refresh=names, full=True)
-    whole = opened(project.root, analyse=True)
-    run_warehouse(whole, options, as_json=False)
+    run_warehouse(project, options, as_json=False)
     return {name: {"ok": True, "message": "rebuilt"} for name in names}
