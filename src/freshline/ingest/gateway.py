@@ -52,7 +52,14 @@ def make_engine(
             quota_bytes=source.quota_bytes,
             time_column=source.time,
         )
-    return Engine(settings.folder, specs, EngineSettings(memory_bytes=settings.memory_bytes))
+    own = project.own_folder
+    return Engine(
+        settings.folder,
+        specs,
+        EngineSettings(memory_bytes=settings.memory_bytes),
+        # A folder that the user named may be shared with others; the files in it are private.
+        private=(own,) if settings.folder.is_relative_to(own) else (),
+    )
 
 
 def land_what_was_pushed(project: Project, timeout_s: float) -> bool:

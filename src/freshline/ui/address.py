@@ -10,6 +10,7 @@ import json
 import os
 from pathlib import Path
 
+from freshline.private import private_folder
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import own_folder
@@ -23,6 +24,7 @@ def note_address(project: Project, url: str | None) -> None:
     draft = folder / f".{_NAME}.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         draft.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
         draft.replace(folder / _NAME)
     except OSError:

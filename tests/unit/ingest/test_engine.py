@@ -303,7 +303,7 @@ def test_close_commits_what_was_taken_in_and_the_next_start_lands_it(tmp_path):
 
 
 def test_a_second_engine_on_a_folder_is_refused_by_the_holders_number(gateway, tmp_path):
-    with pytest.raises(UserError, match=f"process {os.getpid()} takes in"):
+    with pytest.raises(UserError, match=f"process {os.getpid()} accepts"):
         engine(tmp_path).start(threads=False)
 
 

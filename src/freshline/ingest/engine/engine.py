@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from freshline.ingest.receipts import (
     Unavailable,
     UnknownFeed,
 )
+from freshline.private import private_file
 
 __all__ = ["Engine", "Recovery"]
 
@@ -53,6 +54,7 @@ class Engine:
         folder: STORAGE/_freshline/ingest; made if it is not there.
         feeds: By name, at least one.
         settings: Sizes.
+        private: Folders, itself or above it, that other users may not enter.
         clock: Wall-clock seconds since the epoch.
     """
 
@@ -62,9 +64,11 @@ class Engine:
         feeds: Mapping[str, FeedSpec],
         settings: EngineSettings | None = None,
         *,
+        private: Sequence[Path] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
+        self._private = private
         self.feeds = dict(feeds)
         for name, spec in self.feeds.items():
             if name != spec.name or "/" in name or name[:1] in ("", ".", "_") or "\0" in name:
@@ -86,7 +90,7 @@ class Engine:
             UserError: Another process holds the folder (``already-running``).
             PlatformError: The folder cannot be used.
         """
-        self._lock = FolderLock(self.folder)
+        self._lock = FolderLock(self.folder, self._private)
         try:
             recovery = self._recover()
         except (OSError, sqlite3.Error) as error:
@@ -112,6 +116,8 @@ class Engine:
         # Room to work in; it is taken back when there is enough.
         ballast = Ballast(self.folder, self.settings.ballast_bytes)
         ballast.give()
+        for path in self.folder.glob("segment-*.db"):
+            private_file(path)  # of a version that left it to the umask
         log_bytes = sum(path.stat().st_size for path in self.folder.glob("segment-*"))
         settings = fitted(self.settings, log_bytes + free_bytes(self.folder))
         ballast.size_bytes = settings.ballast_bytes

@@ -17,6 +17,7 @@ from pathlib import Path
 from freshline.failpoints import failpoint
 from freshline.ingest.log.rows import text_crc32
 from freshline.ingest.log.segment import KnownKey, Segment
+from freshline.private import private_file
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -44,6 +45,7 @@ class Catalogue:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None:
+                private_file(self.path)
                 connection = sqlite3.connect(
                     self.path, isolation_level=None, check_same_thread=False
                 )

@@ -6,9 +6,11 @@ import errno
 import fcntl
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.private import private_folder
 
 # Opening a database makes an index of 32 KiB beside its log: no room for it is an I/O error.
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
@@ -48,15 +50,21 @@ def is_full(error: BaseException) -> bool:
 class FolderLock:
     """One engine for a folder; the kernel drops it with the process, however that ends.
 
+    Args:
+        folder: Made if it is not there.
+        private: Folders, itself or above it, that other users may not enter.
+
     Raises:
         UserError: Another process holds it (``already-running``).
         PlatformError: The file cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
         path = folder / "lock"
         try:
             make_folder(folder)
+            for each in private:
+                private_folder(each)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise PlatformError(

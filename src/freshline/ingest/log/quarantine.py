@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from freshline.ingest.log.disk import make_folder
+from freshline.private import private_folder
 
 _MESSAGES = 100
 
@@ -64,6 +65,7 @@ class Quarantine:
             # The disk may be the reason why we are here: the message stands without the file.
             try:
                 make_folder(self._folder)
+                private_folder(self._folder)
                 with self._list.open("a") as file:
                     file.write(json.dumps(entry) + "\n")
                     file.flush()
@@ -81,6 +83,7 @@ class Quarantine:
             copy = self._folder / path.name
             try:
                 make_folder(self._folder)
+                private_folder(self._folder)
                 for attempt in range(1, 1000):
                     if not copy.exists():
                         break

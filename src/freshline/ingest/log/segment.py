@@ -20,6 +20,7 @@ from pathlib import Path
 from freshline.failpoints import failpoint
 from freshline.ingest.log.disk import sync_folder
 from freshline.ingest.log.rows import DamagedError, Packed, Row, check, row_crc32, text_crc32
+from freshline.private import private_file
 
 COLUMNS = "id, feed, first, records, received_us, request_id, crc32, digest, body"
 ROW_OVERHEAD_BYTES = 512
@@ -111,6 +112,7 @@ class Segment:
         draft.unlink(missing_ok=True)
         failpoint("ingest.segment.create")
         said = json.dumps(lasts)
+        private_file(draft)
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.executescript(_SCHEMA)
             counters = (said, text_crc32(said))
@@ -136,6 +138,7 @@ class Segment:
         draft = self.path.with_suffix(".tmp")
         draft.unlink(missing_ok=True)
         said = json.dumps(lasts)
+        private_file(draft)
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.executescript(_SCHEMA)
             connection.execute("BEGIN")

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.private import private_folder
 
 _TRIES, _TRY_S = 10, 0.05
 
@@ -30,7 +31,8 @@ class WarehouseLock:
         self.path = folder / "lock"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            private_folder(folder)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise PlatformError(
                 "lock", f"cannot make {self.path}: {error.strerror}", next_step="Check the disk."

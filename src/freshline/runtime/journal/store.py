@@ -23,6 +23,7 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.failpoints import failpoint
+from freshline.private import private_file, private_folder
 
 _SCHEMA_VERSION = 1
 
@@ -140,8 +141,10 @@ class Journal:
         try:
             if create:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                private_folder(path.parent)
                 if _is_damaged(path):
                     self.moved_aside = _move_aside(path)
+                private_file(path)
             mode = "rwc" if create else "rw"
             self._db = sqlite3.connect(
                 f"file:{_uri_path(path)}?mode={mode}",
