@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -18,11 +19,14 @@ import typer
 from freshline.cli.errors import reported
 
 COMMANDS = (
-    "init", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause", "resume",
-    "retry", "accept", "verify", "prioritise", "backfill", "wait", "story", "report", "simulate",
-    "guarantees", "plan",
+    "init", "import", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause",
+    "resume", "retry", "accept", "verify", "prioritise", "backfill", "wait", "story", "report",
+    "simulate", "guarantees", "plan",
 )  # fmt: skip
-"""In the order of the help; each is the function of that name in the module of that name."""
+"""In the order of the help; each is the function of that name in the module of that name.
+
+Where the name is a word of Python's, both have an underscore behind it.
+"""
 
 
 def main() -> None:
@@ -60,10 +64,11 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in (typed,) if typed in COMMANDS else COMMANDS:
-        module_name = f"freshline.cli.commands.{name}"
+        function = f"{name}_" if keyword.iskeyword(name) else name
+        module_name = f"freshline.cli.commands.{function}"
         if importlib.util.find_spec(module_name) is not None:
             module = importlib.import_module(module_name)
-            app.command(name)(reported(getattr(module, name)))
+            app.command(name)(reported(getattr(module, function)))
     return app
 
 

@@ -1,0 +1,1 @@
+"""A compiled dbt project's manifest, read into items."""

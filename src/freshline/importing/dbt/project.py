@@ -1,0 +1,240 @@
+"""The models, sources, seeds and snapshots of a manifest as items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from freshline.importing.dbt.introspection import asks, depends_on_full_refresh
+from freshline.importing.dbt.manifest import Manifest, read_manifest
+from freshline.importing.items import Check, Found, Item, Role
+from freshline.sql.text.tokens import SqlTextError, tokens
+
+_ROLES: dict[str, Role] = {
+    "table": "table",
+    "incremental": "table",
+    "materialized_view": "table",
+    "view": "view",
+    "ephemeral": "inlined",
+}
+_IGNORED_CONFIG = (
+    ("incremental_strategy", "the strategy is chosen by measured cost"),
+    ("cluster_by", "tables are not clustered"),
+    ("clustered_by", "tables are not bucketed"),
+    ("liquid_clustered_by", "tables are not clustered"),
+    ("location_root", "tables are in the project's storage"),
+    ("tblproperties", "only freshline's own properties have an effect"),
+    ("grants", "rights are the catalog's"),
+    ("pre-hook", "statements around an update are not run"),
+    ("post-hook", "statements around an update are not run"),
+)
+_NO_FULL_REFRESH = (
+    "its SQL is that of an incremental run, or may be: compile with `dbt compile --full-refresh`"
+)
+
+
+def read_dbt(folder: Path) -> Found:
+    """What the compiled dbt project in ``folder`` holds.
+
+    Raises:
+        UserError: There is no manifest that can be read.
+    """
+    manifest = read_manifest(folder)
+    items = [_source(key, node) for key, node in manifest.sources.items()]
+    checks = []
+    for key, node in manifest.nodes.items():
+        kind = node.get("resource_type")
+        if kind == "model":
+            items.append(_model(key, node, manifest))
+        elif kind == "seed":
+            items.append(Item(key, "seed", "outside", _relation(node), stays=True))
+        elif kind == "snapshot":
+            items.append(_snapshot(key, node))
+        elif kind == "test":
+            checks.append(_check(key, node))
+    notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
+    if not any(item.role == "base" for item in items):
+        notes.append(
+            "No source has `meta.freshline.feed`, which says where its rows come from: without a "
+            "feed nothing has news. docs/import.md shows how to give one."
+        )
+    return Found(
+        manifest.project,
+        f"dbt project {manifest.project}",
+        tuple(items),
+        tuple(checks),
+        tuple(notes),
+    )
+
+
+def _relation(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the name by which compiled SQL reads it."""
+    try:
+        found = tokens(str(node.get("relation_name") or ""))
+    except SqlTextError:
+        return ()
+    return tuple(token.name for token in found if not token.is_symbol("."))
+
+
+def _source(key: str, node: Mapping[str, Any]) -> Item:
+    ours = _ours(node)
+    feed = ours.pop("feed", None)
+    if feed is None:
+        left = ("it has no `meta.freshline.feed`, so it is static: no news comes from it",)
+        return Item(key, "source", "outside", _relation(node), stays=True, left_out=left)
+    refusal = None if isinstance(feed, dict) else "its `meta.freshline.feed` is no mapping"
+    lag = _duration(_mapping(node.get("freshness")))
+    changed = []
+    if lag is not None and "target_lag" not in ours:
+        ours["target_lag"] = lag
+        changed.append(f"its freshness became the target lag {lag}")
+    return Item(
+        key,
+        "source",
+        "base",
+        _relation(node),
+        comment=node.get("description") or None,
+        properties=_properties(node, ours),
+        feed=feed if isinstance(feed, dict) else None,
+        refusal=refusal,
+        stays=True,
+        changed=tuple(changed),
+    )
+
+
+def _duration(freshness: Mapping[str, Any]) -> str | None:
+    """The limit of a source: when dbt fails, or else when it warns."""
+    for name in ("error_after", "warn_after"):
+        limit = _mapping(freshness.get(name))
+        if limit.get("count") and limit.get("period"):
+            return f"{limit['count']} {limit['period']}s"
+    return None
+
+
+def _snapshot(key: str, node: Mapping[str, Any]) -> Item:
+    refusal = "a snapshot keeps what rows were, by the time when dbt looked; no query says that"
+    return Item(key, "snapshot", "outside", _relation(node), refusal=refusal, stays=True)
+
+
+def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
+    config = _mapping(node.get("config"))
+    materialized = str(config.get("materialized"))
+    role = _ROLES.get(materialized, "table")
+    ours = _ours(node)
+    changed = ["its incremental logic fell away"] if materialized == "incremental" else []
+    if config.get("unique_key"):
+        changed.append(
+            f"no rows are merged by {config['unique_key']}: it holds what a full refresh makes"
+        )
+    build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
+    if build_after.get("count") and build_after.get("period") and "target_lag" not in ours:
+        ours["target_lag"] = f"{build_after['count']} {build_after['period']}s"
+        changed.append(f"its build_after became the target lag {ours['target_lag']}")
+    if config.get("file_format") not in {None, "delta"}:
+        changed.append(f"Delta, not {config['file_format']}")
+    is_table = role == "table"
+    return Item(
+        key,
+        f"{materialized} model" if node.get("language") == "sql" else "Python model",
+        role,
+        _relation(node),
+        query=node.get("compiled_code") or None,
+        comment=(node.get("description") or None) if is_table else None,
+        properties=_properties(node, ours) if is_table else {},
+        partitioned_by=_columns(config.get("partition_by")) if is_table else (),
+        needs=tuple(each["id"] for each in node.get("extra_ctes") or () if "id" in each),
+        refusal=_refusal(node, config, materialized, manifest),
+        stays=is_table,
+        changed=tuple(changed),
+        left_out=tuple(_left_out(node, config)),
+    )
+
+
+def _refusal(
+    node: Mapping[str, Any], config: Mapping[str, Any], materialized: str, manifest: Manifest
+) -> str | None:
+    """Why the model cannot be taken, as far as its own entry tells; the strongest reason."""
+    if node.get("language") != "sql":
+        return f"it is written in {node.get('language')}: only SQL can be maintained from changes"
+    if materialized not in _ROLES:
+        return f"its materialization {materialized} is not known"
+    call = asks(node, manifest.macros)
+    if call is not None:
+        return f"it can query the database while dbt compiles it ({call}): its SQL holds answers"
+    if any(each.startswith("function.") for each in _depends(node)):
+        return "it calls a function that dbt creates"
+    if config.get("sql_header"):
+        return "its sql_header would have to run before each update"
+    return _not_whole(node, config, materialized, manifest)
+
+
+def _not_whole(
+    node: Mapping[str, Any], config: Mapping[str, Any], materialized: str, manifest: Manifest
+) -> str | None:
+    """Why its compiled SQL is not the whole of its table, or None."""
+    if materialized == "incremental" and config.get("incremental_strategy") == "microbatch":
+        return "dbt limits a microbatch model to one batch when it runs it, outside of its SQL"
+    if depends_on_full_refresh(node, manifest.macros):
+        if config.get("full_refresh") is False:
+            return "its full_refresh is false, so its SQL is that of an incremental run"
+        if not manifest.full_refresh:
+            return _NO_FULL_REFRESH
+    if not node.get("compiled") or not node.get("compiled_code"):
+        return "it was not compiled"
+    return None
+
+
+def _left_out(node: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+    found = [f"{name}: {why}" for name, why in _IGNORED_CONFIG if config.get(name)]
+    if _mapping(config.get("contract")).get("enforced"):
+        found.append("contract: a table has the columns and types of its query")
+    described = [
+        name
+        for name, column in _mapping(node.get("columns")).items()
+        if _mapping(column).get("description")
+    ]
+    if described:
+        found.append(f"descriptions of columns ({', '.join(described)}): only tables have comments")
+    return found
+
+
+def _check(key: str, node: Mapping[str, Any]) -> Check:
+    test = _mapping(node.get("test_metadata"))
+    of = str(node.get("attached_node") or ", ".join(_depends(node)))
+    arguments = {
+        name: value for name, value in _mapping(test.get("kwargs")).items() if name != "model"
+    }
+    detail = ", ".join(f"{name}: {value}" for name, value in arguments.items())
+    return Check(key, str(test.get("name") or "query"), of, detail)
+
+
+def _depends(node: Mapping[str, Any]) -> list[str]:
+    return [str(each) for each in _mapping(node.get("depends_on")).get("nodes") or ()]
+
+
+def _ours(node: Mapping[str, Any]) -> dict[str, Any]:
+    """``meta.freshline``, which newer versions of dbt have under config."""
+    for meta in (_mapping(node.get("config")).get("meta"), node.get("meta")):
+        ours = _mapping(meta).get("freshline")
+        if isinstance(ours, Mapping):
+            return dict(ours)
+    return {}
+
+
+def _properties(node: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:
+    properties = {f"freshline.{name}": str(value) for name, value in ours.items()}
+    tags = node.get("tags") or ()
+    if tags:
+        properties["dbt.tags"] = ", ".join(str(tag) for tag in tags)
+    return properties
+
+
+def _columns(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,63 @@
+"""IMPORTED.md: what became of each item, what is different, and what could not be taken and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from freshline.importing.assembly import Assembly
+from freshline.importing.items import Found, Outcome
+
+
+def page(found: Found, assembly: Assembly, warnings: Sequence[str]) -> str:
+    """The page.
+
+    Args:
+        warnings: Of loading the new project.
+    """
+    outcomes = assembly.outcomes
+    parts = [
+        f"# Imported from the {found.origin}\n",
+        f"{_counted(outcomes)}\n",
+        _table(
+            ("name", "what it was", "what it is here", "what is different", "not taken, and why"),
+            (
+                (
+                    f"`{outcome.item.key}`",
+                    outcome.item.kind,
+                    outcome.became,
+                    "; ".join(outcome.changed),
+                    "; ".join(outcome.left_out),
+                )
+                for outcome in outcomes
+            ),
+        ),
+    ]
+    if found.checks:
+        parts.append("\n## Tests\n")
+        parts.append("freshline has no data tests yet. These were not taken:\n")
+        rows = ((f"`{each.key}`", each.kind, each.table, each.detail) for each in found.checks)
+        parts.append(_table(("test", "kind", "of", "detail"), rows))
+    if found.notes or warnings:
+        parts.append("\n## Notes\n")
+        parts += [f"- {note}" for note in (*found.notes, *warnings)]
+    parts.append("\n## Next\n")
+    parts.append("`freshline validate` analyses every query with Spark; `freshline run` starts.")
+    parts.append("Compare the tables with the old ones before you switch their readers over.\n")
+    return "\n".join(parts)
+
+
+def _counted(outcomes: Sequence[Outcome]) -> str:
+    tables = sum(outcome.taken for outcome in outcomes)
+    refused = sum(outcome.became == "not taken" for outcome in outcomes)
+    others = len(outcomes) - tables - refused
+    return f"{tables} tables, {others} put into queries or read by name, {refused} not taken."
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split()) or "-"

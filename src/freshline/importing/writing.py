@@ -1,0 +1,167 @@
+"""The files of the new project: written to a folder of their own only once they load."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from freshline.core.errors import PlatformError, UserError, UserErrors
+from freshline.importing.assembly import Assembly, assemble
+from freshline.importing.items import Found, Table
+from freshline.importing.page import page
+from freshline.project.load import PROJECT_FILE, collect
+from freshline.sql.text.reads import quoted
+
+PAGE = "IMPORTED.md"
+APPENDIX = "not_translated.sql"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an import left on the disk.
+
+    Attributes:
+        files: Relative to the project's folder.
+    """
+
+    assembly: Assembly
+    files: tuple[str, ...]
+
+
+def write(found: Found, into: Path) -> Written:
+    """Writes the project that ``found`` makes; every table in it loads.
+
+    A table whose statement breaks a rule of freshline is left out with the rule, and the rest
+    is put together again without it.
+
+    Raises:
+        UserErrors: No table can be taken: the reason of each (``not-taken``).
+        UserError: The folder is in use (``not-empty``), or a feed is wrong.
+        PlatformError: The folder cannot be written.
+    """
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise UserError(
+            "not-empty",
+            f"{into} exists and is not an empty directory",
+            rule="the new project gets a directory of its own",
+            next_step="Name another one with --into DIR.",
+        )
+    assembly, files, warnings = _loadable(found)
+    files[PAGE] = page(found, assembly, warnings)
+    if found.appendix is not None:
+        files[APPENDIX] = found.appendix
+    try:
+        _save(files, into)
+    except OSError as error:
+        raise PlatformError(
+            "cannot-write",
+            f"cannot write {error.filename or into}: {error.strerror}",
+            next_step="Check the disk and the permissions.",
+        ) from error
+    return Written(assembly, tuple(files))
+
+
+def _loadable(found: Found) -> tuple[Assembly, dict[str, str], tuple[str, ...]]:
+    """The assembly without the tables that do not load, its files, and warnings of loading."""
+    faults: dict[str, str] = {}
+    while True:
+        assembly = assemble(found.items, faults)
+        if not assembly.tables:
+            raise UserErrors(_nothing(found, assembly))
+        files = _files(found, assembly)
+        with tempfile.TemporaryDirectory(prefix="freshline-import-") as folder:
+            _save(files, Path(folder))
+            project, errors = collect(Path(folder), Path(folder))
+        if project is not None:
+            return assembly, files, project.warnings
+        keys = {_file(table): table.item.key for table in assembly.tables}
+        wrong = {
+            keys[error.where.file]: f"{error.what}; {error.rule}"
+            for error in reversed(errors)
+            if error.where is not None and error.where.file in keys
+        }
+        if not wrong:
+            raise UserErrors(errors)
+        faults |= wrong
+
+
+def _nothing(found: Found, assembly: Assembly) -> list[UserError]:
+    """Why nothing can be taken: the reason of each item that was not."""
+    errors = [
+        UserError(
+            "not-taken",
+            f"{outcome.item.key}: {outcome.left_out[0]}",
+            rule="",
+            next_step="",
+        )
+        for outcome in assembly.outcomes
+        if not outcome.taken and outcome.left_out and outcome.became == "not taken"
+    ]
+    return [
+        UserError(
+            "nothing-taken",
+            f"no table of the {found.origin} can be taken",
+            rule="a table is kept fresh where it is computed from a feed",
+            next_step=" ".join(found.notes)
+            or "Correct what the messages below name, and import again.",
+        ),
+        *errors,
+    ]
+
+
+def _files(found: Found, assembly: Assembly) -> dict[str, str]:
+    feeds = {table.feed: dict(table.item.feed or {}) for table in assembly.tables if table.feed}
+    top: dict[str, object] = {
+        "name": found.name,
+        "storage": "warehouse",
+        "libraries": [{"glob": {"include": "tables/**/*.sql"}}],
+    }
+    if feeds:
+        top["feeds"] = feeds
+    text = yaml.safe_dump(top, sort_keys=False, allow_unicode=True, width=100)
+    files = {
+        PROJECT_FILE: f"# Imported from the {found.origin}; {PAGE} says what became of it.\n{text}"
+    }
+    for table in assembly.tables:
+        files[_file(table)] = _statement(table)
+    return files
+
+
+def _file(table: Table) -> str:
+    return f"tables/{table.name}.sql"
+
+
+def _statement(table: Table) -> str:
+    item = table.item
+    kind = "STREAMING TABLE" if table.feed is not None else "MATERIALIZED VIEW"
+    lines = [f"CREATE {kind} {quoted(table.name)}"]
+    if item.comment:
+        lines.append(f"  COMMENT {literal(item.comment)}")
+    if item.partitioned_by:
+        columns = ", ".join(quoted(column) for column in item.partitioned_by)
+        lines.append(f"  PARTITIONED BY ({columns})")
+    if item.properties:
+        lines.append(f"  TBLPROPERTIES ({_properties(item.properties)})")
+    lines.append(f"AS\n{table.query};\n")
+    return "\n".join(lines)
+
+
+def _properties(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+
+
+def literal(text: str) -> str:
+    """``text`` as a string of Spark SQL on one line."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\r", "\\r").replace("\n", "\\n") + "'"
+
+
+def _save(files: Mapping[str, str], folder: Path) -> None:
+    for place, text in files.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")

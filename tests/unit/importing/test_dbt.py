@@ -1,0 +1,294 @@
+"""A dbt project, compiled by dbt 1.12.6 with dbt-spark 1.11, as a freshline project.
+
+manifest.json and run_results.json are what dbt wrote, without what the importer does not read
+and without the text of dbt's own macros.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from freshline.core.errors import UserError, UserErrors
+from freshline.importing.dbt.project import read_dbt
+from freshline.importing.writing import write
+from freshline.project.load import load_project
+
+HERE = Path(__file__).parent
+ORDERS = "source.shop.raw.orders"
+STG_ORDERS = """\
+with source as (select * from orders)
+select o_id, c_id, at, price from source
+"""
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """A function that writes the project as compiled, with changes to it."""
+    target = tmp_path / "shop" / "target"
+    target.mkdir(parents=True)
+
+    def make(change=None, **options):
+        manifest = json.loads((HERE / "manifest.json").read_text())
+        if change is not None:
+            change(manifest)
+        (target / "manifest.json").write_text(json.dumps(manifest))
+        results = json.loads((HERE / "run_results.json").read_text())
+        results["args"] |= options
+        (target / "run_results.json").write_text(json.dumps(results))
+        return target.parent
+
+    return make
+
+
+def imported(folder, into):
+    written = write(read_dbt(folder), into)
+    rows = {outcome.item.key: outcome for outcome in written.assembly.outcomes}
+    return load_project(into, into), rows
+
+
+def reasons(rows):
+    """The first reason of each item that was not taken."""
+    return {
+        key: outcome.left_out[0] for key, outcome in rows.items() if outcome.became == "not taken"
+    }
+
+
+def test_views_and_ephemeral_models_are_in_the_queries_that_read_them(compiled, tmp_path):
+    into = tmp_path / "new"
+    project, _ = imported(compiled(), into)
+    assert {table.name: table.parents for table in project.tables} == {
+        "orders": (),
+        "orders_kept": ("orders",),
+        "revenue": ("orders", "orders_kept"),
+    }
+    assert (into / "tables" / "orders.sql").read_text() == (
+        "CREATE STREAMING TABLE orders\n"
+        "  COMMENT 'What the shop\\'s till says'\n"
+        "  TBLPROPERTIES ('freshline.time' = 'at', 'freshline.priority' = '2', "
+        "'freshline.target_lag' = '2 hours')\n"
+        "AS\nSELECT * FROM STREAM orders_feed;\n"
+    )
+    assert (into / "tables" / "orders_kept.sql").read_text() == (
+        f"CREATE MATERIALIZED VIEW orders_kept\nAS\nWITH stg_orders_view AS (\n{STG_ORDERS})\n"
+        "select * from stg_orders_view AS stg_orders;\n"
+    )
+    # Its WITH has entries called orders_kept and stg_orders, which are not the tables so called.
+    assert (into / "tables" / "revenue.sql").read_text() == (
+        "CREATE MATERIALIZED VIEW revenue\n"
+        "  COMMENT 'Revenue by day; what finance reads.\\nNot final\\'s.'\n"
+        "  PARTITIONED BY (day)\n"
+        "  TBLPROPERTIES ('freshline.target_lag' = '10 minutes', 'freshline.priority' = '5', "
+        "'dbt.tags' = 'finance, nightly')\n"
+        f"AS\nwith stg_orders_view AS (\n{STG_ORDERS}),\n"
+        "orders_kept_table AS (\nSELECT * FROM orders_kept\n),\n"
+        "stg_customers_view AS (\nselect * from raw.customers\n),\n"
+        "__dbt__cte__eph as (\n\n"
+        "select o_id, c_id, at, price * 2 as price from stg_orders_view AS stg_orders\n"
+        "), orders_kept as (select * from __dbt__cte__eph),\n"
+        "stg_orders as (select * from orders_kept_table AS orders_kept)\n"
+        "select cast(o.at as date) as day, sum(o.price) as revenue, count(*) as n\n"
+        "from stg_orders o join stg_customers_view AS stg_customers"
+        " on o.c_id = stg_customers.c_id\n"
+        "join orders_kept k on k.o_id = o.o_id\n"
+        "group by 1;\n"
+    )
+
+
+def test_the_settings_are_those_of_dbt(compiled, tmp_path):
+    project, _ = imported(compiled(), tmp_path / "new")
+    table = {each.name: each for each in project.tables}
+    assert (table["orders"].target_lag_s, table["orders"].priority) == (7200.0, 2.0)
+    assert table["orders"].time_column == "at"
+    assert (table["revenue"].target_lag_s, table["revenue"].priority) == (600.0, 5.0)
+    assert table["revenue"].comment == "Revenue by day; what finance reads.\nNot final's."
+    assert table["revenue"].partitioned_by == ("day",)
+    assert project.feeds["orders_feed"].format == "json"
+
+
+def test_build_after_is_a_target_lag_where_ours_says_none(compiled, tmp_path):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.revenue"]
+        node["config"]["meta"] = node["meta"] = {}
+
+    project, rows = imported(compiled(change), tmp_path / "new")
+    assert project.table("revenue").target_lag_s == 4 * 3600
+    assert rows["model.shop.revenue"].changed == ("its build_after became the target lag 4 hours",)
+
+
+def test_what_cannot_be_taken_has_its_reason(compiled, tmp_path):
+    _, rows = imported(compiled(), tmp_path / "new")
+    assert reasons(rows) == {
+        "model.shop.py": "it is written in python: only SQL can be maintained from changes",
+        "model.shop.asked": "it can query the database while dbt compiles it "
+        "(run_query in macro.shop.asked_names): its SQL holds answers",
+        "model.shop.only_static": "it reads no table of the new project, so nothing would ever "
+        "update it",
+        "snapshot.shop.snap": "a snapshot keeps what rows were, by the time when dbt looked; no "
+        "query says that",
+    }
+
+
+def test_without_full_refresh_incremental_models_are_not_taken(compiled, tmp_path):
+    project, rows = imported(compiled(full_refresh=False), tmp_path / "new")
+    assert reasons(rows)["model.shop.orders_kept"] == (
+        "its SQL is that of an incremental run, or may be: compile with `dbt compile "
+        "--full-refresh`"
+    )
+    assert rows["model.shop.revenue"].changed == (
+        "reads shop.orders_kept by its name, as a table that something else fills",
+    )
+    assert [static.name for static in project.table("revenue").statics] == [
+        "raw.customers", "shop.orders_kept",
+    ]  # fmt: skip
+
+
+def test_results_of_another_run_say_nothing_of_this_one(compiled, tmp_path):
+    def change(manifest):
+        manifest["metadata"]["invocation_id"] = "another"
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    assert "model.shop.orders_kept" in reasons(rows)
+
+
+def test_a_model_that_never_refreshes_in_full_is_not_taken(compiled, tmp_path):
+    def change(manifest):
+        manifest["nodes"]["model.shop.orders_kept"]["config"]["full_refresh"] = False
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    assert reasons(rows)["model.shop.orders_kept"] == (
+        "its full_refresh is false, so its SQL is that of an incremental run"
+    )
+
+
+def test_a_view_that_was_not_taken_takes_its_readers_with_it(compiled, tmp_path):
+    def change(manifest):
+        manifest["nodes"]["model.shop.stg_customers"]["config"]["sql_header"] = "SET x = 1"
+
+    project, rows = imported(compiled(change), tmp_path / "new")
+    assert [table.name for table in project.tables] == ["orders", "orders_kept"]
+    assert reasons(rows)["model.shop.revenue"] == (
+        "it reads model.shop.stg_customers, which was not taken"
+    )
+
+
+def test_a_model_that_breaks_a_rule_of_ours_is_not_taken(compiled, tmp_path):
+    def change(manifest):
+        meta = {"freshline": {"lag": "1 hour"}}
+        manifest["nodes"]["model.shop.orders_kept"]["config"]["meta"] = meta
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    reason = reasons(rows)["model.shop.orders_kept"]
+    assert reason.startswith("table orders_kept has the unknown property 'freshline.lag'; the ")
+    assert "model.shop.revenue" not in reasons(rows)
+
+
+def test_two_models_of_one_name_get_that_of_their_schema(compiled, tmp_path):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.orders_kept"]
+        twin = node | {"unique_id": "model.lib.orders_kept", "relation_name": "lib.Orders_Kept"}
+        manifest["nodes"]["model.lib.orders_kept"] = twin
+
+    project, rows = imported(compiled(change), tmp_path / "new")
+    assert {table.name for table in project.tables} == {
+        "orders", "shop_orders_kept", "lib_Orders_Kept", "revenue",
+    }  # fmt: skip
+    assert "renamed from shop.orders_kept" in rows["model.shop.orders_kept"].changed
+    assert project.table("revenue").parents == ("orders", "shop_orders_kept")
+
+
+def test_the_page_has_a_row_for_each_model_and_each_test(compiled, tmp_path):
+    imported(compiled(), tmp_path / "new")
+    page = (tmp_path / "new" / "IMPORTED.md").read_text()
+    assert page.startswith(
+        "# Imported from the dbt project shop\n\n"
+        "3 tables, 5 put into queries or read by name, 4 not taken.\n\n"
+    )
+    for line in (
+        (
+            "| `source.shop.raw.orders` | source | streaming table `orders` over feed "
+            "`orders_feed` | its freshness became the target lag 2 hours | - |"
+        ),
+        (
+            "| `model.shop.orders_kept` | incremental model | materialized view `orders_kept` "
+            "| its incremental logic fell away; no rows are merged by o_id: it holds what a full "
+            "refresh makes | - |"
+        ),
+        "| `model.shop.eph` | ephemeral model | put into the queries that read it | - | - |",
+        "| `seed.shop.countries` | seed | read by its name, `shop.countries` | - | - |",
+        (
+            "| `test.shop.unique_revenue_day.24595eb865` | unique | model.shop.revenue "
+            "| column_name: day |"
+        ),
+    ):
+        assert f"\n{line}\n" in page
+
+
+def version_11(manifest):
+    manifest["metadata"]["dbt_schema_version"] = "https://schemas.getdbt.com/dbt/manifest/v11.json"
+
+
+def on_postgres(manifest):
+    manifest["metadata"]["adapter_type"] = "postgres"
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "code", "what"),
+    [
+        (version_11, {}, "manifest-version",
+         "the manifest's format is 'https://schemas.getdbt.com/dbt/manifest/v11.json'"),
+        (on_postgres, {}, "dbt-adapter", "the project was compiled for postgres"),
+        (None, {"empty": True}, "dbt-options", "the project was compiled with --empty"),
+    ],
+)  # fmt: skip
+def test_manifests_that_are_not_read(compiled, change, options, code, what):
+    with pytest.raises(UserError) as raised:
+        read_dbt(compiled(change, **options))
+    assert (raised.value.code, raised.value.what) == (code, what)
+
+
+def test_a_project_that_was_not_compiled(compiled):
+    folder = compiled()
+    shutil.rmtree(folder / "target")
+    with pytest.raises(UserError, match="no-manifest"):
+        read_dbt(folder)
+
+
+def test_without_a_feed_nothing_is_taken_and_nothing_written(compiled, tmp_path):
+    def change(manifest):
+        manifest["sources"][ORDERS]["config"]["meta"] = manifest["sources"][ORDERS]["meta"] = {}
+
+    with pytest.raises(UserErrors) as raised:
+        imported(compiled(change), tmp_path / "new")
+    assert raised.value.errors[0].render() == (
+        "[nothing-taken] no table of the dbt project shop can be taken; a table is kept fresh "
+        "where it is computed from a feed. No source has `meta.freshline.feed`, which says where "
+        "its rows come from: without a feed nothing has news. docs/import.md shows how to give "
+        "one."
+    )
+    assert "[not-taken] model.shop.revenue: it reads no table of the new project" in str(
+        raised.value
+    )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_wrong_feed_is_the_users_to_correct(compiled, tmp_path):
+    def change(manifest):
+        for place in (manifest["sources"][ORDERS], manifest["sources"][ORDERS]["config"]):
+            place["meta"]["freshline"]["feed"]["format"] = "xml"
+
+    with pytest.raises(UserErrors) as raised:
+        imported(compiled(change), tmp_path / "new")
+    assert "feed orders_feed" in str(raised.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_in_use_is_left_alone(compiled, tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine.txt").write_text("mine")
+    with pytest.raises(UserError, match="not-empty"):
+        imported(compiled(), tmp_path / "new")
+    assert [each.name for each in (tmp_path / "new").iterdir()] == ["mine.txt"]
