@@ -27,6 +27,7 @@ from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Level, Observers
 from freshline.runtime.status.status import WarehouseStatus, read_status
+from freshline.runtime.steady_clock import SteadyClock
 from freshline.runtime.warehouse import RunOptions, Warehouse
 
 LEFT_BEHIND = 3
@@ -97,7 +98,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
             raise _run_error(error) from error
 
     metrics = RunMetrics(project, time.time)
-    pulse = Pulse()
+    pulse = Pulse(SteadyClock())
     serving = served(project, options, observer, pulse, metrics)
     alerts = (
         nullcontext()

@@ -18,12 +18,14 @@ from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.audits import Audits
+from freshline.runtime.clock_jumps import ClockJumps
 from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.reports.windows import read_since_s
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.trials import Trials
+from freshline.times import brief_s
 
 LOOK_EVERY_UPDATES = 8
 """An update adds a file or a few; the rule wants sixteen of a size."""
@@ -44,6 +46,7 @@ class Maintenance:
         ledger: Told of failures.
         scheduler: Looked at, never changed.
         hears: Told of failures.
+        jumps: Tells when the clock was set.
 
     Attributes:
         trials: Of its views.
@@ -56,12 +59,14 @@ class Maintenance:
         ledger: Ledger,
         scheduler: Scheduler,
         hears: Hears,
+        jumps: ClockJumps | None = None,
     ) -> None:
         self._project = project
         self._journal = journal
         self._ledger = ledger
         self._scheduler = scheduler
         self._hears = hears
+        self._jumps = jumps or ClockJumps()
         self._audits = Audits(project, journal, scheduler, hears)
         self.trials = Trials(project, journal, scheduler, hears)
         self._looked: dict[str, int] = {}
@@ -74,10 +79,12 @@ class Maintenance:
             " GROUP BY table_name",
             (VACUUM,),
         ):
-            self._vacuumed_s[row["table_name"]] = row["at_s"]
+            # Later than now: by a clock that was ahead then.
+            self._vacuumed_s[row["table_name"]] = min(row["at_s"], scheduler.now_s)
 
     def offers(self, now_s: float) -> list[Event]:
         """Trials that are due, else what would pay now: at most one thing, if nothing waits."""
+        self._tell_of_jumps()
         if trials := self.trials.due():
             return trials
         settings, scheduler = self._project.maintenance, self._scheduler
@@ -160,7 +167,7 @@ class Maintenance:
 
         What finished updates of children need stands in their commits (``delta/retention.py``).
         """
-        if now_s - self._vacuumed_s[table.name] < VACUUM_EVERY_S:
+        if now_s - self._vacuumed_s[table.name] < VACUUM_EVERY_S or self._jumps.doubtful:
             return False
         if any(child.running is not None and child.version is None for child in table.children):
             return False  # a first build: no commit says yet which version it reads
@@ -169,6 +176,21 @@ class Maintenance:
             self._vacuumed_s[table.name] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
             return False
         return True
+
+    def _tell_of_jumps(self) -> None:
+        jump_s = self._jumps.look()
+        if jump_s > 0.0:
+            self._hears.notice(
+                f"the clock was set forward by {brief_s(jump_s)}: no table is vacuumed for a week,"
+                " or until the next start; check the clock before it",
+                level="warning",
+            )
+        elif jump_s < 0.0:
+            self._hears.notice(
+                f"the clock was set back by {brief_s(-jump_s)}: delays go on, but staleness is"
+                " measured by a time that is ahead until the clock has caught up or the next start",
+                level="warning",
+            )
 
     def _is_to_be_looked_at(self, table: Table) -> bool:
         looked = self._looked.get(table.name)
