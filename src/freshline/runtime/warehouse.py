@@ -44,7 +44,8 @@ from freshline.runtime.feeds.listening import Heard, Listening
 from freshline.runtime.feeds.listing import PeriodEstimate
 from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.journal.lock import WarehouseLock
-from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.of_run import journal_of_run
+from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.recovery import Recovered, recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
@@ -128,14 +129,10 @@ class Warehouse:
 
         Raises:
             UserError: Another process runs this warehouse.
-            PlatformError: Spark, or a table's log, or the journal's folder failed.
+            PlatformError: Spark, or a table's log, or the journal or its folder failed.
         """
-        with WarehouseLock(own_folder(self.project)):
-            journal = Journal(journal_path(self.project), create=True)
-            try:
-                return self._run(journal)
-            finally:
-                journal.close()
+        with WarehouseLock(own_folder(self.project)), journal_of_run(self.project) as journal:
+            return self._run(journal)
 
     # ---- start and end ----
 

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.failpoints import failpoint
 from freshline.private import private_file, private_folder
+from freshline.runtime.journal.damage import is_damage, is_damaged, move_aside
 
 _SCHEMA_VERSION = 1
 
@@ -127,6 +126,7 @@ class Journal:
 
     Attributes:
         behind: The last flush could not write; the next one tries again.
+        damage: What SQLite said when it met damage; nothing is read or written any more.
         moved_aside: Where a damaged journal was put that stood here; this one is new.
 
     Raises:
@@ -137,13 +137,14 @@ class Journal:
         self.path = path
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self.behind = False
+        self.damage: sqlite3.DatabaseError | None = None
         self.moved_aside: Path | None = None
         try:
             if create:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 private_folder(path.parent)
-                if _is_damaged(path):
-                    self.moved_aside = _move_aside(path)
+                if is_damaged(path, _READ_AT_START):
+                    self.moved_aside = move_aside(path)
                 private_file(path)
             mode = "rwc" if create else "rw"
             self._db = sqlite3.connect(
@@ -200,8 +201,11 @@ class Journal:
 
         Returns:
             Whether it is written. If not (disk full, I/O error), the buffer is kept, and
-            ``behind`` is set until a later flush succeeds.
+            ``behind`` is set until a later flush succeeds. Damage is kept as ``damage``: the
+            next reading raises it.
         """
+        if self.damage is not None:
+            return False
         if not self._buffer:
             return not self.behind
         try:
@@ -211,8 +215,12 @@ class Journal:
             failpoint("journal.before_commit")
             self._db.execute("COMMIT")
             failpoint("journal.after_commit")
-        except sqlite3.OperationalError:
+        except sqlite3.DatabaseError as error:
+            damaged = is_damage(error)
+            if not (damaged or isinstance(error, sqlite3.OperationalError)):
+                raise
             self.behind = True
+            self.damage = error if damaged else None
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             return False
@@ -231,16 +239,21 @@ class Journal:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
-        return self._db.execute(sql, values).fetchall()
+        return self._read(sql, values).fetchall()
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a query."""
-        found: Row | None = self._db.execute(sql, values).fetchone()
+        found: Row | None = self._read(sql, values).fetchone()
         return found
 
     def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """The rows of a query one by one."""
-        yield from self._db.execute(sql, values)
+        yield from self._read(sql, values)
+
+    def _read(self, sql: str, values: Sequence[Any]) -> sqlite3.Cursor:
+        if self.damage is not None:
+            raise self.damage
+        return self._db.execute(sql, values)
 
     # ---- requests: other processes ask, the running warehouse answers ----
 
@@ -268,41 +281,6 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return value
-
-
-def _is_damaged(path: Path) -> bool:
-    """Whether the file is no database, or one with broken pages.
-
-    A journal without an index entry or a page would make the warehouse forget a file, so all
-    pages are looked at: milliseconds a megabyte.
-    """
-    if not path.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(path, timeout=5.0)) as db:
-            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                return True
-            found = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            for table in sorted(found & _READ_AT_START):
-                for _ in db.execute(f"SELECT * FROM {table}"):
-                    pass
-    except sqlite3.OperationalError as error:
-        # Locked, or not to be opened: not the file's fault. But a text that is none is.
-        return "UTF-8" in str(error)
-    except sqlite3.DatabaseError:
-        return True
-    return False
-
-
-def _move_aside(path: Path) -> Path:
-    """Rename a damaged journal and what SQLite keeps beside it; its new name."""
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    aside = path.with_name(f"{path.name}.damaged-{moment}")
-    for suffix in ("-wal", "-shm", ""):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.replace(aside.with_name(aside.name + suffix))
-    return aside
 
 
 def _uri_path(path: Path) -> str:
