@@ -19,7 +19,7 @@ from tests.spark.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
-FEW = "from freshline.spark import small_files; small_files.MOST_FILES = 2"
+FEW = "from freshline.delta import small_files; small_files.MOST_FILES = 2"
 
 DEATHS = ("compact.after_data", "compact.before_data", "compact.after_commit")
 """One after the other in the same warehouse; the first is tried here, all by ``make proof``."""
