@@ -9,6 +9,7 @@ from datetime import timedelta
 import deltalake
 import pytest
 
+from freshline.core.errors import FreshlineError
 from freshline.executor.distrust import distrusted, is_rebuilt, trust_again
 from freshline.failpoints import armed
 from tests.spark.arrivals import START, Arrivals
@@ -118,3 +119,19 @@ def test_a_row_that_others_wrote_is_found_and_the_view_still_trusted(shop, arriv
     assert distrusted(shop.project, "hourly") is None
     assert update(arrivals).code == "changed-by-others"
     assert audit(shop, "hourly").code == "right"
+
+
+@pytest.mark.parametrize("fault", ["audit.before_distrust=eio", "audit.after_distrust=eio"])
+def test_an_audit_that_fails_beside_its_finding_finds_it_again(shop, arrivals, fault):
+    arrivals.come("events", arrivals.rows(0, 40))
+    update(arrivals)
+    with armed("buckets.narrowed=wrong"):
+        arrivals.come("events", late(5))
+        update(arrivals)
+    with armed(fault), pytest.raises((OSError, FreshlineError)):
+        audit(shop, "hourly")
+    shop.numbers["hourly"] = 2  # the audit that failed made no commit either
+    assert audit(shop, "hourly").code == "wrong"
+    assert distrusted(shop.project, "hourly") is not None
+    assert update(arrivals).code == "found-wrong"
+    arrivals.check("hourly")
