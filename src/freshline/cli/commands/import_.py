@@ -16,30 +16,40 @@ class Tool(StrEnum):
     """Whose project it is."""
 
     DBT = "dbt"
+    SNOWFLAKE = "snowflake"
 
 
 def import_(
-    tool: Annotated[Tool, typer.Argument(help="Whose project it is.")],  # noqa: ARG001 - one so far
+    tool: Annotated[Tool, typer.Argument(help="Whose project it is.")],
     source: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="The compiled dbt project."),
+        typer.Argument(
+            metavar="DIR|FILE", help="dbt: the compiled project. snowflake: a SQL file."
+        ),
     ],
     into: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The new directory; without it `freshline` in the old one.",
+            help="The new directory; without it `freshline` in DIR, or FILE without its suffix.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a dbt project as a freshline project."""
-    from freshline.importing.dbt.project import read_dbt
+    """Write a dbt project or Snowflake's dynamic tables as a freshline project."""
     from freshline.importing.writing import PAGE, write
 
-    found = read_dbt(source)
-    folder = into or source / "freshline"
+    if tool is Tool.DBT:
+        from freshline.importing.dbt.project import read_dbt
+
+        found = read_dbt(source)
+        folder = into or source / "freshline"
+    else:
+        from freshline.importing.snowflake.script import read_snowflake
+
+        found = read_snowflake(source)
+        folder = into or source.with_suffix("")
     written = write(found, folder)
     outcomes = written.assembly.outcomes
     if as_json:

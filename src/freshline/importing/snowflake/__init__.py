@@ -1,0 +1,1 @@
+"""Snowflake statements, read into items with Spark's SQL."""

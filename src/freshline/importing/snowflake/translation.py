@@ -1,0 +1,136 @@
+"""Snowflake's SQL as Spark's, where both mean the same; everything else is refused.
+
+sqlglot writes most of Snowflake's syntax for Spark, but not with the same meaning: its DATEADD
+drops the time of day, FLATTEN and many functions stay as they are, ``QUALIFY`` under ``*`` adds a
+column. So a query may consist only of parts in a list whose meaning was compared.
+"""
+
+from __future__ import annotations
+
+from sqlglot import Dialect, exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+SNOWFLAKE = Dialect.get_or_raise("snowflake")
+_SAME: frozenset[type[exp.Expression]] = frozenset(
+    {
+        exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered,
+        exp.Distinct, exp.With, exp.CTE, exp.Subquery, exp.Table, exp.TableAlias, exp.Qualify,
+        exp.Union, exp.Except, exp.Intersect, exp.Identifier, exp.Column, exp.Star, exp.Alias,
+        exp.Literal, exp.Boolean, exp.Null, exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ,
+        exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.Exists,
+        exp.Case, exp.If, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.DPipe, exp.Cast,
+        exp.DataType, exp.DataTypeParam, exp.Tuple, exp.Var, exp.Sum, exp.Count, exp.CountIf,
+        exp.Min, exp.Max, exp.Avg, exp.Coalesce, exp.Nullif, exp.Abs, exp.Round, exp.Floor,
+        exp.Ceil, exp.Upper, exp.Lower, exp.Length, exp.Window, exp.WindowSpec, exp.RowNumber,
+        exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.DateTrunc, exp.TimestampTrunc, exp.Year,
+        exp.Month, exp.Day,
+    }
+)  # fmt: skip
+"""Parts with one meaning in both, under the changes of types below. Not in it on purpose:
+DATEADD, DATEDIFF (Snowflake counts the boundaries crossed), GREATEST and LEAST (NULL wins there),
+FIRST_VALUE and LAST_VALUE (other default frames), paths into VARIANT, the clock."""
+
+_TYPES = {
+    **dict.fromkeys(
+        (exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT),
+        "DECIMAL(38, 0)",  # all of them are NUMBER(38, 0); a cast to it rounds
+    ),
+    exp.DType.FLOAT: "DOUBLE",
+    exp.DType.DOUBLE: "DOUBLE",
+    exp.DType.TIMESTAMP: "TIMESTAMP_NTZ",
+    exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
+    exp.DType.DATETIME: "TIMESTAMP_NTZ",
+    exp.DType.TEXT: "STRING",
+    exp.DType.VARCHAR: "STRING",
+    exp.DType.BOOLEAN: "BOOLEAN",
+    exp.DType.DATE: "DATE",
+}
+_LONG = 60
+_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
+_DIFFERENT: dict[type[exp.Expression], str] = {
+    exp.Div: "`/` of two whole numbers is a DOUBLE, not a NUMBER with six digits",
+    exp.Avg: "AVG of whole numbers is a DOUBLE, not a NUMBER",
+    exp.Sub: "the difference of two dates is an INTERVAL, not a number of days",
+}
+
+
+class UntranslatableError(Exception):
+    """A query that has no Spark SQL of the same meaning; the message is the reason."""
+
+
+def translated(query: exp.Query) -> tuple[str, tuple[str, ...]]:
+    """The query in Spark's SQL, and what is different about its values.
+
+    Raises:
+        UntranslatableError: A part of it has another meaning in Spark, or none.
+    """
+    copy = query.copy()
+    for node in list(copy.walk()):
+        if not isinstance(node, exp.Expression) or type(node) not in _SAME:
+            raise UntranslatableError(f"{_shown(node)} is not translated")
+        _check(node)
+        if isinstance(node, exp.DataType):
+            node.replace(_type(node))
+    try:
+        text = copy.sql(
+            dialect="spark", unsupported_level=ErrorLevel.RAISE, pretty=True, comments=False
+        )
+    except SqlglotError as error:
+        raise UntranslatableError(str(error)) from error
+    found = {type(node) for node in copy.walk()}
+    return text, tuple(text for kind, text in _DIFFERENT.items() if kind in found)
+
+
+def _shown(node: exp.Expr) -> str:
+    text = " ".join(node.sql(dialect="snowflake").split())
+    return f"`{text[:_LONG]}...`" if len(text) > _LONG else f"`{text}`"
+
+
+def _check(node: exp.Expression) -> None:
+    """What is the same only under conditions."""
+    fault = None
+    if isinstance(node, exp.Qualify) and isinstance(node.parent, exp.Select):
+        fault = _qualify_fault(node.parent)
+    elif isinstance(node, exp.DateTrunc | exp.TimestampTrunc):
+        unit = node.args.get("unit")
+        if unit is None or unit.name.upper() not in _UNITS:
+            fault = f"the unit of {_shown(node)} depends on the session"
+    elif isinstance(node, exp.Like) and "\\" in node.expression.name:
+        fault = f"the backslash in {_shown(node)} is an escape in Spark"
+    elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
+        fault = f"{_shown(node)} is no table"
+    elif any(node.args.get(name) for name in _OTHER_FORMS.get(type(node), ())):
+        fault = f"{_shown(node)} is not translated"
+    if fault is not None:
+        raise UntranslatableError(fault)
+
+
+_OTHER_FORMS: dict[type[exp.Expression], tuple[str, ...]] = {
+    exp.Select: ("exclude", "into", "kind"),
+    exp.Star: ("replace", "rename", "ilike"),
+    exp.Round: ("truncate",),
+    exp.Floor: ("decimals", "to"),
+    exp.Ceil: ("decimals", "to"),
+    exp.Join: ("method", "global_", "global", "match_condition"),
+    exp.Union: ("by_name",),
+    exp.Except: ("by_name",),
+    exp.Intersect: ("by_name",),
+}
+"""Arguments by which a part means something else."""
+
+
+def _qualify_fault(select: exp.Select) -> str | None:
+    """QUALIFY becomes a WHERE around the query, where each column needs a name."""
+    for each in select.expressions:
+        if each.is_star or not isinstance(each, exp.Column | exp.Alias):
+            return f"under QUALIFY, {_shown(each)} has to be a column or to have a name by AS"
+    return None
+
+
+def _type(node: exp.DataType) -> exp.DataType:
+    kind = node.this
+    if kind == exp.DType.DECIMAL:
+        return node if node.expressions else exp.DataType.build("DECIMAL(38, 0)", dialect="spark")
+    if kind not in _TYPES or node.expressions:
+        raise UntranslatableError(f"the type {_shown(node)} is not translated")
+    return exp.DataType.build(_TYPES[kind], dialect="spark")

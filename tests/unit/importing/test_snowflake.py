@@ -1,0 +1,173 @@
+"""Snowflake's dynamic tables as a freshline project."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli import main
+from freshline.core.errors import UserError, UserErrors
+from freshline.importing.snowflake.script import read_snowflake
+from freshline.importing.writing import write
+from freshline.project.load import load_project
+
+SCRIPT = """\
+USE SCHEMA shop.public;
+create table raw.orders (id number, t timestamp_ntz, price number(12,2));
+create view v as select id, t, price from raw.orders where price > 0; -- it's all
+create or replace dynamic table daily target_lag='10 minutes' warehouse=wh
+  refresh_mode=incremental initialize=on_create cluster by (d) comment='By day; it''s'
+as with orders as (select * from v)
+select date_trunc('day', o.t) as d, sum(o.price) as s, count(*)::int as n
+from orders o join public.customers c on c.id = o.id group by all;
+create dynamic table latest target_lag = downstream warehouse = wh
+as select id, t from shop.raw.orders
+  qualify row_number() over (partition by id order by t desc) = 1;
+create dynamic table late target_lag = '1 hour' warehouse = wh
+as select dateadd(day, 1, t) x from v;
+create dynamic table top_days target_lag='1 hour' warehouse=wh
+as select d, s::float / 2 as s from shop.public.daily where s > 10.5;
+create dynamic table leaky target_lag='1 hour' warehouse=wh as select * from late;
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "shop.sql"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_script_becomes_a_project(script, tmp_path):
+    into = tmp_path / "new"
+    rows = {each.item.key: each for each in write(read_snowflake(script), into).assembly.outcomes}
+    project = load_project(into, into)
+    assert {table.name: (table.parents, table.target_lag_s) for table in project.tables} == {
+        "orders": ((), None),
+        "customers": ((), None),
+        "daily": (("orders", "customers"), 600.0),
+        "latest": (("orders",), None),
+        "top_days": (("daily",), 3600.0),
+    }
+    assert (project.table("daily").refresh, project.table("daily").comment) == (
+        "incremental",
+        "By day; it's",
+    )
+    assert project.table("latest").target_downstream
+    assert {key: row.left_out[0] for key, row in rows.items() if row.became == "not taken"} == {
+        "late": "`DATEADD(DAY, 1, t)` is not translated",
+        "leaky": "it reads late, which was not taken",
+    }
+    assert rows["daily"].left_out == (
+        "WAREHOUSE: updates run on the project's tracks",
+        "INITIALIZE: a table is first computed when `freshline run` starts",
+        "CLUSTER BY: tables are not clustered",
+    )
+    assert rows["top_days"].changed == (
+        "`/` of two whole numbers is a DOUBLE, not a NUMBER with six digits",
+    )
+    assert project.feeds["customers_feed"].path == str(into / "feed" / "customers")
+    assert (into / "tables" / "daily.sql").read_text() == (
+        "CREATE MATERIALIZED VIEW daily\n"
+        "  COMMENT 'By day; it\\'s'\n"
+        "  TBLPROPERTIES ('freshline.target_lag' = '10 minutes', "
+        "'freshline.refresh' = 'incremental')\n"
+        "AS\nWITH v_view AS (\n"
+        "SELECT\n  id,\n  t,\n  price\nFROM orders AS orders\nWHERE\n  price > 0\n),\n"
+        "orders AS (\n  SELECT\n    *\n  FROM v_view AS v\n)\n"
+        "SELECT\n  DATE_TRUNC('DAY', o.t) AS d,\n  SUM(o.price) AS s,\n"
+        "  CAST(COUNT(*) AS DECIMAL(38, 0)) AS n\n"
+        "FROM orders AS o\nJOIN customers AS c\n  ON c.id = o.id\nGROUP BY ALL;\n"
+    )
+    assert (into / "not_translated.sql").read_text() == (
+        "-- Statements that were not translated; freshline does not read this file.\n\n"
+        "-- Line 1: it makes no table, or in a form that sqlglot does not know\n"
+        "--   USE SCHEMA shop.public\n\n"
+        "-- Line 12: `DATEADD(DAY, 1, t)` is not translated\n"
+        "--   create dynamic table late target_lag = '1 hour' warehouse = wh\n"
+        "--   as select dateadd(day, 1, t) x from v\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select * from r qualify row_number() over (order by a) = 1",
+         "under QUALIFY, `*` has to be a column or to have a name by AS"),
+        ("select greatest(a, b) as g from r", "`GREATEST(a, b)` is not translated"),
+        ("select datediff(hour, a, b) as h from r", "`DATEDIFF(HOUR, a, b)` is not translated"),
+        ("select last_value(a) over (order by b) as l from r",
+         "`LAST_VALUE(a)` is not translated"),
+        ("select date_trunc('week', a) as w from r",
+         "the unit of `DATE_TRUNC('WEEK', a)` depends on the session"),
+        ("select a::timestamp_tz as t from r", "the type `TIMESTAMPTZ` is not translated"),
+        ("select a from @stage", "`@stage` is no table"),
+        ("select foo(a) as f from r", "`FOO(a)` is not translated"),
+        ("select a from r where b like 'x\\\\_'", ("the backslash in `b LIKE 'x\\\\_'` is an "
+         "escape in Spark")),
+    ],
+)  # fmt: skip
+def test_what_would_mean_something_else_is_not_translated(tmp_path, query, reason):
+    path = tmp_path / "one.sql"
+    path.write_text(f"create dynamic table x target_lag='1 hour' warehouse=w as {query}")
+    with pytest.raises(UserErrors) as raised:
+        write(read_snowflake(path), tmp_path / "new")
+    assert [each.what for each in raised.value.errors] == [
+        "no table of the Snowflake script one.sql can be taken",
+        f"x: {reason}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "spark"),
+    [("int", "DECIMAL(38, 0)"), ("number", "DECIMAL(38, 0)"), ("number(9,1)", "DECIMAL(9, 1)"),
+     ("float", "DOUBLE"), ("timestamp", "TIMESTAMP_NTZ"), ("varchar", "STRING")],
+)  # fmt: skip
+def test_types_keep_their_digits(tmp_path, type_, spark):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"create dynamic table x target_lag='1 hour' warehouse=w as select a::{type_} as a from r"
+    )
+    write(read_snowflake(path), tmp_path / "new")
+    assert f"CAST(a AS {spark}) AS a" in (tmp_path / "new" / "tables" / "x.sql").read_text()
+
+
+def test_a_name_that_could_be_two_tables_is_refused(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        "create table a.r (x int); create table b.r (x int);\n"
+        "create dynamic table t target_lag='1 hour' warehouse=w as select x from r;\n"
+        "create dynamic table u target_lag='1 hour' warehouse=w as select x from b.r;\n"
+    )
+    outcomes = write(read_snowflake(path), tmp_path / "new").assembly.outcomes
+    assert [(each.item.key, each.became, each.left_out[:1]) for each in outcomes[2:]] == [
+        ("t", "not taken", ("r in it can be any of a.r, b.r",)),
+        ("u", "materialized view `u`", ("WAREHOUSE: updates run on the project's tracks",)),
+    ]
+
+
+def test_a_file_that_is_not_closed(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text("select 'x")
+    with pytest.raises(UserError, match="unreadable-file"):
+        read_snowflake(path)
+
+
+def test_the_command(script):
+    done = CliRunner().invoke(
+        main.app_for(["import"]), ["import", "snowflake", str(script), "--json"]
+    )
+    told = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert (done.exit_code, told["directory"]) == (0, str(script.with_suffix("")))
+    assert told["models"][1] == {
+        "name": "v",
+        "kind": "view",
+        "became": "put into the queries that read it",
+        "changed": [],
+        "not_taken": [],
+    }
+    again = CliRunner().invoke(main.app_for(["import"]), ["import", "snowflake", str(script)])
+    assert again.exit_code == 2
