@@ -85,6 +85,7 @@ class Feed:
         period_s: How often data is due; None: learned.
         place: Where the feed is declared.
         settings: What only kafka and push have.
+        settle_s: Files: how long one has to stand still before it is loaded; None: at once.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Feed:
     period_s: float | None
     place: Place
     settings: KafkaSource | PushSource | None = None
+    settle_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ feeds:
     schema: "id: BIGINT, at TIMESTAMP, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: INT, b: STRING>"
     timestamp: {pattern: 'orders-(\\d{8}T\\d{6})', format: "%Y%m%dT%H%M%S"}
     period: 1 minute
+    settle: 5 s
   clicks: {kind: push, schema: "id BIGINT, At TIMESTAMP", time: at, quota: 1GB}
   items_feed: {kind: kafka, servers: "h:9092", topic: items, schema: "id INT", starting: latest}
   far: {kind: files, path: "s3a://bucket/far", format: parquet}
@@ -109,10 +110,11 @@ def test_the_feeds_are_read(root):
     feeds = load_project(root).feeds
     assert list(feeds) == ["orders_feed", "clicks", "items_feed", "far"]
     orders = feeds["orders_feed"]
-    assert (orders.path, orders.format, orders.period_s) == (
+    assert (orders.path, orders.format, orders.period_s, orders.settle_s) == (
         str(root / "feed/orders"),
         "csv",
         60.0,
+        5.0,
     )
     assert orders.options == {"header": "true", "sep": ";"}
     assert orders.place == Place("freshline.yml", 10)

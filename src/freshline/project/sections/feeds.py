@@ -79,7 +79,7 @@ def _read_feed(section: Section, name: str, root: Path) -> Feed | None:
 
 
 def _files(section: Section, name: str, root: Path) -> Feed:
-    section.only("kind", "path", "format", "options", "schema", "timestamp", "period")
+    section.only("kind", "path", "format", "options", "schema", "timestamp", "period", "settle")
     section.require("path", "format")
     format_ = section.choice("format", ("parquet", "csv", "json"), "")
     if format_ in {"csv", "json"}:
@@ -95,6 +95,7 @@ def _files(section: Section, name: str, root: Path) -> Feed:
         _timestamp(section, name),
         section.duration_s("period"),
         section.place(),
+        settle_s=section.duration_s("settle"),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
+from freshline.runtime.feeds.settling import Settling
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress")
 
@@ -32,10 +33,12 @@ class Look:
     Attributes:
         files: Complete files not told before, by timestamp, then name.
         problems: What could not be listed or cannot be loaded. The rest of the feed was listed.
+        moving: How many files are left out since they may still be written (``settle:``).
     """
 
     files: list[FeedFile] = field(default_factory=list)
     problems: list[PlatformError] = field(default_factory=list)
+    moving: int = 0
 
 
 class FeedListing:
@@ -45,6 +48,7 @@ class FeedListing:
         self.feed = feed
         self._known: set[str] = set()
         self._fs: tuple[Any, str] | None = None
+        self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
 
     def forget(self, name: str) -> None:
         """Tell this file again if it is listed again (it had vanished)."""
@@ -87,6 +91,9 @@ class FeedListing:
         A folder that does not exist yet is empty: producers make it with their first file.
         """
         found = self._look()
+        if self._settling is not None:
+            found.files, moving = self._settling.split(found.files)
+            found.moving = len(moving)
         self._known |= {file.name for file in found.files}
         return found
 

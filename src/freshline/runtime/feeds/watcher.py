@@ -42,7 +42,8 @@ class FeedWatcher:
         tell: Called from the watcher's thread with what is new, and whether no more comes by
             itself. Also called with nothing after the first listing, so that "nothing there" is
             known too, and when the problems are over.
-        once: List until it worked once, or failed three times (``--until-idle``).
+        once: List until it worked once and no file may still be written, or failed three times
+            (``--until-idle``).
         backoff: Of listings that failed.
     """
 
@@ -77,13 +78,15 @@ class FeedWatcher:
         while not self._stopped.is_set():
             found = self._listing.look()
             failures = failures + 1 if found.problems else 0
-            done = not failures or failures >= self._backoff.attempts
+            done = not (failures or found.moving) or failures >= self._backoff.attempts
             if found.files or found.problems or news_wanted:
                 self._tell(self._listing.feed.name, found, done)
-            news_wanted = bool(found.problems)
+            news_wanted = bool(found.problems) or not done
             if self._once and done:
                 return
             wait_s = interval_s(self._listing)
+            if found.moving:
+                wait_s = min(wait_s, self._listing.feed.settle_s or wait_s)
             if failures:
                 wait_s = max(wait_s, self._backoff.delay_s(failures))
             self._stopped.wait(wait_s)
