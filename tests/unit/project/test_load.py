@@ -103,7 +103,7 @@ def test_the_settings_are_read(root):
         root / "warehouse" / "_freshline" / "ingest", place=Place("freshline.yml", 9)
     )
     assert project.sql_files == (root / "tables/a/views.sql", root / "tables/base.sql")
-    assert project.warnings == ("freshline.yml:20: no table reads feed far",)
+    assert project.warnings == ("freshline.yml:21: no table reads feed far",)
 
 
 def test_the_feeds_are_read(root):
@@ -212,7 +212,7 @@ def test_what_is_allowed_but_odd_is_warned_of(root):
     (root / "tables" / "empty.sql").write_text("-- to do\n")
     assert load_project(root).warnings == (
         "tables/empty.sql: there is no statement in this file",
-        "freshline.yml:20: no table reads feed far",
+        "freshline.yml:21: no table reads feed far",
         (
             "tables/odd.sql:2: view odd calls rand, which asks chance or the place where it runs: "
             "no version of it can be checked against its query"
