@@ -43,12 +43,15 @@ class _State:
 
     Attributes:
         sources: What its query reads, by the name as written, in lower case.
+        parents: The items among them, by key.
+        strangers: The names among them that no item has.
         refusal: Why it is not taken, or None.
         live: A table of the new project is behind it, so that it has news.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
     parents: dict[str, Item] = field(default_factory=dict)
+    strangers: dict[str, None] = field(default_factory=dict)
     refusal: str | None = None
     live: bool = False
 
@@ -95,6 +98,8 @@ class _Assembler:
                     f"it reads {read.name} by a name of one part: which table that is depends on "
                     "the session"
                 )
+            else:
+                state.strangers[read.name] = None
         return state
 
     def _refuse(self, item: Item, why: str) -> None:
@@ -157,6 +162,10 @@ class _Assembler:
             f"reads {_relation(parent)} by its name, as a table that something else fills"
             for parent in state.parents.values()
             if self.states[parent.key].refusal is not None
+        ]
+        changed += [
+            f"reads {name} by its name: the {item.kind} names a table that is not imported"
+            for name in state.strangers
         ]
         name = self.names.get(item.key, "")
         became = {

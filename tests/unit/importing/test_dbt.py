@@ -227,6 +227,54 @@ def test_the_page_has_a_row_for_each_model_and_each_test(compiled, tmp_path):
         assert f"\n{line}\n" in page
 
 
+def with_code(manifest, code, macros=()):
+    node = manifest["nodes"]["model.shop.orders_kept"]
+    node["raw_code"] = code
+    node["depends_on"]["macros"] = list(macros)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("select * from t where at < '{{ run_started_at }}'",
+         "its SQL holds what was true of one run of dbt (run_started_at)"),
+        ("select '{{ modules.datetime.datetime.now() }}'",
+         "its SQL holds what was true of one run of dbt (modules.datetime)"),
+        ("{% call statement('n', fetch_result=True) %} select 1 {% endcall %} select 1",
+         "it can query the database while dbt compiles it (statement): its SQL holds answers"),
+        ("select {{ (adapter.get_columns_in_relation(ref('a')))[0] }}",
+         ("it can query the database while dbt compiles it (adapter.get_columns_in_relation): "
+         "its SQL holds answers")),
+        ("select {{ columns_of() }}",
+         ("it can query the database while dbt compiles it (run_query in "
+         "macro.lib.default__columns_of): its SQL holds answers")),
+        ("select * {% if flags.FULL_REFRESH %} , 1 {% endif %}", None),
+        ("select run_started_at from t -- {# run_query() #}", None),
+    ],
+)  # fmt: skip
+def test_what_dbt_knew_when_it_compiled_is_not_frozen_in_a_view(compiled, tmp_path, code, reason):
+    def change(manifest):
+        with_code(manifest, code, ["macro.lib.columns_of"] if "columns_of" in code else [])
+        manifest["macros"] |= {
+            "macro.lib.columns_of": {"macro_sql": "{{ adapter.dispatch(name)() }}"},
+            "macro.lib.default__columns_of": {"macro_sql": "{% set r = run_query('x') %}"},
+        }
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    assert reasons(rows).get("model.shop.orders_kept") == reason
+
+
+def test_a_table_that_dbt_does_not_know_is_told(compiled, tmp_path):
+    def change(manifest):
+        code = "select o_id from shop.stg_orders join other.t using (o_id)"
+        manifest["nodes"]["model.shop.orders_kept"]["compiled_code"] = code
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    assert rows["model.shop.orders_kept"].changed[-1] == (
+        "reads other.t by its name: the incremental model names a table that is not imported"
+    )
+
+
 def version_11(manifest):
     manifest["metadata"]["dbt_schema_version"] = "https://schemas.getdbt.com/dbt/manifest/v11.json"
 
@@ -242,6 +290,7 @@ def on_postgres(manifest):
          "the manifest's format is 'https://schemas.getdbt.com/dbt/manifest/v11.json'"),
         (on_postgres, {}, "dbt-adapter", "the project was compiled for postgres"),
         (None, {"empty": True}, "dbt-options", "the project was compiled with --empty"),
+        (None, {"defer": True}, "dbt-options", "the project was compiled with --defer"),
     ],
 )  # fmt: skip
 def test_manifests_that_are_not_read(compiled, change, options, code, what):

@@ -1,4 +1,4 @@
-"""Models whose SQL depends on what the database answered while dbt compiled them.
+"""Models whose SQL depends on when dbt compiled them: on the clock, or on the database's answers.
 
 dbt does not record that a query was run. What a model can run is in its code and in the macros
 that it calls, directly or through others, which the manifest has: so every model that could
@@ -18,6 +18,8 @@ _ASKS = re.compile(
     r"|list_relations\w*|check_schema_exists|already_exists|list_schemas"
     r"|calculate_freshness\w*|run_sql\w*|add_query))\s*\("
 )
+_MOMENT = re.compile(r"\b(run_started_at|modules\s*\.\s*datetime|invocation_id)\b")
+_IMPLEMENTATIONS = ("default", "spark", "databricks")
 _JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 INCREMENTAL = "macro.dbt.is_incremental"
@@ -29,6 +31,15 @@ def asks(node: Mapping[str, Any], macros: Mapping[str, Mapping[str, Any]]) -> st
     """The call by which the model can have queried the database while compiling, or None."""
     for where, code in _code(node, macros):
         found = _ASKS.search(_jinja(code))
+        if found is not None:
+            return f"{found[1]}{where}"
+    return None
+
+
+def moment(node: Mapping[str, Any], macros: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The word by which its SQL differs from one run to the next, or None."""
+    for where, code in _code(node, macros):
+        found = _MOMENT.search(_jinja(code))
         if found is not None:
             return f"{found[1]}{where}"
     return None
@@ -58,7 +69,14 @@ def _code(
 
 
 def _reached(node: Mapping[str, Any], macros: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """The macros that it calls, directly or through others; not those of is_incremental."""
+    """The macros that it calls, directly or through others; not those of is_incremental.
+
+    ``adapter.dispatch`` chooses among the implementations of a macro by their names, so each
+    implementation for Spark counts.
+    """
+    by_name: dict[str, list[str]] = {}
+    for key in macros:
+        by_name.setdefault(key.rpartition(".")[2], []).append(key)
     reached: set[str] = set()
     left = list(node.get("depends_on", {}).get("macros") or ())
     while left:
@@ -67,6 +85,9 @@ def _reached(node: Mapping[str, Any], macros: Mapping[str, Mapping[str, Any]]) -
             reached.add(key)
             if key not in _BY_FULL_REFRESH:
                 left += macros.get(key, {}).get("depends_on", {}).get("macros") or ()
+                name = key.rpartition(".")[2]
+                for prefix in _IMPLEMENTATIONS:
+                    left += by_name.get(f"{prefix}__{name}", ())
     return reached
 
 

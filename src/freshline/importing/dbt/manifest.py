@@ -91,13 +91,13 @@ def _in_full(folder: Path, invocation: object) -> bool:
     if invocation is None or results.get("metadata", {}).get("invocation_id") != invocation:
         return False  # written by another run: nothing is known of this one
     options = results.get("args", {})
-    for option in ("empty", "sample", "event_time_start", "event_time_end"):
+    for option in ("empty", "sample", "event_time_start", "event_time_end", "defer"):
         if options.get(option):
             raise UserError(
                 "dbt-options",
                 f"the project was compiled with --{option.replace('_', '-')}",
                 where=Place(str(path)),
-                rule="each query has to read its tables whole",
+                rule="each query has to read the whole tables of its own project",
                 next_step=_COMPILE,
             )
     return bool(options.get("full_refresh"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from freshline.importing.dbt.introspection import asks, depends_on_full_refresh
+from freshline.importing.dbt.introspection import asks, depends_on_full_refresh, moment
 from freshline.importing.dbt.manifest import Manifest, read_manifest
 from freshline.importing.items import Check, Found, Item, Role
 from freshline.sql.text.tokens import SqlTextError, tokens
@@ -173,6 +173,9 @@ def _not_whole(
     node: Mapping[str, Any], config: Mapping[str, Any], materialized: str, manifest: Manifest
 ) -> str | None:
     """Why its compiled SQL is not the whole of its table, or None."""
+    word = moment(node, manifest.macros)
+    if word is not None:
+        return f"its SQL holds what was true of one run of dbt ({word})"
     if materialized == "incremental" and config.get("incremental_strategy") == "microbatch":
         return "dbt limits a microbatch model to one batch when it runs it, outside of its SQL"
     if depends_on_full_refresh(node, manifest.macros):
