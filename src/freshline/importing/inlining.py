@@ -10,7 +10,7 @@ the table, and the query reads that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from freshline.sql.text.reads import quoted, reads_of, rewritten
@@ -89,14 +89,27 @@ def without_end(query: str) -> str:
     return query[: found[-1].end].lstrip()
 
 
+def _queries(
+    query: str, sources: Mapping[str, Source], views: Mapping[str, View]
+) -> Iterator[tuple[str, Mapping[str, Source]]]:
+    """The query and those of the views that it reads, directly or through others, each once."""
+    seen: set[str] = set()
+    left = [(query, sources)]
+    while left:
+        text, meant = left.pop()
+        yield text, meant
+        for read in reads_of(text):
+            key = meant.get(read.name.lower(), Source()).view
+            if key is not None and key not in seen:
+                seen.add(key)
+                left.append((views[key].query, views[key].sources))
+
+
 def _words(query: str, sources: Mapping[str, Source], views: Mapping[str, View]) -> set[str]:
-    words = {token.name.lower() for token in tokens(query) if token.is_name}
-    for source in sources.values():
-        if source.table is not None:
-            words.add(source.table.lower())
-        if source.view is not None:
-            view = views[source.view]
-            words |= _words(view.query, view.sources, views)
+    words: set[str] = set()
+    for text, meant in _queries(query, sources, views):
+        words |= {token.name.lower() for token in tokens(text) if token.is_name}
+        words |= {source.table.lower() for source in meant.values() if source.table is not None}
     return words
 
 
@@ -105,6 +118,7 @@ def _body(
 ) -> str:
     """The query with its names replaced; what they need goes to ``prefix``."""
     query = without_end(query)
+    _check_columns(query, sources)
     entries = _entry_names(tokens(query))
     replaced: dict[str, str] = {}
     for read in reads_of(query):
@@ -171,11 +185,33 @@ def _check(
         )
 
 
-def _leaves(query: str, sources: Mapping[str, Source], views: Mapping[str, View]) -> Iterable[str]:
-    for read in reads_of(query):
-        source = sources.get(read.name.lower(), Source())
-        if source.view is not None:
-            view = views[source.view]
-            yield from _leaves(view.query, view.sources, views)
-        else:
-            yield quoted(source.table) if source.table is not None else read.name
+def _leaves(query: str, sources: Mapping[str, Source], views: Mapping[str, View]) -> Iterator[str]:
+    """The tables that are read in the end, by their names in the new project."""
+    for text, meant in _queries(query, sources, views):
+        for read in reads_of(text):
+            source = meant.get(read.name.lower(), Source())
+            if source.view is None:
+                yield quoted(source.table) if source.table is not None else read.name
+
+
+def _check_columns(query: str, sources: Mapping[str, Source]) -> None:
+    """No column is named with its table's schema: the table has none in the new project."""
+    found = tokens(query)
+    reads = reads_of(query)
+    starts = {read.start for read in reads}
+    names = {
+        tuple(part.lower() for part in read.parts)
+        for read in reads
+        if len(read.parts) > 1 and sources.get(read.name.lower(), Source()) != Source()
+    }
+    for at, token in enumerate(found):
+        if token.start in starts or (at and found[at - 1].is_symbol(".")):
+            continue
+        for parts in names:
+            named = found[at : at + 2 * len(parts)]
+            dots = len(named) == 2 * len(parts) and all(t.is_symbol(".") for t in named[1::2])
+            if dots and tuple(t.name.lower() for t in named[::2]) == parts:
+                raise ValueError(
+                    f"it names a column with schema and table ({'.'.join(parts)}): give the "
+                    "table an alias"
+                )

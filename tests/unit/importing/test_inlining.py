@@ -89,3 +89,28 @@ def test_the_rows_stay_the_same(database, query):
 def test_what_is_no_query(query, reason):
     with pytest.raises(ValueError, match=reason):
         inlined(query, {}, {})
+
+
+def test_a_column_with_its_schema_is_refused():
+    query = "select Shop.orders.id, o.shop.orders.id from shop.orders, shop.t o"
+    with pytest.raises(
+        ValueError, match=r"it names a column with schema and table \(shop\.orders\)"
+    ):
+        inlined(query, SOURCES, VIEWS)
+    assert inlined("select o.shop.orders.id from shop.orders o", SOURCES, VIEWS) == (
+        "select o.shop.orders.id from orders o"
+    )
+
+
+def test_a_view_that_is_read_over_many_ways_is_put_in_once():
+    views = {"v0": View("v0", "select id from shop.orders", {"shop.orders": ORDERS})}
+    for layer in range(1, 60):
+        below = f"shop.v{layer - 1}"
+        views[f"v{layer}"] = View(
+            f"v{layer}",
+            f"select a.id from {below} a join {below} b using (id) join {below} c using (id)",
+            {below: Source(view=f"v{layer - 1}")},
+        )
+    text = inlined("select * from shop.v59", {"shop.v59": Source(view="v59")}, views)
+    assert text.count("from orders") == 1
+    assert text.count(" AS (\n") == 60
