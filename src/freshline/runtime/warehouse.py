@@ -131,7 +131,8 @@ class Warehouse:
             UserError: Another process runs this warehouse.
             PlatformError: Spark, or a table's log, or the journal or its folder failed.
         """
-        with WarehouseLock(own_folder(self.project)), journal_of_run(self.project) as journal:
+        folder = own_folder(self.project)
+        with WarehouseLock(folder) as self._lock, journal_of_run(self.project) as journal:
             return self._run(journal)
 
     # ---- start and end ----
@@ -284,6 +285,7 @@ class Warehouse:
 
     def _loop(self) -> int:
         while True:
+            self._lock.check()
             events: list[Event] = []
             ended: list[Event] = []
             messages = self._messages()

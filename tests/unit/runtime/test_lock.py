@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.runtime.journal.lock import WarehouseLock, holder
+from freshline.runtime.journal.paths import own_folder
+from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 
 def test_who_may_only_read_the_lock_sees_that_a_warehouse_runs(tmp_path, monkeypatch):
@@ -25,6 +29,41 @@ def test_who_may_only_read_the_lock_sees_that_a_warehouse_runs(tmp_path, monkeyp
         monkeypatch.setattr(os, "open", reading_alone)
         assert holder(tmp_path) == os.getpid()
     assert holder(tmp_path) is None
+
+
+@pytest.mark.parametrize("lost", ["deleted", "replaced", "folder"])
+def test_a_run_whose_lock_was_deleted_ends_before_another_does_its_work(tmp_path, lost):
+    shop = made_shop(tmp_path, {"orders": ()})
+    path = own_folder(shop.project) / "lock"
+    live = LiveRun(shop).__enter__()
+    shop.file("orders", 1, [1])
+    shop.recorder.wait_for("done orders")
+    path.unlink()
+    if lost == "replaced":
+        path.touch()
+    elif lost == "folder":
+        shutil.rmtree(path.parent)
+    eventually(lambda: live.failure is not None)
+    with pytest.raises(PlatformError) as raised:
+        live.stop()
+    assert str(raised.value) == (
+        f"[lock-lost] somebody deleted or replaced {path} while this warehouse runs; another"
+        " process can run it now, too, and one alone may. Start `freshline run` again, and leave"
+        " this folder alone while it runs; nothing committed is lost."
+    )
+    assert shop.executor.closed
+    shop.file("orders", 2, [2])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_a_storage_that_is_away_for_a_moment_takes_no_lock(tmp_path, monkeypatch):
+    def stale(path, **_):
+        raise OSError(116, "Stale file handle", str(path))
+
+    with WarehouseLock(tmp_path) as lock, monkeypatch.context() as away:
+        away.setattr(Path, "stat", stale)
+        lock.check()
 
 
 def test_who_may_not_even_read_it_is_told_so(tmp_path, monkeypatch):

@@ -66,6 +66,28 @@ class WarehouseLock:
             time.sleep(_TRY_S)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
+    def check(self) -> None:
+        """Make sure that this lock still keeps others out: nobody deleted or replaced the file.
+
+        Raises:
+            PlatformError: Somebody did (``lock-lost``): another process may run this warehouse now.
+        """
+        try:
+            found = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            found = None
+        except OSError:
+            return  # nobody knows; a storage that is away comes back
+        held = os.fstat(self._file)
+        if found is None or (found.st_dev, found.st_ino) != (held.st_dev, held.st_ino):
+            raise PlatformError(
+                "lock-lost",
+                f"somebody deleted or replaced {self.path} while this warehouse runs",
+                rule="another process can run it now, too, and one alone may",
+                next_step="Start `freshline run` again, and leave this folder alone while it runs;"
+                " nothing committed is lost.",
+            )
+
     def release(self) -> None:
         """Give it back."""
         if self._file >= 0:
