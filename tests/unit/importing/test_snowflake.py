@@ -171,3 +171,34 @@ def test_the_command(script):
     }
     again = CliRunner().invoke(main.app_for(["import"]), ["import", "snowflake", str(script)])
     assert again.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        (
+            (
+                "create dynamic table s.x target_lag='1 hour' warehouse=w immutable where (a < 1) "
+                "as select a from r"
+            ),
+            "it makes no table, or in a form that sqlglot does not know",
+        ),
+        ("create dynamic table s.x clone r", "it has no query"),
+        ("create table s.x clone r", "it has no query"),
+        ("create table s.x as select 1 as a", "its query was run once, when the table was made"),
+    ],
+)
+def test_readers_of_a_table_that_was_not_taken_get_no_feed_in_its_place(
+    tmp_path, statement, reason
+):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{statement};\n"
+        "create dynamic table t target_lag='1 hour' warehouse=w as select a from x;\n"
+        "create dynamic table u target_lag='1 hour' warehouse=w as select a from r;\n"
+    )
+    outcomes = write(read_snowflake(path), tmp_path / "new").assembly.outcomes
+    assert [(each.item.key, each.became, each.left_out[:1]) for each in outcomes[:2]] == [
+        ("s.x", "not taken", (reason,)),
+        ("t", "not taken", ("it reads s.x, which was not taken",)),
+    ]

@@ -30,6 +30,11 @@ _NO_COUNTERPART = {
 }
 _REFRESH_MODES = {"AUTO": "auto", "FULL": "full", "INCREMENTAL": "incremental"}
 _HARMLESS = (exp.DynamicProperty, exp.TransientProperty)
+_MADE = re.compile(
+    r"CREATE\s+(?:\w+\s+)*?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:\w+|\"[^\"]+\")"
+    r"(?:\.(?:\w+|\"[^\"]+\"))*)",
+    re.IGNORECASE,
+)
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -112,10 +117,10 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     try:
         parsed = SNOWFLAKE.parse(piece.text)
     except SqlglotError as error:
-        return None, f"sqlglot cannot read it: {str(error).splitlines()[0]}"
+        return _unread(piece, f"sqlglot cannot read it: {str(error).splitlines()[0]}")
     statement = parsed[0] if parsed else None
     if not isinstance(statement, exp.Create):
-        return None, "it makes no table, or in a form that sqlglot does not know"
+        return _unread(piece, "it makes no table, or in a form that sqlglot does not know")
     made = statement.this
     table = made.this if isinstance(made, exp.Schema) else made
     if not isinstance(table, exp.Table) or statement.kind not in {"TABLE", "VIEW"}:
@@ -127,9 +132,9 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     dynamic = any(isinstance(each, exp.DynamicProperty) for each in entries)
     query = statement.expression
     if not isinstance(query, exp.Query):
-        if statement.kind == "TABLE" and not dynamic:
+        if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
             return _source(key, relation), None
-        return None, "it has no query"
+        return _unread(piece, "it has no query")
     if statement.kind == "TABLE" and not dynamic:
         reason = "its query was run once, when the table was made"
         return Item(key, "table", "table", relation, refusal=reason), reason
@@ -146,6 +151,15 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
         return (_with_properties(item, entries) if dynamic else item), None
     except UntranslatableError as error:
         return replace(item, query=None, refusal=str(error)), str(error)
+
+
+def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
+    """A table or view whose statement was not understood: its readers are not taken either."""
+    made = _MADE.match(piece.text)
+    if made is None:
+        return None, reason
+    relation = tuple(part.strip('"') for part in made[1].split("."))
+    return Item(".".join(relation).lower(), "table", "table", relation, refusal=reason), reason
 
 
 def _source(key: str, relation: tuple[str, ...]) -> Item:
