@@ -109,6 +109,8 @@ def project(tmp_path_factory):
     status, out, err = freshline(folder.parent, "init", str(folder), "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["project"] == "shop"
+    with (folder / "freshline.yml").open("a") as settings:
+        settings.write("maintenance: {trials: false}\n")  # test_trials.py has them on
     generate(folder, "--files", "4", "--rows", "50")
     return folder
 

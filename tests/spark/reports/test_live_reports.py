@@ -159,7 +159,7 @@ def test_reports_are_asked_for_answered_and_withdrawn_while_the_warehouse_runs(
 
         refused = shop.command(*submit, *in_vain, "--name", "refused")
         assert (refused.exit_code, "[deadline-too-early]" in refused.stderr) == (2, True)
-        question = {"question": "the same?"}
+        question = {"question": "anyway?"}
         status, screen = at_a_terminal(
             tmp_path, *submit, *in_vain, "--name", "refused", **question, answer="n\n"
         )

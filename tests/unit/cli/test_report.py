@@ -66,7 +66,7 @@ def test_at_a_terminal_a_deadline_that_no_plan_meets_is_asked_about(
     shop, answer, query, typed, last, reports
 ):
     line = ("report", "submit", query, "--window", "2026-01-01..2026-01-02", "--deadline", "1 hour")
-    status, screen = at_a_terminal(shop.root, *line, question="the same?", answer=typed)
+    status, screen = at_a_terminal(shop.root, *line, question="anyway?", answer=typed)
     assert status == 0
     assert screen.startswith("no plan meets the deadline 2026-01-02 01:00:00 UTC; the earliest")
     assert screen.rstrip().endswith(last)

@@ -19,6 +19,9 @@ from freshline.sql.strategy import APPEND_FILES, ASKED, STATE_BUILT
 UPKEEP = (COMPACT, VACUUM, VERIFY, TRY)
 """Strategies that change no row: the last update of a table is the last one of another."""
 
+CHECKS = (VERIFY, TRY)
+"""Upkeep that makes nothing, not even files: it is no update for people who count them."""
+
 _CODES = {APPEND_FILES.name: APPEND_FILES.code, COMPACT: "small-files"}
 """Of commits that do not carry the reason, since there is only one."""
 

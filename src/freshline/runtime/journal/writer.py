@@ -16,7 +16,7 @@ from freshline.core.model import Table
 from freshline.executor.records import FeedFile, UpdateResult
 from freshline.runtime.journal.codec import encoded
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.journal.strategies import note_use
+from freshline.runtime.journal.strategies import CHECKS, note_use
 
 _KEPT_INSTANTS = 200_000
 _KEPT_UPDATES = 500_000
@@ -185,9 +185,9 @@ class Ledger:
             ),
         )
         self.journal.write(
-            "UPDATE tables SET failures=0, error=NULL, retry_s=NULL, updates=updates+1,"
+            "UPDATE tables SET failures=0, error=NULL, retry_s=NULL, updates=updates+?,"
             " busy_s=busy_s+?, rejected_rows=rejected_rows+? WHERE name=?",
-            (seconds, result.rejected_rows, table),
+            (int(result.strategy not in CHECKS), seconds, result.rejected_rows, table),
         )
 
     def update_failed(

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 
 from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.strategies import CHECKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,10 @@ def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list
         last: How many.
     """
     rows = journal.rows(
-        "SELECT * FROM updates WHERE table_name=? ORDER BY id DESC LIMIT ?", (table, last)
+        "SELECT * FROM updates WHERE table_name=?"
+        f" AND (strategy IS NULL OR strategy NOT IN ({','.join('?' * len(CHECKS))}))"
+        " ORDER BY id DESC LIMIT ?",
+        (table, *CHECKS, last),
     )
     return [chapter_of(journal, row, base=base) for row in reversed(rows)]
 
