@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from freshline.project.model import Project
+from freshline.spark.engine import session
 from freshline.spark.engine.session import _DELTA_JARS, DELTA_PACKAGE, settings
 
 
@@ -96,3 +97,7 @@ def test_who_chose_a_collector_gets_no_second_one(tmp_path, monkeypatch):
     assert collector(tmp_path, mine) == "-XX:+UseZGC"
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m -XX:+UseSerialGC")
     assert collector(tmp_path) == ""
+
+
+def test_the_log_settings_that_spark_is_started_with_exist():
+    assert session._LOG_SETTINGS.is_file()
