@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.submission import start_jvm
 
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 _DELTA_JARS = tuple(
@@ -150,13 +151,15 @@ def start_session(project: Project, *, app_name: str = "freshline") -> SparkSess
     Raises:
         PlatformError: Spark did not start.
     """
+    chosen = settings(project)
     builder = SparkSession.builder.appName(app_name)
-    for name, value in settings(project).items():
+    for name, value in chosen.items():
         builder = builder.config(name, value)
     # PySpark logs every refused query with its Java stack; freshline reports it in a sentence.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     try:
+        start_jvm(chosen)
         return builder.getOrCreate()
     except (*SparkError, RuntimeError, OSError) as error:
         raise PlatformError(

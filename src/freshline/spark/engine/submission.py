@@ -1,0 +1,67 @@
+"""Starting Spark's JVM with its settings in a private file instead of its arguments.
+
+Every user of a machine can read the arguments of every process, and PySpark passes settings on
+as arguments; keys of object stores are settings.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkContext
+
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_WITHOUT = "pyspark-shell"
+_PRINTABLE = range(0x21, 0x7F)
+_MARKS = frozenset("\\:=#!")
+
+
+def start_jvm(settings: Mapping[str, str]) -> None:
+    """Start this process's JVM with ``settings``, unless it has one already.
+
+    Raises:
+        Exception: What PySpark raises where the JVM does not start.
+        OSError: The file cannot be written.
+    """
+    with submitted(settings):
+        # The one public call that starts the JVM without passing settings on.
+        SparkContext.getSystemProperty("java.version")
+
+
+@contextmanager
+def submitted(settings: Mapping[str, str]) -> Iterator[None]:
+    """A JVM that is started meanwhile reads ``settings`` from a file that is gone afterwards.
+
+    The user's own ``PYSPARK_SUBMIT_ARGS`` and spark-defaults.conf hold as before.
+    """
+    before = os.environ.get(_ARGUMENTS)
+    handle, name = tempfile.mkstemp(prefix="freshline-", suffix=".properties")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.writelines(
+                f"{_escaped(key)}={_escaped(value)}\n" for key, value in settings.items()
+            )
+        arguments = f"--load-spark-defaults --properties-file {shlex.quote(name)}"
+        os.environ[_ARGUMENTS] = f"{arguments} {before or _WITHOUT}"
+        yield
+    finally:
+        Path(name).unlink(missing_ok=True)
+        if before is None:
+            os.environ.pop(_ARGUMENTS, None)
+        else:
+            os.environ[_ARGUMENTS] = before
+
+
+def _escaped(text: str) -> str:
+    """A key or value as Java's Properties read it, whatever the encoding."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    codes = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    return "".join(
+        chr(code) if code in _PRINTABLE and chr(code) not in _MARKS else f"\\u{code:04x}"
+        for code in codes
+    )

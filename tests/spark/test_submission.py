@@ -1,0 +1,92 @@
+"""Settings reach Spark's process, and nobody finds them among its arguments."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from freshline.spark.engine.submission import submitted
+
+SECRET = "k3y=of: the#store! \\ä\U0001f511"
+START = """
+import json, os, sys
+from pathlib import Path
+from freshline.project import load_project
+from freshline.spark.engine.session import start_session
+
+session = start_session(load_project(Path(sys.argv[1]), Path(sys.argv[1])))
+read = lambda pid: Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
+jvms = [p for p in os.listdir("/proc") if p.isdigit() and f"\\nPPid:\\t{os.getpid()}\\n"
+        in Path("/proc", p, "status").read_text()]
+found = {
+    "arguments": [read(pid) for pid in jvms],
+    "secret": session.sparkContext.getConf().get("spark.hadoop.fs.s3a.secret.key"),
+    "hadoop": session.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.secret.key"),
+    "zone": session.conf.get("spark.sql.session.timeZone"),
+    "rows": session.range(3).count(),
+    "left": os.environ.get("PYSPARK_SUBMIT_ARGS"),
+}
+session.stop()
+print(json.dumps(found))
+"""
+YML = """\
+name: shop
+storage: warehouse
+libraries: [{glob: {include: "*.sql"}}]
+spark: {master: "local[1]"}
+configuration:
+  spark.hadoop.fs.s3a.secret.key: ${env:KEY_OF_THE_STORE}
+  spark.driver.memory: 700m
+  spark.sql.session.timeZone: Asia/Tokyo
+feeds: {lines: {kind: files, path: lines, format: csv, schema: "id INT"}}
+"""
+
+
+def test_a_key_reaches_spark_and_is_not_among_the_arguments(tmp_path: Path) -> None:
+    (tmp_path / "freshline.yml").write_text(YML)
+    (tmp_path / "t.sql").write_text("CREATE STREAMING TABLE t AS SELECT * FROM STREAM lines")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = os.environ | {"KEY_OF_THE_STORE": SECRET, "TMPDIR": str(temporary)}
+    env.pop("PYSPARK_SUBMIT_ARGS", None)
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(tmp_path)],
+        env=env, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    (arguments,) = found.pop("arguments")
+    assert found == {
+        "secret": SECRET, "hadoop": SECRET, "zone": "Asia/Tokyo", "rows": 3, "left": None,
+    }  # fmt: skip
+    assert "-Xmx700m" in arguments
+    assert "k3y" not in arguments
+    assert "fs.s3a" not in arguments
+    assert not list(temporary.glob("*.properties"))
+
+
+def test_the_file_is_private_and_the_users_arguments_hold(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--name mine pyspark-shell")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = os.umask(0)
+    try:
+        with submitted({"spark.a b": SECRET, "spark.c": " x "}):
+            (file,) = tmp_path.iterdir()
+            assert os.environ["PYSPARK_SUBMIT_ARGS"] == (
+                f"--load-spark-defaults --properties-file {file} --name mine pyspark-shell"
+            )
+            assert file.stat().st_mode & 0o777 == 0o600
+            assert file.read_text().splitlines() == [
+                (
+                    "spark.a\\u0020b=k3y\\u003dof\\u003a\\u0020the\\u0023store\\u0021\\u0020\\u005c"
+                    "\\u00e4\\ud83d\\udd11"
+                ),
+                "spark.c=\\u0020x\\u0020",
+            ]
+    finally:
+        os.umask(before)
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--name mine pyspark-shell"
+    assert not list(tmp_path.iterdir())
