@@ -120,10 +120,10 @@ def test_two_gateways_for_one_storage_are_one_too_many(project):
     gateway = Gateway(project, print)
     gateway.start()
     try:
-        with pytest.raises(UserError, match=f"process {os.getpid()} takes in") as raised:
+        with pytest.raises(UserError, match=f"process {os.getpid()} accepts") as raised:
             Gateway(project, print).start()
         assert raised.value.code == "already-running"
-        with pytest.raises(UserError, match="takes in this storage"):
+        with pytest.raises(UserError, match="accepts this storage"):
             land_what_was_pushed(project, 1.0)
     finally:
         gateway.stop(grace_s=30.0)
