@@ -6,7 +6,7 @@ import dataclasses
 import socket
 
 from freshline.core.errors import UserError
-from freshline.ingest.http.server import HttpServer, bound_socket, tls_context
+from freshline.ingest.http.server import HttpServer, address_error, bound_socket, tls_context
 from freshline.project.model import Project, ServerSettings
 from freshline.ui.site import Site
 
@@ -14,7 +14,7 @@ _CLOSE_S = 5.0
 
 
 class Address:
-    """A project's address, taken but not listening yet.
+    """A project's address, taken but not served yet.
 
     Args:
         settings: Host, port and TLS.
@@ -32,12 +32,12 @@ class Address:
         self._tls = tls_context(settings.tls) if settings.tls is not None else None
         self.moved = ""
         try:
-            self.bound: socket.socket = bound_socket(settings.host, settings.port, settings.place)
+            self.bound: socket.socket = _listening(settings, settings.port)
         except UserError:
             if not movable:
                 raise
             self.moved = f"port {settings.port} is taken, another one is used"
-            self.bound = bound_socket(settings.host, 0, settings.place)
+            self.bound = _listening(settings, 0)
 
     def serve(self, site: Site) -> HttpServer:
         """Serve ``site`` there; returns once connections are accepted."""
@@ -48,6 +48,20 @@ class Address:
     def close(self) -> None:
         """Give it back, unserved."""
         self.bound.close()
+
+
+def _listening(settings: ServerSettings, port: int) -> socket.socket:
+    """A socket that holds the address: two can be bound to it while neither listens.
+
+    Who connects before the address is served waits for its answer.
+    """
+    bound = bound_socket(settings.host, port, settings.place)
+    try:
+        bound.listen()
+    except OSError as error:
+        bound.close()
+        raise address_error(f"{settings.host}, port {port}", error, settings.place) from error
+    return bound
 
 
 def address_of(project: Project, *, port: int | None = None, elsewhere: bool = False) -> Address:
