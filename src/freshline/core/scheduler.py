@@ -17,11 +17,14 @@ skipped. Every event costs O(log n).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from freshline.core.aus.reservations import Reservations
+from freshline.core.background.background import Backfill, Background, Trial
+from freshline.core.background.upkeep import TRY, Offer, upkeep_finished
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import InternalError
 from freshline.core.events import (
@@ -42,20 +45,24 @@ from freshline.core.events import (
 )
 from freshline.core.explained import explained
 from freshline.core.extent import ALL_PENDING, Extent, NewestFirst
-from freshline.core.graph import ancestors, set_periods
+from freshline.core.graph import ancestors, connected, set_periods
 from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
 from freshline.core.staleness import settle
-from freshline.core.table_work import TableWork
 
 _INFINITY = float("inf")
 _UNKNOWN = float("-inf")
 
 
-class Scheduler(TableWork):
+class Scheduler:
     """Tables, tracks and a policy.
+
+    Attributes:
+        tables: The state of each table, in the order of ``specs``.
+        facts_changed: How often a table's cost, priority, period or pause changed.
+        background: The background work that waits and runs; None until there is some.
 
     Args:
         specs: The tables; their order breaks ties.
@@ -96,7 +103,18 @@ class Scheduler(TableWork):
         newest_first = any(spec.newest_first for spec in specs)
         if newest_first:
             extent = NewestFirst(extent)
-        super().__init__(specs, extent=extent, start_s=start_s, origin_s=origin_s)
+        self.now_s = start_s
+        self.facts_changed = 0
+        self.tables: tuple[Table, ...] = tuple(
+            Table(spec, order, origin_s, start_s) for order, spec in enumerate(specs)
+        )
+        self._by_name = {table.name: table for table in self.tables}
+        connected(specs, self.tables)
+        set_periods(self.tables)
+        self._extent = extent
+        self._merges_all = extent is ALL_PENDING
+        self._keeps_files = extent.keeps_files
+        self._versioned = origin_s is None
         self.track_count = tracks
         self.policy = policy
         self._inherit_rule = inherit_rule if policy.inherits else "none"
@@ -120,8 +138,9 @@ class Scheduler(TableWork):
         self._arrived_now: list[Table] = []
         self._heeds_arrivals = policy.reacts
         self._background_share = background_share
+        self.background: Background | None = None
         if newest_first:
-            self._want_background()
+            self._wanted_background()
         self._controls: dict[type, Callable[[Any], None]] = {
             UpdateFailed: self._failed,
             FilesWithdrawn: self._withdrawn,
@@ -214,8 +233,17 @@ class Scheduler(TableWork):
         """When an instant is wanted although nothing happens; infinite if never."""
         wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
         if self.background is not None:
-            wakeup_s = min(wakeup_s, self._background_wakeup_s)
+            wakeup_s = min(wakeup_s, self.background.wakeup_s)
         return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
+
+    def table(self, name: str) -> Table:
+        """State of the table ``name``; KeyError if there is none."""
+        return self._by_name[name]
+
+    @property
+    def merges_all(self) -> bool:
+        """Whether an update always loads all that is pending."""
+        return self._merges_all
 
     def running(self) -> list[Table]:
         """The tables with a running update, by track."""
@@ -261,7 +289,7 @@ class Scheduler(TableWork):
         table = self._by_name[event.table]
         running = self._ended(table)
         if running.background or table.floor_s is not None:
-            self._finished_apart(table, running, event)
+            self._finished_beside(table, running, event)
             return
         settle(table, now_s)
         to_s = running.to_s if event.to_s is None else event.to_s
@@ -310,7 +338,8 @@ class Scheduler(TableWork):
         table = self._by_name[event.table]
         running = self._ended(table)
         if running.background:
-            self._failed_apart(table, running, event)
+            again = not event.gives_up
+            self._wanted_background().ended(table, running, self.now_s, again=again)
         self._hand_back(table, running, except_for=set())
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s
@@ -328,6 +357,134 @@ class Scheduler(TableWork):
         self._on_track[track] = None
         heappush(self._free, track)
         return running
+
+    # ---- base tables ----
+
+    def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
+        """Make the files of an update pending again that were not loaded after all."""
+        back = [file for file in running.files if file.name not in except_for]
+        (table.gap if running.background else table.pending).extendleft(reversed(back))
+
+    def _insert(self, table: Table, file: PendingFile) -> None:
+        """Take in a file whose timestamp is not the newest of its feed."""
+        if file.timestamp_s <= table.started_to_s:
+            table.late_s += table.period_s or 1.0
+        later: list[PendingFile] = []
+        while table.pending and table.pending[-1].timestamp_s > file.timestamp_s:
+            later.append(table.pending.pop())
+        table.pending.append(file)
+        table.pending.extend(reversed(later))
+
+    def _settle_gap(self, table: Table) -> None:
+        """A table without a gap is complete to its F again, and its children may see that."""
+        running = table.running
+        if table.floor_s is None or table.gap or (running is not None and running.background):
+            return
+        table.floor_s = None
+        for child in table.children:
+            self._set_edge(child)
+
+    # ---- derived tables ----
+
+    def _set_edge(self, table: Table) -> None:
+        """Move a derived table's trailing edge to the least of its sources' freshness."""
+        edge_s = min([source.complete_s for source in table.sources])
+        if edge_s > table.trailing_edge_s:
+            table.trailing_edge_s = edge_s
+            if self._keeps_files or not table.pending:
+                table.pending.append(PendingFile(edge_s, self.now_s, None))
+        elif not table.late_s > 0.0:
+            return
+        if table.running is None:
+            self.rekey(table)
+
+    def _correct(self, table: Table, amount_s: float) -> None:
+        """A parent changed at or before this table's freshness."""
+        if not table.known:
+            return
+        table.late_s += amount_s
+        if not table.pending:
+            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
+
+    def _offer(self, table: Table) -> None:
+        """Make a view pending for parents' newer versions that bring it no freshness.
+
+        The least fresh parent holds the trailing edge. While that one has work to do, the
+        view waits for it: one update then takes up all of them. Where it stands still (a
+        dimension loaded once, a feed in an outage, a table that fails or is paused), the
+        others' news would never be taken up, so they count like late data.
+        """
+        if not table.known or table.late_s > 0.0 or table.running is not None:
+            return
+        if table.pins is None or table.trailing_edge_s > table.freshness_s:
+            return
+        if all(source.is_newest(table.pins.get(source.name)) for source in table.sources):
+            return
+        for source in table.sources:
+            if source.freshness_s <= table.trailing_edge_s and any(
+                (item.running is not None and not item.running.command.upkeep)
+                or self.startable(item)
+                for item in (source, *ancestors(source))
+            ):
+                return
+        self._correct(table, table.period_s or 1.0)
+        self.rekey(table)
+
+    def blocked(self, table: Table) -> bool:
+        """Whether it reads a table of which there is no version yet (warehouse only)."""
+        return self._versioned and any(source.version is None for source in table.sources)
+
+    def startable(self, table: Table) -> bool:
+        """Whether an update of it could start now, were a track free and the policy willing."""
+        return (
+            (
+                table.trailing_edge_s > table.freshness_s
+                or table.late_s > 0.0
+                or (table.full and table.known)
+            )
+            and table.running is None
+            and (not table.paused or table.asked)
+            and table.deferred_until_s <= self.now_s
+            and not self.blocked(table)
+        )
+
+    def _originate(self, table: Table, origin_s: float) -> None:
+        """First news of a table whose freshness was unknown, and of what is derived from it."""
+        table.freshness_s = table.trailing_edge_s = table.next_to_s = origin_s
+        table.started_to_s = origin_s
+        table.area_since_s = self.now_s
+        for child in table.children:
+            if not child.known and all(source.known for source in child.sources):
+                self._originate(child, min(source.freshness_s for source in child.sources))
+
+    # ---- versions ----
+
+    def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
+        """The version of each parent to read: its newest whose freshness is at most ``to_s``.
+
+        Where the update is not cut short a parent's newest version is read: it is the one
+        that decides the trailing edge, or fresher than it.
+        """
+        cut = to_s < table.trailing_edge_s
+        pins = []
+        for source in table.sources:
+            if source.version is None:
+                continue
+            version = source.version
+            for freshness_s, older in reversed(source.versions if cut else ()):
+                version = older
+                if freshness_s <= to_s:
+                    break
+            pins.append((source.name, version))
+        return tuple(pins)
+
+    def _remember_version(self, table: Table, version: int) -> None:
+        """Keep what a chopped child may still read: from the newest that every child has."""
+        versions = table.versions
+        versions.append((table.freshness_s, version))
+        least_s = min([child.freshness_s for child in table.children], default=_INFINITY)
+        while len(versions) > 1 and versions[1][0] <= least_s:
+            del versions[0]
 
     # ---- the waiting tables ----
 
@@ -450,6 +607,81 @@ class Scheduler(TableWork):
             elif self._free and self.startable(table):
                 commands.append(self._start(table, heappop(self._free)))
 
+    # ---- background work ----
+
+    def _wanted_background(self) -> Background:
+        if self.background is None:
+            self.background = Background(
+                self.tables, self._background_share, self.track_count, self.now_s
+            )
+        return self.background
+
+    def _start_background(self, background: Background, commands: list[StartUpdate]) -> None:
+        started = background.start(self.now_s, self._free, self.first, asked=bool(self._asked))
+        for command in started:
+            self._on_track[command.track] = self._by_name[command.table]
+        commands += started
+
+    def _finished_beside(self, table: Table, running: Running, event: UpdateFinished) -> None:
+        """The end of background work, or of an update of a table with a gap.
+
+        The commit's ``to`` says how far the table is complete, not how far F is. Nothing is
+        learned from it: such updates are not like the others.
+        """
+        if running.command.upkeep:
+            upkeep_finished(table, running, event)
+            self._wanted_background().ended(table, running, self.now_s, again=False)
+            if event.version is not None and self._extent.cuts_derived:
+                self._remember_version(table, event.version)
+            self._settle_gap(table)
+            self.rekey(table)
+            return
+        settle(table, self.now_s)
+        table.number = running.command.number
+        if event.version is not None:
+            table.version = event.version
+            if self._extent.cuts_derived:
+                self._remember_version(table, event.version)
+        if event.files is not None:
+            self._hand_back(table, running, except_for=set(event.files))
+        if running.background:
+            self._wanted_background().ended(table, running, self.now_s, again=False)
+            if running.files:
+                self._filled(table, running)
+        else:
+            table.freshness_s = max(table.freshness_s, running.to_s)
+            self._settle_gap(table)
+            if self.policy.reacts:
+                self._finished_now.append(table)
+        for child in table.children:
+            self._correct(child, child.period_s or 1.0)
+            self._set_edge(child)
+        if event.version is not None:
+            self._committed(table, running, event)
+        self.rekey(table)
+
+    def _filled(self, table: Table, running: Running) -> None:
+        """Older files are loaded: how far the table is complete now."""
+        to_s = running.command.to_s
+        if not table.gap:
+            table.freshness_s = max(table.freshness_s, to_s)
+            table.trailing_edge_s = max(table.trailing_edge_s, table.freshness_s)
+            self._settle_gap(table)
+        elif table.gap[0].timestamp_s > to_s:  # else an attempt had not loaded them all
+            table.floor_s = to_s
+
+    def _backfill_requested(self, event: BackfillRequested) -> None:
+        table = self._by_name[event.table]
+        self._wanted_background().add(Backfill(table, event.from_s, event.to_s))
+
+    def _upkeep_offered(self, event: UpkeepOffered) -> None:
+        table = self._by_name[event.table]
+        if event.work == TRY:
+            self._wanted_background().add_trial(Trial(table, event.expected_s))
+            return
+        offer = Offer(table, event.work, event.number, event.expected_s)
+        self._wanted_background().upkeep.offer(offer)
+
     # ---- what people and feeds ask for ----
 
     def _period_learned(self, event: PeriodLearned) -> None:
@@ -498,3 +730,61 @@ class Scheduler(TableWork):
                 self._asked.append(table)
                 self.rekey(table)
         self._asked.sort(key=lambda table: table.order)
+
+    # ---- what feeds take back and former runs left ----
+
+    def _withdrawn(self, event: FilesWithdrawn) -> None:
+        table = self._by_name[event.table]
+        gone = set(event.names)
+        if table.gap:
+            table.gap = deque([file for file in table.gap if file.name not in gone])
+            self._settle_gap(table)
+        kept = [file for file in table.pending if file.name not in gone]
+        late = sum(file.timestamp_s <= table.started_to_s for file in table.pending)
+        late_kept = sum(file.timestamp_s <= table.started_to_s for file in kept)
+        table.late_s = table.late_s * late_kept / late if late else table.late_s
+        table.pending = deque(kept)
+        newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
+        table.trailing_edge_s = max(newest_s, table.started_to_s)
+        self.rekey(table)
+        for child in table.children:
+            self._offer(child)
+
+    def _restored(self, event: TableRestored) -> None:
+        table = self._by_name[event.table]
+        table.number = event.number
+        table.version = event.version
+        if event.alpha_s is not None and event.beta is not None:
+            table.cost.alpha_s, table.cost.beta = event.alpha_s, event.beta
+            self.facts_changed += 1
+        if event.freshness_s is not None:
+            table.freshness_s = table.started_to_s = event.freshness_s
+            table.trailing_edge_s = event.freshness_s
+            table.area_since_s = self.now_s
+            if event.version is not None and self._extent.cuts_derived:
+                self._remember_version(table, event.version)
+        if table.sources and table.known:
+            self._set_edge(table)
+            if event.late_s > 0.0:
+                self._correct(table, event.late_s)
+            else:
+                table.pins = {
+                    source.name: source.version
+                    for source in table.sources
+                    if source.version is not None
+                }
+        if event.stale:
+            self._make_anew(table)
+        for child in table.children:
+            if child.known:
+                self._set_edge(child)
+            elif all(source.known for source in child.sources):
+                # Never built: it stands where the oldest of its sources' data began.
+                self._originate(child, min(s.freshness_s - s.period_s for s in child.sources))
+                self._set_edge(child)
+        self.rekey(table)
+
+    def _make_anew(self, table: Table) -> None:
+        table.full = True
+        if not table.pending and table.known:
+            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))

@@ -1,18 +1,22 @@
 """Work that waits until nobody else needs the tracks, yet gets its share of them.
 
-Backfills (a range that is loaded or computed again) and the gaps of tables that catch up
-newest first. Which of it is next stands here; when it may start, in ``share.py``.
+Backfills (a range that is loaded or computed again), the gaps of tables that catch up newest
+first, trials of views, and upkeep. Which of it is next stands here; when it may start, in
+``share.py``; what its end means for tables and their children, in ``scheduler.py``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heappop
 
 from freshline.core.background.share import BackgroundShare
-from freshline.core.background.upkeep import Upkeep
-from freshline.core.model import PendingFile, Table
+from freshline.core.background.upkeep import TRY, Offer, Upkeep, upkeep_started
+from freshline.core.commands import StartUpdate
+from freshline.core.instant import INSTANT_S
+from freshline.core.model import PendingFile, Running, Table
 
 MOST_GAP_FILES = 1000
 """Of one update: one that runs cannot be stopped."""
@@ -53,6 +57,14 @@ Work = Backfill | GapFill | Trial
 class Background:
     """All background work of a scheduler.
 
+    An update of background work leaves the freshness, what is pending and the policy's state
+    alone. A backfill brings a version and no freshness; older files of a table that loads the
+    newest first raise up to where it is complete; upkeep brings at most a version with the
+    same rows.
+
+    Attributes:
+        wakeup_s: When its share allows the next one that waits; infinite where none waits.
+
     Args:
         tables: All tables.
         share: Part of the tracks' time that it gets, and never exceeds while others are late.
@@ -69,6 +81,8 @@ class Background:
         self._running: dict[str, Work] = {}
         self._took_s: dict[str, float] = {}
         self._gap_was_last = False
+        self._tables = tables
+        self.wakeup_s = float("inf")
 
     def add(self, work: Backfill) -> None:
         """One more; the same range of a table that waits already is not done twice."""
@@ -147,8 +161,53 @@ class Background:
         newest_s = files[min(len(files), MOST_GAP_FILES) - 1].timestamp_s
         return table.cost.expected_s(max(0.0, newest_s - oldest_s))
 
-    def started(self, work: Work) -> None:
-        """``work`` starts now."""
+    def start(
+        self, now_s: float, free: list[int], first: Callable[[], Table | None], *, asked: bool
+    ) -> list[StartUpdate]:
+        """Start background work as far as its share allows; asked before and after the rest.
+
+        Before, others wait or are late and its accounts pay; after, what is free is free.
+        Upkeep comes when nothing else is left to start.
+
+        Args:
+            now_s: The clock.
+            free: A heap of the free tracks; those that are used are taken out of it.
+            first: The best of the tables that wait; None when nothing waits.
+            asked: Whether people asked for an update that has not started.
+        """
+        commands = self._start_shared(now_s, free, first)
+        if not (self.active or not free or asked or first() is not None):
+            offer = self.upkeep.take(now_s)
+            if offer is not None:
+                commands.append(upkeep_started(offer, heappop(free), now_s))
+        return commands
+
+    def _start_shared(
+        self, now_s: float, free: list[int], first: Callable[[], Table | None]
+    ) -> list[StartUpdate]:
+        """Start backfills, old files and trials as the share allows."""
+        self.wakeup_s = float("inf")
+        commands: list[StartUpdate] = []
+        if not self.active:
+            self.share.see(wanted=False, others_wait=False, others_late=False)
+            return commands
+        others_late = any_late(self._tables, now_s)
+        while True:
+            work = self.next(now_s)
+            self.share.see(
+                wanted=self.wanted, others_wait=first() is not None, others_late=others_late
+            )
+            if work is None or not free:
+                return commands
+            wait_s = self.share.wait_s(self.expected_s(work))
+            if wait_s > 0.0:
+                # Rounding must not make it wake up a hair too early, again and again.
+                self.wakeup_s = now_s + wait_s + INSTANT_S
+                return commands
+            self._started(work)
+            commands.append(self._command(work, heappop(free), now_s))
+
+    def _started(self, work: Work) -> None:
         self.share.started(work.table.name, self.expected_s(work))
         self._running[work.table.name] = work
         if isinstance(work, Trial):
@@ -158,8 +217,56 @@ class Background:
         if isinstance(work, Backfill):
             self._backfills.remove(work)
 
-    def ended(self, table: Table, start_s: float, now_s: float, *, again: bool) -> None:
-        """The background update of ``table`` ended; ``again``: it failed and is tried again."""
+    def _command(self, work: Work, track: int, now_s: float) -> StartUpdate:
+        """Start background work: it leaves what is pending, and the policy's state, alone."""
+        table = work.table
+        if isinstance(work, Trial):
+            offer = Offer(table, TRY, table.number, work.expected_s)
+            return upkeep_started(offer, track, now_s, "its trial is due")
+        table.next_to_s = table.freshness_s
+        files: list[PendingFile]
+        backfill: tuple[float, float] | None
+        if isinstance(work, GapFill):
+            files = taken_from_gap(table)
+            to_s = files[-1].timestamp_s
+            if not table.gap:
+                to_s = max(to_s, table.freshness_s)
+            backfill, score = None, "older files, in the background"
+            amount_s = to_s - table.complete_s
+        else:
+            files, to_s = [], table.complete_s
+            backfill, score = (work.from_s, work.to_s), "backfill, in the background"
+            amount_s = work.to_s - work.from_s
+        from_s = table.complete_s
+        command = StartUpdate(
+            table.name,
+            table.number + 1,
+            track,
+            min([file.arrival_s for file in files], default=now_s),
+            from_s,
+            to_s,
+            table.cost.expected_s(amount_s),
+            tuple(file.name for file in files if file.name is not None),
+            tuple(sorted((table.pins or {}).items())) if table.sources else (),
+            score=score,
+            backfill=backfill,
+        )
+        running = Running(command, now_s, amount_s, 0.0, files)
+        running.background = True
+        running.to_s = table.freshness_s
+        table.running = running
+        table.stamp += 1
+        table.key = None
+        return command
+
+    def ended(self, table: Table, running: Running, now_s: float, *, again: bool) -> None:
+        """Its update of ``table`` ended; ``again``: it failed and is to be tried again.
+
+        Upkeep that failed is not kept for another time: whoever offers it looks again.
+        """
+        if running.command.upkeep not in {"", TRY}:
+            self.upkeep.running = False
+            return
         work = self._running.pop(table.name)
         self.share.ended(table.name, now_s)
         if isinstance(work, Trial) and again:
@@ -168,7 +275,7 @@ class Background:
             if again:
                 self._backfills.appendleft(work)
             else:
-                self._took_s[table.name] = now_s - start_s
+                self._took_s[table.name] = now_s - running.start_s
 
 
 def taken_from_gap(table: Table) -> list[PendingFile]:
