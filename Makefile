@@ -27,7 +27,7 @@ help:  ## list the targets
 
 setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install Java, fetch Delta's jars
 	@scripts/find-java --install >/dev/null
-	@$(with_java) $(PY) scripts/fetch_jars.py
+	@$(VENV)/bin/freshline jars --into .cache/jars >/dev/null
 
 tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium
 	@$(with_java) $(PY) -m demo.kafka_jars

@@ -77,6 +77,7 @@ KEYS = {
     "spark": {
         "master": "Any master; `local[*]` without it.",
         "packages": "Maven coordinates to add.",
+        "jars": "A directory with every jar, which `freshline jars` fills; nothing is fetched.",
         "update_timeout": "An update that runs longer is cancelled and tried again.",
     },
     "scheduler": {

@@ -12,8 +12,8 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 VECTOR = "jdk.incubator.vector"
 NO_JAVA = (
-    "freshline needs Java 17 or newer with the module jdk.incubator.vector: "
-    "install openjdk-17-jre-headless, or set JAVA_HOME to such a Java.\n"
+    "freshline found no Java for Spark: it needs Java 17 or newer with the module "
+    "jdk.incubator.vector. Install openjdk-17-jre-headless, or set JAVA_HOME to such a Java.\n"
 )
 
 
@@ -59,57 +59,64 @@ def bare_path(tmp_path):
 
 
 @pytest.fixture
+def with_python(bare_path):
+    """The same PATH with a Python that has nothing installed into it."""
+    (Path(bare_path) / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
+    return bare_path
+
+
+@pytest.fixture
 def jvm(tmp_path):
     directory = tmp_path / "jvm"
     directory.mkdir()
     return directory
 
 
-def test_java_home_comes_first(tmp_path, bare_path, jvm):
+def test_java_home_comes_first(tmp_path, with_python, jvm):
     java(jvm / "java-17", "17", VECTOR)
     home = java(tmp_path / "mine", "21", VECTOR)
-    found = run("find-java", PATH=bare_path, JVM_DIR=str(jvm), JAVA_HOME=str(home))
+    found = run("find-java", PATH=with_python, JVM_DIR=str(jvm), JAVA_HOME=str(home))
     assert (found.stdout, found.stderr, found.returncode) == (f"{home}\n", "", 0)
 
 
-def test_java_on_the_path_is_traced_to_its_home(tmp_path, bare_path, jvm):
+def test_java_on_the_path_is_traced_to_its_home(tmp_path, with_python, jvm):
     home = java(tmp_path / "elsewhere", "17", VECTOR)
-    (Path(bare_path) / "java").symlink_to(home / "bin" / "java")
-    found = run("find-java", PATH=bare_path, JVM_DIR=str(jvm))
+    (Path(with_python) / "java").symlink_to(home / "bin" / "java")
+    found = run("find-java", PATH=with_python, JVM_DIR=str(jvm))
     assert (found.stdout, found.returncode) == (f"{home}\n", 0)
 
 
-def test_the_oldest_java_that_fits_is_taken(tmp_path, bare_path, jvm):
+def test_the_oldest_java_that_fits_is_taken(tmp_path, with_python, jvm):
     java(jvm / "a-25", "25", VECTOR)
     java(jvm / "b-8", "1.8", VECTOR)
     java(jvm / "c-11", "11", VECTOR)
     java(jvm / "d-17-cut-down", "17")
     wanted = java(jvm / "e-21", "21", VECTOR)
     old = java(tmp_path / "old", "11", VECTOR)
-    found = run("find-java", PATH=bare_path, JVM_DIR=str(jvm), JAVA_HOME=str(old))
+    found = run("find-java", PATH=with_python, JVM_DIR=str(jvm), JAVA_HOME=str(old))
     assert (found.stdout, found.returncode) == (f"{wanted}\n", 0)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--install"]])
-def test_without_java_one_sentence_says_what_to_install(bare_path, jvm, arguments):
+def test_without_java_one_sentence_says_what_to_install(with_python, jvm, arguments):
     java(jvm / "cut-down", "17")
-    found = run("find-java", *arguments, PATH=bare_path, JVM_DIR=str(jvm))
+    found = run("find-java", *arguments, PATH=with_python, JVM_DIR=str(jvm))
     assert (found.stdout, found.stderr, found.returncode) == ("", NO_JAVA, 1)
 
 
-def test_java_is_installed_with_apt_where_that_needs_no_question(tmp_path, bare_path, jvm):
+def test_java_is_installed_with_apt_where_that_needs_no_question(tmp_path, with_python, jvm):
     """17 is not to be had, as on Debian 13; 21 is, and then it is found."""
     ready = java(tmp_path / "ready", "21", VECTOR)
     log = tmp_path / "apt.log"
-    program(Path(bare_path) / "id", "echo 0")
-    program(Path(bare_path) / "env", 'shift; exec "$@"')
-    (Path(bare_path) / "mv").symlink_to("/bin/mv")
+    program(Path(with_python) / "id", "echo 0")
+    program(Path(with_python) / "env", 'shift; exec "$@"')
+    (Path(with_python) / "mv").symlink_to("/bin/mv")
     program(
-        Path(bare_path) / "apt-get",
+        Path(with_python) / "apt-get",
         f'echo "$@" >> {log}\n'
         f'case "$*" in *openjdk-17*) exit 100;; *openjdk-21*) mv {ready} {jvm}/;; esac',
     )
-    found = run("find-java", "--install", PATH=bare_path, JVM_DIR=str(jvm))
+    found = run("find-java", "--install", PATH=with_python, JVM_DIR=str(jvm))
     assert (found.stdout, found.returncode) == (f"{jvm}/ready\n", 0), found.stderr
     assert log.read_text().splitlines() == [
         "-q update",

@@ -91,7 +91,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
             from freshline.spark.engine.session import start_session
             from freshline.spark.updates import SparkExecutor
 
-            session = start_session(project)
+            session = start_session(project, tell=observer.notice)
             observer.spark_ui = session.sparkContext.uiWebUrl
             return SparkExecutor(project, session)
         except Exception as error:

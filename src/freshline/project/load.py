@@ -111,7 +111,7 @@ def collect(
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
     lineage = read_lineage(top.sub("lineage", "lineage"))
-    master, packages = read_spark(top.sub("spark", "spark"))
+    spark = read_spark(top.sub("spark", "spark"), root)
     storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
     ingest = read_ingest(top, pushed, root, storage)
@@ -142,8 +142,9 @@ def collect(
         reports=tuple(by_name[each] for each in order if by_name[each].report is not None),
         feeds=feeds,
         configuration=configuration,
-        spark_master=master,
-        spark_packages=packages,
+        spark_master=spark.master,
+        spark_packages=spark.packages,
+        spark_jars=spark.jars,
         scheduler=scheduler,
         ingest=ingest,
         server=server,

@@ -328,6 +328,7 @@ class Project:
         reports: Views that are made once a window; no table reads one.
         feeds: By name, in the order of freshline.yml.
         configuration: Spark settings, as texts.
+        spark_jars: The directory of every jar that Spark needs beside its own; None: fetched.
         ingest: None where nothing is pushed.
         server: Where the page, the API and the gateway are served.
         sql_files: All that were read.
@@ -344,6 +345,7 @@ class Project:
     configuration: Mapping[str, str] = field(default_factory=dict)
     spark_master: str = "local[*]"
     spark_packages: tuple[str, ...] = ()
+    spark_jars: str | None = None
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     ingest: IngestSettings | None = None
     server: ServerSettings = field(default_factory=ServerSettings)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from freshline.core.errors import Place
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.spark.engine.session import DELTA_PACKAGE, KAFKA_PACKAGE, settings
+from freshline.spark.engine.jars import DELTA_PACKAGE, KAFKA_PACKAGE
+from freshline.spark.engine.session import settings
 from freshline.spark.feeds.kafka_client import client_settings
 
 

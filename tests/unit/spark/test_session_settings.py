@@ -4,7 +4,7 @@ from pathlib import Path
 
 from freshline.project.model import Project
 from freshline.spark.engine import session
-from freshline.spark.engine.session import _DELTA_JARS, DELTA_PACKAGE, settings
+from freshline.spark.engine.session import settings
 
 
 def project(tmp_path: Path, configuration=(), *, master="local[2]", storage=None, packages=()):
@@ -45,21 +45,6 @@ def test_the_users_settings_win(tmp_path):
         **mine,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,my.Extension",
     }
-
-
-def test_deltas_jars_are_named_when_an_earlier_start_left_them(tmp_path):
-    assert settings(project(tmp_path))["spark.jars.packages"] == DELTA_PACKAGE
-    folder = tmp_path / "ivy" / "jars"
-    folder.mkdir(parents=True)
-    for jar in _DELTA_JARS:
-        (folder / jar).touch()
-    chosen = settings(project(tmp_path, [("spark.jars", "/mine.jar")]))
-    assert chosen["spark.jars"].split(",") == ["/mine.jar", *(str(folder / j) for j in _DELTA_JARS)]
-    assert "spark.jars.packages" not in chosen
-    with_package = settings(project(tmp_path, packages=("org.x:y:1",)))
-    assert with_package["spark.jars.packages"] == f"{DELTA_PACKAGE},org.x:y:1"
-    (folder / _DELTA_JARS[0]).unlink()
-    assert settings(project(tmp_path))["spark.jars.packages"] == DELTA_PACKAGE
 
 
 def collector(tmp_path: Path, configuration=(), **more) -> str:

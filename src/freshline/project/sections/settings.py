@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 from freshline.core.assembly import partition_names
 from freshline.core.aus.shares import RECOVERIES
@@ -113,11 +115,21 @@ def _share(section: Section, key: str, default: float) -> float:
     return default
 
 
-def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
-    """``spark:``: the master and the packages to add."""
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """``spark:`` of freshline.yml: see the fields of Project."""
+
+    master: str = "local[*]"
+    packages: tuple[str, ...] = ()
+    jars: str | None = None
+
+
+def read_spark(section: Section | None, root: Path) -> SparkSettings:
+    """``spark:``: the master, the packages to add, and where all jars are."""
+    default = SparkSettings()
     if section is None:
-        return "local[*]", ()
-    section.only("master", "packages")
+        return default
+    section.only("master", "packages", "jars")
     packages = section.data.get("packages") or []
     if not isinstance(packages, list) or not all(isinstance(each, str) for each in packages):
         section.fault(
@@ -128,7 +140,12 @@ def read_spark(section: Section | None) -> tuple[str, tuple[str, ...]]:
             next_step="Correct the list.",
         )
         packages = []
-    return section.text("master") or "local[*]", tuple(packages)
+    jars = section.text("jars")
+    return SparkSettings(
+        section.text("master") or default.master,
+        tuple(packages),
+        None if jars is None else str(root / jars),
+    )
 
 
 def read_lineage(section: Section | None) -> str | None:

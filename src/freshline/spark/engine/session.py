@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,20 +19,9 @@ from pyspark.sql import SparkSession
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.submission import start_jvm
+from freshline.spark.engine.jars import joined, named_jars, resolved
+from freshline.spark.engine.submission import start_jvm, use_java
 
-DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
-_DELTA_JARS = tuple(
-    f"io.delta_{name}-4.4.0.jar"
-    for name in (
-        "delta-spark_4.2_2.13",
-        "delta-storage",
-        "delta-kernel-api",
-        "delta-kernel-defaults",
-        "delta-kernel-unitycatalog",
-    )
-)
-KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _SMALL = "1g"
 _JAVA_OPTIONS = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
@@ -113,12 +103,11 @@ def settings(project: Project) -> dict[str, str]:
         chosen |= _UNSEEN
     chosen |= configuration
     chosen["spark.master"] = master
-    packages = project.spark_packages
-    if any(feed.kind == "kafka" for feed in project.feeds.values()):
-        packages = (*packages, *_kafka(chosen, packages))
-    chosen |= _delta(chosen, packages)
+    jars = named_jars(project, chosen)
+    chosen.pop("spark.jars.packages", None)
+    chosen |= jars
     if configuration.get("spark.sql.extensions"):
-        chosen["spark.sql.extensions"] = _joined(
+        chosen["spark.sql.extensions"] = joined(
             _ALWAYS["spark.sql.extensions"], configuration["spark.sql.extensions"]
         )
     options = [configuration.get("spark.driver.extraJavaOptions", "")]
@@ -145,13 +134,26 @@ def _collector(options: str) -> list[str]:
     return [] if re.search(r"-XX:\+Use\w*GC\b", given) else ["-XX:+UseParallelGC"]
 
 
-def start_session(project: Project, *, app_name: str = "freshline") -> SparkSession:
+def start_session(
+    project: Project,
+    *,
+    app_name: str = "freshline",
+    tell: Callable[[str], None] = lambda _: None,
+) -> SparkSession:
     """Start Spark for a project, or take the one that runs in this process.
 
+    Args:
+        tell: Told in a sentence what takes long: jars that have to be fetched first.
+
     Raises:
-        PlatformError: Spark did not start.
+        PlatformError: There is no Java for it (``no-java``), jars are missing
+            (``jars-unresolved``), or it did not start (``spark-start``).
+        UserError: The directory of ``spark: {jars: DIR}`` lacks some (``jars-missing``).
     """
-    chosen = settings(project)
+    use_java()
+    # Spark's own default is the first python3 of the PATH, which may be another version.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    chosen = resolved(settings(project), tell)
     builder = SparkSession.builder.appName(app_name)
     for name, value in chosen.items():
         builder = builder.config(name, value)
@@ -165,38 +167,6 @@ def start_session(project: Project, *, app_name: str = "freshline") -> SparkSess
         raise PlatformError(
             "spark-start",
             f"Spark did not start: {one_line(error)}",
-            rule="it needs Java 17 or newer",
-            next_step="Look at what Java wrote above, and at `spark:` and `configuration:`.",
+            next_step="Look at what Java wrote above, and at `spark:` and `configuration:`;"
+            " `freshline doctor` checks the machine.",
         ) from error
-
-
-def _delta(chosen: Mapping[str, str], packages: tuple[str, ...]) -> dict[str, str]:
-    """How Spark gets Delta's classes, and the packages that the user wants.
-
-    Resolving packages takes seconds at every start, even when all of them are there. Delta's
-    five jars suffice (Spark has the rest); where an earlier start left them, they are named
-    directly. With other packages to resolve, Delta's may as well be resolved with them.
-    """
-    wanted = _joined(chosen.get("spark.jars.packages", ""), *packages)
-    jars = [Path(folder) / jar for folder in (_ivy_folder(chosen) / "jars",) for jar in _DELTA_JARS]
-    if not wanted and all(jar.is_file() for jar in jars):
-        return {"spark.jars": _joined(chosen.get("spark.jars", ""), *map(str, jars))}
-    if "io.delta:" not in wanted:
-        wanted = _joined(DELTA_PACKAGE, wanted)
-    return {"spark.jars.packages": wanted}
-
-
-def _kafka(chosen: Mapping[str, str], packages: tuple[str, ...]) -> tuple[str, ...]:
-    """The package that reads topics, unless the user names the one to take."""
-    given = _joined(chosen.get("spark.jars", ""), chosen.get("spark.jars.packages", ""), *packages)
-    return () if "spark-sql-kafka-0-10" in given else (KAFKA_PACKAGE,)
-
-
-def _ivy_folder(chosen: Mapping[str, str]) -> Path:
-    given = chosen.get("spark.jars.ivy")
-    return Path(given) if given else Path(os.path.expanduser("~")) / ".ivy2.5.2"  # noqa: PTH111 - HOME may be unset
-
-
-def _joined(*lists: str) -> str:
-    """Comma-separated lists as one, without empty parts."""
-    return ",".join(part for part in lists if part)

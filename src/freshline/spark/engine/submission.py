@@ -15,10 +15,27 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
+from freshline.core.errors import PlatformError
+from freshline.spark.engine.java import NEXT_STEP, RULE, find_java
+
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _WITHOUT = "pyspark-shell"
 _PRINTABLE = range(0x21, 0x7F)
 _MARKS = frozenset("\\:=#!")
+
+
+def use_java() -> None:
+    """Have this process's JVM started by a Java that Spark runs on.
+
+    Raises:
+        PlatformError: There is none (``no-java``).
+    """
+    java = find_java()
+    if java is None:
+        raise PlatformError(
+            "no-java", "no Java for Spark was found", rule=RULE, next_step=NEXT_STEP
+        )
+    os.environ["JAVA_HOME"] = str(java.home)
 
 
 def start_jvm(settings: Mapping[str, str]) -> None:
