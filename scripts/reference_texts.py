@@ -78,7 +78,8 @@ KEYS = {
         "master": "Any master; `local[*]` without it.",
         "packages": "Maven coordinates to add.",
         "jars": "A directory with every jar, which `freshline jars` fills; nothing is fetched.",
-        "update_timeout": "An update that runs longer is cancelled and tried again.",
+        "update_timeout": "An update that runs longer is cancelled and tried again; without it 20"
+        " times its estimate and at least 10 minutes, for a first build no limit.",
     },
     "scheduler": {
         "tracks": "How many updates run at once; 1.",

@@ -1,4 +1,4 @@
-"""Settings reach Spark's process, and nobody finds them among its arguments."""
+"""Settings reach Spark's process, nobody finds them among its arguments, and its end is told."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from freshline.spark.engine.submission import submitted
 
 SECRET = "k3y=of: the#store! \\ä\U0001f511"
 START = """
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
 from freshline.project import load_project
+from freshline.spark.engine.process import SparkProcess
 from freshline.spark.engine.session import start_session
 
 session = start_session(load_project(Path(sys.argv[1]), Path(sys.argv[1])))
@@ -29,7 +30,17 @@ found = {
     "rows": session.range(3).count(),
     "left": os.environ.get("PYSPARK_SUBMIT_ARGS"),
 }
-session.stop()
+process = SparkProcess(session)
+assert process.ended() is None
+try:
+    session.sparkContext._gateway.new_array(session._jvm.long, 200_000_000)
+except Exception:
+    pass
+for _ in range(600):
+    if process.ended():
+        break
+    time.sleep(0.1)
+found["full"] = process.ended().render()
 print(json.dumps(found))
 """
 YML = """\
@@ -59,6 +70,11 @@ def test_a_key_reaches_spark_and_is_not_among_the_arguments(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     (arguments,) = found.pop("arguments")
+    assert found.pop("full") == (
+        "[spark-out-of-memory] Spark ran out of memory: its heap of 700m is full. Nothing"
+        " committed is lost. Give it more with `configuration: {spark.driver.memory: ...}` and"
+        " start `freshline run` again."
+    )
     assert found == {
         "secret": SECRET, "hadoop": SECRET, "zone": "Asia/Tokyo", "rows": 3, "left": None,
     }  # fmt: skip

@@ -87,6 +87,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         _tell(observer, f"note: {warning}", level="warning")
 
     def make_executor() -> Executor:
+        observer.spark = "starting"  # once more, where Spark is started again
         try:
             from freshline.spark.engine.session import start_session
             from freshline.spark.updates import SparkExecutor
@@ -113,7 +114,10 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
     found = read_status(project, time.time())
     behind = _behind(found, options) if options.until_idle else []
     if left_behind and not behind:
-        behind = [(found.project, f"{counted(left_behind, 'table')} still had news at the end")]
+        why = f"{counted(left_behind, 'table')} still had news at the end"
+        if not options.until_idle:
+            why = f"{counted(left_behind, 'update')} did not end within the grace period"
+        behind = [(found.project, why)]
     if as_json:
         with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
             print_json(_summary(found, observer, started_s, behind))

@@ -127,11 +127,22 @@ class Executor(ReportExecutor, Protocol):
         ...
 
     def give_up(self, table: str, number: int) -> None:
-        """End an update's Spark jobs that run just now; unless it is about to commit, it fails."""
+        """End an update's Spark jobs that run just now; unless it is about to commit, it fails.
+
+        Returns at once, also where Spark does not answer.
+        """
         ...
 
     def healthy(self) -> bool:
-        """Whether further updates can be run at all."""
+        """Whether further updates can be run at all; asks Spark, which may never answer."""
+        ...
+
+    def ended(self) -> PlatformError | None:
+        """Why Spark's process is gone; None while it is there. Answers at once."""
+        ...
+
+    def kill(self) -> None:
+        """End Spark's process at once, whatever it does; another executor can then be made."""
         ...
 
     def close(self) -> None:

@@ -145,6 +145,7 @@ def collect(
         spark_master=spark.master,
         spark_packages=spark.packages,
         spark_jars=spark.jars,
+        update_timeout_s=spark.update_timeout_s,
         scheduler=scheduler,
         ingest=ingest,
         server=server,

@@ -335,6 +335,7 @@ class Project:
         warnings: What is allowed but probably not meant, one sentence each.
         alerts: Where changes of state are posted, in the order of freshline.yml.
         lineage: Namespace of the jobs in OpenLineage events; None: no events.
+        update_timeout_s: After so long an update is cancelled; None: by its estimate.
     """
 
     name: str
@@ -355,6 +356,7 @@ class Project:
     reports: tuple[TableDef, ...] = ()
     alerts: tuple[AlertSettings, ...] = ()
     lineage: str | None = None
+    update_timeout_s: float | None = None
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.

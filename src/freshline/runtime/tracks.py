@@ -29,25 +29,35 @@ class Outcome:
     error: Exception | None
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An update on its track, since ``started_s`` of the monotonic clock."""
+
+    command: StartUpdate
+    request: UpdateRequest
+    started_s: float
+
+
 class Tracks:
     """Track threads around one executor.
 
-    Threads are daemons: an update that outlives the grace at the end must not keep the
+    Threads are daemons: an update that outlives the grace period at the end must not keep the
     process; its commit either happened or did not, and the next start finds out which.
 
     Args:
         executor: Runs one update; safe to call from several threads.
         count: How many tracks.
-        report: Called from a track's thread with each outcome.
+        report: Called from a track's thread with each outcome, once for each update.
     """
 
     def __init__(self, executor: Executor, count: int, report: Callable[[Outcome], None]) -> None:
         self._executor = executor
         self._report = report
-        self._inboxes: list[queue.SimpleQueue[tuple[StartUpdate, UpdateRequest] | None]] = []
+        self._lock = threading.Lock()
+        self._running: dict[int, Running] = {}
+        self._inboxes: list[queue.SimpleQueue[Running | None]] = []
         for track in range(count):
-            inbox: queue.SimpleQueue[tuple[StartUpdate, UpdateRequest] | None]
-            inbox = queue.SimpleQueue()
+            inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
             self._inboxes.append(inbox)
             threading.Thread(
                 target=self._work, args=(inbox,), name=f"track-{track}", daemon=True
@@ -55,21 +65,47 @@ class Tracks:
 
     def start(self, command: StartUpdate, request: UpdateRequest) -> None:
         """Hand an update to its track, which is free: the core said so."""
-        self._inboxes[command.track].put((command, request))
+        running = Running(command, request, time.monotonic())
+        with self._lock:
+            self._running[command.track] = running
+        self._inboxes[command.track].put(running)
+
+    def running(self) -> list[Running]:
+        """The updates whose outcomes were not reported yet, by track."""
+        with self._lock:
+            return [self._running[track] for track in sorted(self._running)]
+
+    def abandon(self, error: Exception) -> list[Outcome]:
+        """The outcomes of all running updates: they failed with ``error``.
+
+        Nothing is reported any more, whatever becomes of their threads.
+        """
+        with self._lock:
+            left = [self._running[track] for track in sorted(self._running)]
+            self._running.clear()
+        self.close()
+        now_s = time.monotonic()
+        return [
+            Outcome(each.command, each.request, now_s - each.started_s, None, error)
+            for each in left
+        ]
 
     def close(self) -> None:
         """Let idle threads end."""
         for inbox in self._inboxes:
             inbox.put(None)
 
-    def _work(self, inbox: queue.SimpleQueue[tuple[StartUpdate, UpdateRequest] | None]) -> None:
-        while (item := inbox.get()) is not None:
-            command, request = item
+    def _work(self, inbox: queue.SimpleQueue[Running | None]) -> None:
+        while (running := inbox.get()) is not None:
             started_s = time.monotonic()
             result, failure = None, None
             try:
-                result = self._executor.run(request)
+                result = self._executor.run(running.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the track lives on
                 failure = error
             seconds = time.monotonic() - started_s
-            self._report(Outcome(command, request, seconds, result, failure))
+            with self._lock:
+                if self._running.get(running.command.track) is not running:
+                    return  # abandoned meanwhile
+                del self._running[running.command.track]
+            self._report(Outcome(running.command, running.request, seconds, result, failure))

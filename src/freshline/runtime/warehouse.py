@@ -15,7 +15,6 @@ import dataclasses
 import json
 import os
 import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listening import Heard, Listening
 from freshline.runtime.feeds.listing import PeriodEstimate
 from freshline.runtime.feeds.pending import PendingFiles
+from freshline.runtime.idle import has_work, late_tables
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.paths import own_folder
@@ -58,6 +58,7 @@ from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests import Requests
 from freshline.runtime.statics import StaticTables
 from freshline.runtime.subset import subset
+from freshline.runtime.supervision import Supervision
 from freshline.runtime.tracks import Outcome, Tracks
 
 _LOOK_S = 0.2
@@ -92,6 +93,7 @@ class Warehouse:
         options: How long to run.
         clock: Wall-clock seconds since the epoch.
         backoff: Delays of retries.
+        supervision: Watches Spark and how long updates run.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Warehouse:
         *,
         clock: Callable[[], float] = time.time,
         backoff: Backoff | None = None,
+        supervision: Supervision | None = None,
     ) -> None:
         self.project = project
         self.options = options or RunOptions()
@@ -116,6 +119,8 @@ class Warehouse:
         self._running: set[str] = set()
         self._periods: dict[str, PeriodEstimate] = {}
         self._executor: Executor | None = None
+        self._tracks: Tracks | None = None
+        self._supervision = supervision or Supervision(project.update_timeout_s)
 
     def stop(self) -> None:
         """End the run: running updates may finish. Safe from signal handlers and threads."""
@@ -125,7 +130,8 @@ class Warehouse:
         """Run until stopped, or until idle.
 
         Returns:
-            How many tables could not be brought up to date (0 unless ``until_idle``).
+            How many tables could not be brought up to date (``until_idle``), or have an update
+            that did not end within the grace period.
 
         Raises:
             UserError: Another process runs this warehouse.
@@ -138,8 +144,7 @@ class Warehouse:
     # ---- start and end ----
 
     def _run(self, journal: Journal) -> int:
-        started_s = time.monotonic()
-        threading.Thread(target=self._start_executor, name="spark-start", daemon=True).start()
+        self._supervision.start(self._make_executor, self._inbox.put)
         self._journal, self._ledger = journal, Ledger(journal)
         self._tick()
         reloaded = self.options.refresh * self.options.full
@@ -173,22 +178,13 @@ class Warehouse:
             self.project, self._ledger, self._inbox.put, once=self.options.until_idle
         )
         self._listening.start_folders()
-        tracks: Tracks | None = None
         try:
             executor = self._awaited_executor(first)
             if executor is None:
                 return 0
-            self._ledger.run_ready(self._now_s)
-            self._listening.start_topics(executor)
             if not self.options.until_idle:  # which lists each feed once
                 self._oversight.listen(self._now_s)
-            self._observer.ready(time.monotonic() - started_s)
-            tracks = self._tracks = Tracks(
-                executor,
-                self.project.scheduler.tracks,
-                lambda outcome: self._inbox.put(("ended", outcome)),
-            )
-            self._reports.begin(executor, lambda outcome: self._inbox.put(("report", outcome)))
+            self._begin(executor)
             self._instant(first)
             return self._loop()
         finally:
@@ -197,12 +193,41 @@ class Warehouse:
             self._tick()
             self._ledger.end_run(self._now_s)
             journal.flush()
-            if tracks is not None:
-                tracks.close()
-            if self._executor is not None:
-                closing = threading.Thread(target=self._executor.close, daemon=True)
-                closing.start()
-                closing.join(timeout=10.0)
+            if self._tracks is not None:
+                self._tracks.close()
+            self._supervision.close()
+
+    def _begin(self, executor: Executor) -> None:
+        """Spark is ready, for the first time or again."""
+        self._ledger.run_ready(self._now_s)
+        self._listening.start_topics(executor)
+        self._observer.ready(self._supervision.watch(executor))
+        self._tracks = Tracks(
+            executor,
+            self.project.scheduler.tracks,
+            lambda outcome: self._inbox.put(("ended", outcome)),
+        )
+        self._reports.begin(executor, lambda outcome: self._inbox.put(("report", outcome)))
+
+    def _restart(self, lost: PlatformError, ended: list[Event], events: list[Event]) -> bool:
+        """Start Spark again; what ran is tried again. False when the run is stopped before.
+
+        Raises:
+            PlatformError: Spark cannot run.
+        """
+        self._observer.notice(f"{lost.what}; Spark is started again", level="error")
+        if self._tracks is not None:
+            for outcome in self._tracks.abandon(lost):
+                ended += self._ended(outcome)
+        self._reports.abandon(lost, self._now_s)
+        self._listening.stop_topics()
+        self._ledger.run_ready(None)
+        self._executor = None
+        self._supervision.restart(lost)
+        executor = self._awaited_executor(events)
+        if executor is not None:
+            self._begin(executor)
+        return executor is not None
 
     def _hire(self, journal: Journal) -> None:
         """Those who each know one thing about a run."""
@@ -246,12 +271,6 @@ class Warehouse:
         recovered.events = [
             event for event in recovered.events if self.project.has_table(event.table)
         ]
-
-    def _start_executor(self) -> None:
-        try:
-            self._inbox.put(("executor", self._make_executor()))
-        except BaseException as error:  # noqa: BLE001 - raised again in the loop's thread
-            self._inbox.put(("no-executor", error))
 
     def _awaited_executor(self, first: list[Event]) -> Executor | None:
         """Spark, once it is there; None when the run is stopped before.
@@ -297,13 +316,16 @@ class Warehouse:
             for kind, content in messages:
                 events += self._heard(kind, content)
             if self._stopping_since_s is None:
+                lost = self._supervision.look(self._tracks, self._scheduler, self._observer)
+                if lost is not None and not self._restart(lost, ended, events):
+                    return 0
                 events += self._failures.due(self._now_s)
                 events += self._requests.new(self._now_s)
                 self._instant(ended + events)
                 self._go_on_with_reports()
                 self._offer_upkeep()
                 if self.options.until_idle and self._is_idle():
-                    return self._left_behind()
+                    return len(late_tables(self._scheduler) | self._listening.deaf)
             else:
                 # The core hears no more: it would start the next ones.
                 self._journal.flush()
@@ -314,7 +336,7 @@ class Warehouse:
                     self._observer.notice(
                         f"grace period expired; abandoning: {names}", level="warning"
                     )
-                    return 0
+                    return len(self._running)
 
     def _heard(self, kind: str, content: Any) -> list[Event]:
         """One message that is not an update's end."""
@@ -398,6 +420,7 @@ class Warehouse:
         for command, request in requests:
             self._running.add(command.table)
             self._observer.started(command)
+            assert self._tracks is not None
             self._tracks.start(command, request)
 
     # ---- what comes in ----
@@ -428,6 +451,7 @@ class Warehouse:
 
     def _ended(self, outcome: Outcome) -> list[Event]:
         """An update ended: journal first, then the event."""
+        outcome = self._supervision.ended(outcome)
         table = outcome.command.table
         self._running.discard(table)
         result = outcome.result
@@ -466,34 +490,11 @@ class Warehouse:
             isinstance(event, UpdateFailed) and event.gives_up for event in events
         ):
             note_ended(self._journal, table, outcome.command.backfill, "given up", self._now_s)
-        if self._executor is not None and not self._executor.healthy():
-            raise PlatformError(
-                "spark-gone",
-                "Spark's process is gone",
-                next_step="Start `freshline run` again; nothing committed is lost.",
-            ) from outcome.error
         return events
-
-    # ---- until idle ----
 
     def _is_idle(self) -> bool:
         if self._running or self._listening.unheard or not self._inbox.empty():
             return False
         if self._failures.waits_for_files():
             return False
-        background = self._scheduler.background
-        if background is not None and any(not table.paused for table in background.pending):
-            return False
-        tables_idle = not any(
-            table.known
-            and table.has_news
-            and not table.paused
-            and not self._scheduler.blocked(table)
-            and not self._failures.given_up(table.name)
-            for table in self._scheduler.tables
-        )
-        return tables_idle and self._reports.idle()
-
-    def _left_behind(self) -> int:
-        late = {table.name for table in self._scheduler.tables if table.known and table.has_news}
-        return len(late | self._listening.deaf)
+        return not has_work(self._scheduler, self._failures.given_up) and self._reports.idle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import threading
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from freshline.core.background.upkeep import COMPACT, TRY, VERIFY
+from freshline.core.errors import PlatformError
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -20,6 +22,7 @@ from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError
+from freshline.spark.engine.process import SparkProcess
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
 from freshline.spark.feeds.kafka_reader import TopicReader
@@ -86,6 +89,7 @@ class SparkExecutor:
     ) -> None:
         self._project = project
         self._session = session
+        self._process = SparkProcess(session)
         self._pools = Pools(session.sparkContext.defaultParallelism)
         self._topics = {
             name: JvmTopic(session, feed)
@@ -195,9 +199,9 @@ class SparkExecutor:
     def give_up(self, table: str, number: int) -> None:
         """End an update's Spark jobs that run just now; unless it is about to commit, it fails.
 
-        Not its future jobs: by the same name the table's next update may run.
+        Not its future jobs: by the same name the table's next update may run. Returns at once.
         """
-        self._session.sparkContext.cancelJobGroup(_group(table, number))
+        self._process.cancel(_group(table, number))
 
     def healthy(self) -> bool:
         """Whether Spark still runs and answers."""
@@ -208,7 +212,16 @@ class SparkExecutor:
 
     def close(self) -> None:
         """Stop Spark; running updates fail."""
-        self._session.stop()
+        with contextlib.suppress(*SparkError, OSError, AttributeError):  # it may be gone
+            self._session.stop()
+
+    def ended(self) -> PlatformError | None:
+        """Why Spark's process is gone; None while it is there."""
+        return self._process.ended()
+
+    def kill(self) -> None:
+        """End Spark's process at once; running updates fail."""
+        self._process.kill()
 
     def _forget_properties(self) -> None:
         context = self._session.sparkContext

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 import freshline
 from freshline.core.commands import StartUpdate
+from freshline.core.errors import PlatformError
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -79,6 +80,12 @@ class Kept:
 
     def healthy(self) -> bool:
         return self._executor.healthy()
+
+    def ended(self) -> PlatformError | None:
+        return self._executor.ended()
+
+    def kill(self) -> None:
+        pass
 
     def close(self) -> None:
         pass

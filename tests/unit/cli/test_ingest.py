@@ -155,6 +155,12 @@ def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
         def healthy(self):
             return True
 
+        def ended(self):
+            return None
+
+        def kill(self):
+            raise AssertionError
+
         def close(self):
             pass
 

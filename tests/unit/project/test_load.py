@@ -22,7 +22,7 @@ libraries:
   - glob: {include: tables/**}
   - glob: {include: "tables/*.sql"}
 configuration: {spark.sql.session.timeZone: UTC, spark.x: 3, spark.y: false}
-spark: {master: "spark://h:7077", packages: ["g:a:1"]}
+spark: {master: "spark://h:7077", packages: ["g:a:1"], update_timeout: 30 minutes}
 scheduler: {tracks: 3, policy: edf, inherit: max-plus, inherit_factor: 2, chop: 1.5, clustering: .3}
 feeds:
   orders_feed:
@@ -95,6 +95,7 @@ def test_the_settings_are_read(root):
         "spark.x": "3",
         "spark.y": "false",
     }
+    assert project.update_timeout_s == 1800.0
     assert (project.spark_master, project.spark_packages) == ("spark://h:7077", ("g:a:1",))
     assert project.scheduler == SchedulerSettings(
         tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5, clustering=0.3

@@ -124,6 +124,8 @@ class DeltaExecutor:
         given_up: Updates that were told to end, by table and number.
         requests: All that was asked, in order.
         batches: All batches of reports that were asked, in order.
+        gone: Why its process is gone.
+        killed: Whether it was ended in the hard way.
     """
 
     def __init__(self, project: Project) -> None:
@@ -142,6 +144,8 @@ class DeltaExecutor:
         self.batches: list[BatchRequest] = []
         self.done: dict[float, int] = {}
         self.closed = False
+        self.killed = False
+        self.gone: PlatformError | None = None
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         self.requests.append(request)
@@ -278,6 +282,12 @@ class DeltaExecutor:
 
     def healthy(self) -> bool:
         return True
+
+    def ended(self) -> PlatformError | None:
+        return self.gone
+
+    def kill(self) -> None:
+        self.killed = True
 
     def close(self) -> None:
         self.closed = True

@@ -122,14 +122,15 @@ class SparkSettings:
     master: str = "local[*]"
     packages: tuple[str, ...] = ()
     jars: str | None = None
+    update_timeout_s: float | None = None
 
 
 def read_spark(section: Section | None, root: Path) -> SparkSettings:
-    """``spark:``: the master, the packages to add, and where all jars are."""
+    """``spark:``: the master, packages to add, where all jars are, how long updates may run."""
     default = SparkSettings()
     if section is None:
         return default
-    section.only("master", "packages", "jars")
+    section.only("master", "packages", "jars", "update_timeout")
     packages = section.data.get("packages") or []
     if not isinstance(packages, list) or not all(isinstance(each, str) for each in packages):
         section.fault(
@@ -145,6 +146,7 @@ def read_spark(section: Section | None, root: Path) -> SparkSettings:
         section.text("master") or default.master,
         tuple(packages),
         None if jars is None else str(root / jars),
+        section.duration_s("update_timeout"),
     )
 
 

@@ -148,6 +148,12 @@ class Listening:
         for topic in self._topics.values():
             topic.stop()
 
+    def stop_topics(self) -> None:
+        """Look at no topic until they are started again."""
+        for topic in self._topics.values():
+            topic.stop()
+        self._topics.clear()
+
     # ---- in the warehouse's thread ----
 
     def heard(self, heard: Heard, now_s: float) -> list[str]:

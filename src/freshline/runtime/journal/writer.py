@@ -63,8 +63,8 @@ class Ledger:
             "DELETE FROM updates WHERE id <= (SELECT max(id) FROM updates) - ?", (_KEPT_UPDATES,)
         )
 
-    def run_ready(self, now_s: float) -> None:
-        """Spark is there; updates can start."""
+    def run_ready(self, now_s: float | None) -> None:
+        """Spark is ready, updates can start; None: it is gone and started again."""
         self.journal.write("UPDATE runs SET ready_s=? WHERE id=?", (now_s, self.run))
 
     def end_run(self, now_s: float) -> None:

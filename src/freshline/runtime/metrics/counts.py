@@ -5,6 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from freshline.core.commands import StartUpdate
+from freshline.core.errors import PlatformError
+from freshline.runtime.deadlines import TIMEOUT
 from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome
 
@@ -51,6 +53,15 @@ class RunCounts:
             buckets=_ERROR_BUCKETS_S,
             registry=registry,
         )
+        self._timeouts = Counter(
+            "freshline_update_timeouts",
+            "Updates that ran for longer than their limit and were cancelled",
+            ("table",),
+            registry=registry,
+        )
+        self._starts = Counter(
+            "freshline_spark_starts", "Starts of Spark's process in this run", registry=registry
+        )
         self._decision_s = Histogram(
             "freshline_decision_duration_seconds",
             "Seconds that the scheduler took to decide at one instant",
@@ -59,7 +70,8 @@ class RunCounts:
         )
 
     def ready(self, seconds: float) -> None:
-        """Spark is ready; nothing is counted."""
+        """Spark is ready, for the first time or again."""
+        self._starts.inc()
 
     def started(self, command: StartUpdate) -> None:
         """An update starts; it is counted when it ends."""
@@ -74,6 +86,8 @@ class RunCounts:
         if result is None:
             strategy = outcome.command.upkeep or UNKNOWN
             self._updates.labels(table, strategy, "failed").inc()
+            if isinstance(outcome.error, PlatformError) and outcome.error.code == TIMEOUT:
+                self._timeouts.labels(table).inc()
             return
         self._updates.labels(table, result.strategy, "committed").inc()
         self._rows.labels(table).inc(result.rows)

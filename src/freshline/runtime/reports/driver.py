@@ -124,6 +124,13 @@ class Reports:
         """Spark is there: batches can start."""
         self._track = ReportTrack(executor, report)
 
+    def abandon(self, error: Exception, now_s: float) -> None:
+        """Spark is gone: the batch that runs failed, and none can start until ``begin``."""
+        ended = None if self._track is None else self._track.abandon(error)
+        self._track = None
+        if ended is not None:
+            self.ended(ended, now_s)
+
     def close(self) -> None:
         """Let the thread end."""
         if self._track is not None:

@@ -54,11 +54,22 @@ class ReportTrack:
         self._executor = executor
         self._report = report
         self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._running: Job | None = None
         threading.Thread(target=self._work, name="report-track", daemon=True).start()
 
     def start(self, job: Job) -> None:
         """Hand a batch to the thread, which is free."""
+        with self._lock:
+            self._running = job
         self._inbox.put(job)
+
+    def abandon(self, error: Exception) -> JobEnded | None:
+        """The end of the batch that runs: it failed. Nothing is reported any more."""
+        with self._lock:
+            job, self._running = self._running, None
+        self.close()
+        return None if job is None else JobEnded(job, 0.0, None, error)
 
     def close(self) -> None:
         """Let the thread end."""
@@ -72,4 +83,8 @@ class ReportTrack:
                 result = self._executor.run_batch(job.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the thread lives on
                 failure = error
+            with self._lock:
+                if self._running is not job:
+                    return  # abandoned meanwhile
+                self._running = None
             self._report(JobEnded(job, time.monotonic() - started_s, result, failure))
