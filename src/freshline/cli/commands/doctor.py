@@ -1,0 +1,62 @@
+"""``freshline doctor``: whether this machine can run the project, and what to do where not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from freshline.cli.errors import error_record, show
+from freshline.cli.options import AsJson, ProjectDir
+from freshline.cli.render.output import print_json
+from freshline.core.errors import UserError, UserErrors
+from freshline.doctor import machine
+from freshline.doctor.finding import Finding
+from freshline.doctor.project import findings
+from freshline.project.load import PROJECT_FILE, collect
+from freshline.ui.address import served_at
+
+UNFIT = 3
+"""Exit status: a run would fail."""
+_MARKS = {"ok": "ok     ", "warning": "warning", "wrong": "WRONG  "}
+
+
+def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
+    """Check Java, Spark, Delta, jars, storage, disks, clock, memory and port, without a run.
+
+    Exit status 3 where something would make a run fail, 2 where the project has errors.
+    """
+    found = [machine.java(), machine.spark(), machine.delta(), machine.clock()]
+    here = Path.cwd()
+    errors: list[UserError] = []
+    note = ""
+    if project is not None or any(
+        (each / PROJECT_FILE).is_file() for each in (here, *here.parents)
+    ):
+        opened, errors = collect(here, project)
+        if opened is not None:
+            found += findings(opened, served_at(opened))
+    else:
+        note = f"There is no {PROJECT_FILE} here: storage, jars, memory and port were not checked."
+    wrong = any(each.state == "wrong" for each in found)
+    if as_json:
+        record = {"healthy": not wrong and not errors, "checks": [_record(each) for each in found]}
+        print_json(record | ({"errors": [error_record(each) for each in errors]} if errors else {}))
+    else:
+        for each in found:
+            print(f"{_MARKS[each.state]}  {each.check:7}  {each.what}.")
+            if each.next_step:
+                print(f"{'':18}{each.next_step}")
+        if note:
+            print(note, file=sys.stderr)
+    if errors:
+        return show(UserErrors(errors), as_json=False)
+    return UNFIT if wrong else 0
+
+
+def _record(finding: Finding) -> dict[str, str | None]:
+    return {
+        "name": finding.check,
+        "state": finding.state,
+        "what": finding.what,
+        "next": finding.next_step or None,
+    }
