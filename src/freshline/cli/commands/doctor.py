@@ -9,9 +9,7 @@ from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir
 from freshline.cli.render.output import print_json
 from freshline.core.errors import UserError, UserErrors
-from freshline.doctor import machine
 from freshline.doctor.finding import Finding
-from freshline.doctor.project import findings
 from freshline.project.load import PROJECT_FILE, collect
 from freshline.ui.address import served_at
 
@@ -25,6 +23,9 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
 
     Exit status 3 where something would make a run fail, 2 where the project has errors.
     """
+    from freshline.doctor import machine
+    from freshline.doctor.project import findings
+
     found = [machine.java(), machine.spark(), machine.delta(), machine.clock()]
     here = Path.cwd()
     errors: list[UserError] = []
