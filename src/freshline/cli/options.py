@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from freshline.project.load import load_project
+from freshline.core.errors import UserError, UserErrors
+from freshline.project.load import collect as collect_plain
+from freshline.project.load import find_project, pipeline_files
 from freshline.project.model import Project
 
 ProjectDir = Annotated[
@@ -15,7 +17,8 @@ ProjectDir = Annotated[
     typer.Option(
         "--project",
         metavar="DIR",
-        help="Directory of freshline.yml; without it, the nearest one upwards from here.",
+        help="Directory of freshline.yml or spark-pipeline.yml; without it, the nearest one upwards"
+        " from here.",
         show_default=False,
     ),
 ]
@@ -36,4 +39,22 @@ def opened(directory: Path | None, *, analyse: bool = False) -> Project:
     Raises:
         UserErrors: There is none, or something in it is wrong.
     """
-    return load_project(Path.cwd(), directory, analyse=analyse)
+    project, errors = collected(directory, analyse=analyse)
+    if project is None:
+        raise UserErrors(errors)
+    return project
+
+
+def collected(
+    directory: Path | None, *, analyse: bool = True
+) -> tuple[Project | None, list[UserError]]:
+    """The same, with what is wrong as a list; no project when there are errors."""
+    try:
+        root = find_project(Path.cwd(), directory)
+    except UserError as error:
+        return None, [error]
+    if pipeline_files(root):
+        from freshline.importing.pipelines.load import collect  # most projects are none
+
+        return collect(root, root, analyse=analyse)
+    return collect_plain(root, root, analyse=analyse)

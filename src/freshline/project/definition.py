@@ -10,8 +10,15 @@ from freshline.project.model import TableDef
 
 def definition_of(table: TableDef) -> str:
     """A short name for a table's query; changes when what it computes may have changed."""
-    facts = [table.kind, table.query.strip(), sorted(table.sources), table.partitioned_by]
+    facts: list[object] = [
+        table.kind,
+        table.query.strip(),
+        sorted(table.sources),
+        table.partitioned_by,
+    ]
     if table.emit != "early":
         facts.append(table.emit)
+    if table.settings:
+        facts.append(dict(sorted(table.settings.items())))
     text = json.dumps(facts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,11 +9,13 @@ not told that the table does not exist.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.graph import circles, parents_first
-from freshline.project.model import Project, TableDef
+from freshline.project.model import Feed, Project, TableDef
 from freshline.project.references import References
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.alerts import read_alerts
@@ -33,7 +35,8 @@ from freshline.sql.text.functions import volatile_call
 from freshline.sql.text.tokens import tokens
 
 PROJECT_FILE = "freshline.yml"
-_KEYS = (
+PIPELINE_FILES = ("spark-pipeline.yml", "spark-pipeline.yaml")
+KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
     "ingest", "maintenance", "alerts", "lineage",
 )  # fmt: skip
@@ -41,30 +44,39 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
 
 def find_project(start: Path, project_dir: Path | None = None) -> Path:
-    """The directory of the project.
+    """The directory of the project: that of a freshline.yml or of a pipeline's specification.
 
     Args:
         start: Where the search upwards begins.
         project_dir: The directory itself, when the user named it.
 
     Raises:
-        UserError: There is no freshline.yml (``no-project``).
+        UserError: There is neither (``no-project``).
     """
     if project_dir is not None:
-        if (project_dir / PROJECT_FILE).is_file():
+        if _is_project(project_dir):
             return project_dir.absolute()
         where = f"{project_dir}"
     else:
         for directory in (start.absolute(), *start.absolute().parents):
-            if (directory / PROJECT_FILE).is_file():
+            if _is_project(directory):
                 return directory
         where = f"{start} or above it"
     raise UserError(
         "no-project",
         f"there is no {PROJECT_FILE} in {where}",
-        rule=f"a project is a directory with a {PROJECT_FILE}",
+        rule=f"a project is a directory with a {PROJECT_FILE} or a {PIPELINE_FILES[0]}",
         next_step="Go there, name it with --project DIR, or make one with freshline init NAME.",
     )
+
+
+def _is_project(directory: Path) -> bool:
+    return any((directory / name).is_file() for name in (PROJECT_FILE, *PIPELINE_FILES))
+
+
+def pipeline_files(root: Path) -> list[Path]:
+    """The specifications of a Spark pipeline in a directory; more than one is the user's error."""
+    return [root / name for name in PIPELINE_FILES if (root / name).is_file()]
 
 
 def load_project(start: Path, project_dir: Path | None = None, *, analyse: bool = True) -> Project:
@@ -97,12 +109,52 @@ def collect(
     top = Section(file, (), PROJECT_FILE, errors)
     if errors:
         return None, errors  # no mapping at all
-    top.only(*_KEYS)
+    top.only(*KEYS)
     top.require("name", "storage", "libraries")
     _check_name(top)
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
     library = read_libraries(top, root)
-    tables = read_tables(library, feed_names, root, errors)
+    storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
+    parts = Parts(top.text("name") or "", root, storage, feeds, feed_names, library)
+    return assembled(top, parts, analyse=analyse)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a project is made of beside its settings.
+
+    Attributes:
+        name: The project's.
+        root: Its directory.
+        storage: An absolute path or a URI, without / at its end.
+        feeds: Those that are right.
+        feed_names: The names of all, right or not.
+        library: The statements.
+        configuration: Spark settings from elsewhere than ``configuration:``, which wins.
+    """
+
+    name: str
+    root: Path
+    storage: str
+    feeds: Mapping[str, Feed]
+    feed_names: tuple[str, ...]
+    library: Library
+    configuration: Mapping[str, str] = field(default_factory=dict)
+
+
+def assembled(
+    top: Section, parts: Parts, *, analyse: bool
+) -> tuple[Project | None, list[UserError]]:
+    """The project of these parts with the settings of ``top``, or the errors in all of it.
+
+    Args:
+        top: freshline.yml; what was wrong so far is in its errors.
+        parts: The rest.
+        analyse: As in :func:`load_project`.
+    """
+    root, storage, library, errors = parts.root, parts.storage, parts.library, top.errors
+    feeds = dict(parts.feeds)
+    tables = read_tables(library, parts.feed_names, root, errors)
     _check_circles(tables, errors)
     _check_reports(tables, errors)
     if analyse:
@@ -112,7 +164,6 @@ def collect(
     alerts = read_alerts(top)
     lineage = read_lineage(top.sub("lineage", "lineage"))
     spark = read_spark(top.sub("spark", "spark"), root)
-    storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
     ingest = read_ingest(top, pushed, root, storage)
     server = read_server(top, pushed, ingest, root)
@@ -121,7 +172,6 @@ def collect(
     references = References(top, root, required=analyse)
     configuration = references.configuration(top.texts("configuration"))
     feeds = references.feeds(feeds)
-    name = top.text("name") or ""
     if errors:
         return None, _in_order_of_files(errors, library, root)
     order = parents_first({table.name: table.parents for table in tables})
@@ -135,13 +185,13 @@ def collect(
         *_unneeded([by_name[each] for each in order], scheduler.objective),
     ]
     project = Project(
-        name=name,
+        name=parts.name,
         root=root,
         storage=storage,
         tables=tuple(by_name[each] for each in order if by_name[each].report is None),
         reports=tuple(by_name[each] for each in order if by_name[each].report is not None),
         feeds=feeds,
-        configuration=configuration,
+        configuration={**parts.configuration, **configuration},
         spark_master=spark.master,
         spark_packages=spark.packages,
         spark_jars=spark.jars,
@@ -173,8 +223,8 @@ def _check_name(top: Section) -> None:
 def _analysed(tables: list[TableDef], library: Library, errors: list[UserError]) -> list[TableDef]:
     from freshline.project.analysis import analyse  # brings sqlglot: 0.3 s
 
-    found = {each.place: each.statement for each in library.statements}
-    return [analyse(table, found[table.place], errors) for table in tables]
+    found = {(each.place, each.statement.name): each.statement for each in library.statements}
+    return [analyse(table, found[table.place, table.name], errors) for table in tables]
 
 
 def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:

@@ -163,6 +163,7 @@ class TableDef:
         report: A report's window and deadline; it is among the project's reports then.
         analysed: False where the query's form is known to Spark alone and row-wise or not
             was judged by its words only.
+        settings: Spark settings that hold for its query alone.
     """
 
     name: str
@@ -187,6 +188,7 @@ class TableDef:
     properties: Mapping[str, str] = field(default_factory=dict)
     analysed: bool = True
     report: ReportSettings | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def check_properties(statement: Statement, file: str, errors: list[UserError]) -
                 UserError(
                     "duplicate-property",
                     f"table {statement.name} gives the property '{each.key}' twice",
-                    where=Place(file, each.line),
+                    where=Place(each.file or file, each.line),
                     rule=f"its first value stands on line {lines[each.key]}",
                     next_step="Keep one of the two.",
                 )
@@ -190,7 +190,7 @@ _NOT_OF_REPORTS = (
 
 
 def _fault(each: Property, statement: Statement, file: str) -> UserError | None:
-    where = Place(file, each.line)
+    where = Place(each.file or file, each.line)
     known = KNOWN.get(each.key)
     if known is None:
         return UserError(

@@ -24,6 +24,7 @@ class _Names:
     tables: dict[str, Found]
     feeds: dict[str, str]
     declared: set[str]
+    lone_views: bool = False
 
     def table(self, name: str) -> str:
         return self.tables[name.lower()].statement.name
@@ -45,7 +46,8 @@ def read_tables(
 
 
 def _names(library: Library, feeds: tuple[str, ...], errors: list[UserError]) -> _Names:
-    names = _Names({}, {feed.lower(): feed for feed in feeds}, library.declared)
+    by_lower = {feed.lower(): feed for feed in feeds}
+    names = _Names({}, by_lower, library.declared, library.lone_views)
     for found in library.statements:
         name = found.statement.name
         where = Place(found.file, found.statement.name_line)
@@ -103,7 +105,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         name=statement.name,
         kind=statement.kind,
         query=statement.query,
-        query_place=Place(found.file, statement.query_line),
+        query_place=found.in_query(1),
         place=found.place,
         priority=wishes.priority,
         target_lag_s=wishes.target_lag_s,
@@ -121,6 +123,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         comment=statement.comment,
         properties={each.key: each.value for each in statement.properties},
         report=wishes.report,
+        settings=found.settings,
     )
 
 
@@ -132,7 +135,7 @@ def _reads(found: Found, errors: list[UserError]) -> tuple[Read, ...] | None:
             UserError(
                 "bad-sql",
                 f"query of table {found.statement.name}: {error.what}",
-                where=Place(found.file, found.statement.query_line + error.line - 1),
+                where=found.in_query(error.line),
                 rule="parentheses are closed, and every table's name is written out",
                 next_step="Correct the query.",
             )
@@ -203,7 +206,7 @@ def _derived_reads(
                 _check_time_travel(found, read, errors)
             else:
                 _check_unknown(found, read, names, errors)
-    if own == 0:
+    if own == 0 and not names.lone_views:
         errors.append(
             UserError(
                 "view-without-source",
@@ -307,4 +310,4 @@ def _is_path(name: str, root: Path) -> bool:
 
 
 def _place(found: Found, read: Read) -> Place:
-    return Place(found.file, found.statement.query_line + read.line - 1)
+    return found.in_query(read.line)

@@ -26,6 +26,8 @@ def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
         if table.feed is not None:
             feed = project.feeds[table.feed]
             period_s = feed.period_s or (row["period_s"] if row else None) or FIRST_PERIOD_S
+        elif not table.parents:
+            period_s = table.period_s or FIRST_PERIOD_S
         # Partitions are laid over these, before the first instant tells what is restored.
         alpha_s, beta = (row["alpha_s"], row["beta"]) if row else (None, None)
         specs.append(

@@ -1,9 +1,12 @@
-"""Static tables that change: their views are made anew without waiting for news of a parent.
+"""Views that nobody has news for: over static tables, and those that read no table of ours.
 
 A static table has no feed and no updates of ours, so nobody tells of it. While nothing waits, its
 newest version is looked up now and then and compared with the one that the view's last commit
 names. With work waiting there is no need: each update takes the newest version anyway. Tables that
 a query names by a catalog are not looked up here, since that takes Spark.
+
+A view that reads no table of the project at all is computed when a run starts, and after that once
+per its ``freshline.period`` where it has one: as if a file had come.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freshline.core.errors import FreshlineError
-from freshline.core.events import Event, RefreshRequested
+from freshline.core.events import Event, FileArrived, RefreshRequested
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
 from freshline.delta.log import last_commit, table_id, version
@@ -32,7 +35,7 @@ class _Newest:
 
 
 class StaticTables:
-    """Looks at the static Delta tables that views read by their paths.
+    """Looks at the static Delta tables that views read by their paths, and has lone views computed.
 
     Args:
         project: Its views.
@@ -53,12 +56,22 @@ class StaticTables:
             for table in project.tables
             if table.kind == "derived"
         }
+        self._lone_s = {
+            table.name: (float("-inf"), table.period_s or float("inf"))
+            for table in project.tables
+            if table.kind == "derived" and not table.parents
+        }
         self._due_s = float("-inf")
         self._asked: dict[str, dict[str, _Newest]] = {}
         self._silent: set[str] = set()
 
     def changed(self, now_s: float) -> list[Event]:
-        """The views to be made anew; nothing while anything waits."""
+        """The views to be made again; of those over static tables none while anything waits."""
+        lone = [name for name, (due_s, _) in self._lone_s.items() if due_s <= now_s]
+        if lone:
+            for name in lone:
+                self._lone_s[name] = (now_s + self._lone_s[name][1], self._lone_s[name][1])
+            return [FileArrived(name, now_s) for name in lone]
         if now_s < self._due_s or self._scheduler.first() is not None:
             return []
         self._due_s = now_s + LOOK_EVERY_S

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructField, StructType
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine.errors import SparkError, condition, one_line
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.feeds.kafka_reader import TopicReader
 from freshline.spark.feeds.reader import FeedReader, view_of
@@ -149,7 +150,19 @@ def _result(
     found: Analysis,
 ) -> StructType | None:
     """The columns of the query's result; None, with an error, where Spark refuses it."""
-    own = session.newSession()
+    try:
+        own = own_session(session, table)
+    except SparkError as error:
+        found.errors.append(
+            UserError(
+                "bad-setting",
+                f"table {table.name} cannot have the settings that SET gives it: {one_line(error)}",
+                where=table.place,
+                rule="SET in a pipeline's SQL holds for the queries behind it",
+                next_step="Put it into the pipeline's configuration.",
+            )
+        )
+        return None
     try:
         for name in table.sources:
             schema = sources[name]

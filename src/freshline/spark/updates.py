@@ -22,6 +22,7 @@ from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.process import SparkProcess
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
@@ -134,7 +135,7 @@ class SparkExecutor:
                 _group(request.table, request.number),
                 f"update {request.number} of {request.table}: {amount}",
             )
-            session = self._session.newSession()
+            session = own_session(self._session, self._project.table(request.table))
             number = next(self._begun)
             try:
                 failpoint("update.before")

@@ -99,6 +99,7 @@ _FULL: Mapping[str, str] = {
     "requested": "that was asked for",
     "found-wrong": "a version made from changes was wrong; `freshline retry` trusts it again",
     "configured": "freshline.refresh is full",
+    "no-parents": "it reads no table of the project",
     "untried": "its strategies are still to be tried on generated inputs",
     "trial-failed": "on generated inputs a strategy gave another result than the query",
     "definition-changed": "its query changed since it was made",

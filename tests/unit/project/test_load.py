@@ -80,7 +80,8 @@ def test_no_project_is_an_error_that_tells_what_to_do(tmp_path):
         find_project(Path("/"), tmp_path)
     assert str(raised.value) == (
         f"[no-project] there is no freshline.yml in {tmp_path}; a project is a directory with a "
-        "freshline.yml. Go there, name it with --project DIR, or make one with freshline init NAME."
+        "freshline.yml or a spark-pipeline.yml. Go there, name it with --project DIR, or make one "
+        "with freshline init NAME."
     )
 
 

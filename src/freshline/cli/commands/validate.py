@@ -5,19 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from freshline.cli.errors import error_record, show
-from freshline.cli.options import AsJson, ProjectDir
+from freshline.cli.options import AsJson, ProjectDir, collected
 from freshline.cli.render.output import counted, print_json
 from freshline.cli.render.trials import trial_lines
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError, UserErrors
 from freshline.executor.trials import Verdict
-from freshline.project.load import collect
 from freshline.project.model import Project, TableDef
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
@@ -57,7 +55,7 @@ def validate(
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
     """Check the project: its settings, its statements and, by Spark, its queries."""
-    found, errors = collect(Path.cwd(), project)
+    found, errors = collected(project)
     notes: list[str] = []
     promised: Promised | None = None
     plans: Mapping[str, ViewPlan] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
@@ -20,15 +21,26 @@ _DECLARED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A statement and the file it stands in (relative to the project)."""
+    """A statement and the file it stands in (relative to the project).
+
+    Attributes:
+        query_file: Where its query stands when that is another file.
+        settings: Spark settings that hold for its query alone.
+    """
 
     statement: Statement
     file: str
+    query_file: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> Place:
         """Where the statement starts."""
         return Place(self.file, self.statement.line)
+
+    def in_query(self, line: int) -> Place:
+        """Where a line of the query stands; the query's first is 1."""
+        return Place(self.query_file or self.file, self.statement.query_line + line - 1)
 
 
 @dataclass(slots=True)
@@ -40,12 +52,14 @@ class Library:
         declared: Names in statements that could not: readers of such a table need no error.
         files: Every file.
         warnings: Files without a statement.
+        lone_views: A view may read no table of the project.
     """
 
     statements: list[Found]
     declared: set[str]
     files: list[Path]
     warnings: list[str]
+    lone_views: bool = False
 
 
 def read_libraries(top: Section, root: Path) -> Library:

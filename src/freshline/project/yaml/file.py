@@ -22,17 +22,22 @@ Path_ = tuple[Hashable, ...]
 class YamlFile:
     """One document: ``data`` as plain Python values, ``place(path)`` for messages.
 
+    Args:
+        path: The file.
+        shown_as: How messages call it.
+        text: Its content, where it was not written to a file.
+
     Raises:
         UserError: The file cannot be read (``unreadable-file``), is no YAML
             (``bad-yaml``) or names one key twice (``duplicate-key``).
     """
 
-    def __init__(self, path: Path, *, shown_as: str | None = None) -> None:
+    def __init__(self, path: Path, *, shown_as: str | None = None, text: str | None = None) -> None:
         self.path = path
         self.shown_as = shown_as or str(path)
         self._root: yaml.Node | None = None
         try:
-            self._text = path.read_text(encoding="utf-8")
+            self._text = path.read_text(encoding="utf-8") if text is None else text
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 "unreadable-file",

@@ -28,6 +28,7 @@ from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.analysis import Analysis
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import at_version, pin_statics
 from freshline.spark.trials.compare import Values, counted, stored
 from freshline.spark.trials.constants import Constants, constants_of
@@ -88,7 +89,9 @@ def try_view(
         regime = regimes.pop(0)
         folder = Path(tempfile.mkdtemp(prefix="freshline-trial-"))
         try:
-            trial = _Trial(session.newSession(), project, table, schemas, plan, lanes, folder)
+            trial = _Trial(
+                own_session(session, table), project, table, schemas, plan, lanes, folder
+            )
             deadline_s = started_s + budget_s
             verdict = trial.run(constants, regime, seed, deadline_s)
         except _UnusableError as error:
@@ -303,7 +306,7 @@ class _Trial:
             step + 1, view.name, float(step), float(step + 1), parents=self._versions,
             definition="trial",
         )  # fmt: skip
-        session = self.session.newSession()
+        session = own_session(self.session, self.table)
         try:
             result = updates.run(session, request)
         except FreshlineError as error:

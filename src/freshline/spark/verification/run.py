@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from freshline.executor.verified import SKIPPED, VersionCheck
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.verification.versions import Verifier, versions_of
 
 _COLLECTED_EVERY = 8  # checks
@@ -37,7 +38,7 @@ def verified(
 
     def check(item: tuple[TableDef, int]) -> VersionCheck:
         table, version = item
-        own = session.newSession()
+        own = own_session(session, table)
         try:
             return verifier.check(own, table, version)
         finally:

@@ -85,6 +85,7 @@ def hindrance(
         or transaction.partition_columns != table.partitioned_by
         or ("emitted_us" in facts) != (table.emit == "final"),
         "configured": table.refresh == "full",
+        "no-parents": not table.parents,
         "settings-changed": facts.get("settings") != settings_of(session),
         "static-unversioned": any(
             read.name not in now and not read.time_travel for read in table.statics

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed
@@ -48,7 +49,10 @@ def plan_of(
         parents: Columns of each table of the project that it reads.
         columns_of: Those of any of the project's tables; None: as they are in storage.
     """
-    own = session.newSession()
+    if not table.parents:
+        alone = Reason("NO_PARENTS", "it reads no table of the project")
+        return ViewPlan(alone, alone, alone, always_full="no-parents")
+    own = own_session(session, table)
 
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema

@@ -28,11 +28,15 @@ CLAUSES = ("COMMENT", "PARTITIONED BY", "TBLPROPERTIES", "USING DELTA")
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One entry of TBLPROPERTIES: its value as text, and the line of its key."""
+    """One entry of TBLPROPERTIES: its value as text, and the line of its key.
+
+    ``file`` is where it stands when that is not the statement's file.
+    """
 
     key: str
     value: str
     line: int
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,14 @@ def read_statement(text: str, tokens: list[Token]) -> Statement:
     Raises:
         StatementError: It is not one of the two forms.
     """
-    return _Head(text, tokens).read()
+    return Head(text, tokens).read()
 
 
-class _Head:
-    """A reader that steps through a statement's tokens."""
+class Head:
+    """A reader that steps through a statement's tokens.
+
+    Another dialect's statements are read by a subclass: what it can use has one underscore.
+    """
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -121,6 +128,11 @@ class _Head:
         self.seen: set[str] = set()
 
     def read(self) -> Statement:
+        """The whole statement.
+
+        Raises:
+            StatementError: It is not one of the two forms.
+        """
         kind = self._kind()
         if self._take("IF"):
             self._expect("NOT")

@@ -1,0 +1,1 @@
+"""Projects of Spark's declarative pipelines, run as they are."""

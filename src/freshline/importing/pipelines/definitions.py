@@ -1,0 +1,101 @@
+"""What a pipeline's files define: datasets, and the flows that write into them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from freshline.core.errors import Place, UserError
+from freshline.sql.text.statements import Property
+
+OutputKind = Literal["streaming", "view", "temporary"]
+Key = tuple[str, ...]
+"""A dataset's full name in lower case: catalog, schema and name, or only a name where it is a
+temporary view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a name without catalog or schema belongs to."""
+
+    catalog: str = "spark_catalog"
+    database: str = "default"
+
+    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Catalog, schema and name."""
+        if len(parts) == 1:
+            return (self.catalog, self.database, *parts)
+        return (self.catalog, *parts) if len(parts) == 2 else parts  # noqa: PLR2004 - schema, name
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column: its name, and its type as it is written."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A dataset.
+
+    Attributes:
+        kind: A streaming table, a materialized view, or a view that is only read by others.
+        name: Catalog, schema and name, as written; of a temporary view its name alone.
+        place: Of its statement or decorator.
+        name_line: Line of the name.
+        columns: As declared; empty: those of its query.
+        notes: What is different here, a sentence each.
+    """
+
+    kind: OutputKind
+    name: tuple[str, ...]
+    place: Place
+    name_line: int
+    properties: tuple[Property, ...] = ()
+    columns: tuple[Column, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    partitioned_line: int = 1
+    comment: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """Its name, for comparisons."""
+        return tuple(part.lower() for part in self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A query whose rows a dataset has.
+
+    Attributes:
+        name: Its own name, or that of its dataset.
+        target: Full name of the dataset, in lower case.
+        query: The SELECT.
+        query_place: Where its text starts.
+        scope: What short names in it belong to.
+        settings: Spark settings that hold for it alone.
+    """
+
+    name: str
+    target: Key
+    query: str
+    query_place: Place
+    scope: Scope
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Definitions:
+    """All that files define, in their order, and what is wrong with them."""
+
+    outputs: list[Output] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    errors: list[UserError] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    """Names, in lower case, in statements that could not be read."""
+    lost_flow: bool = False
+    """A flow could not be read, so a table may have one more than is known."""

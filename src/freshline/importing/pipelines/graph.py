@@ -1,0 +1,410 @@
+"""Datasets and flows of a pipeline joined to statements of a project.
+
+A materialized view stays one. A streaming table that reads a feed is a base table; one that reads
+other datasets is a view over them: its rows are the same as long as these only grow, and right
+where they do not. A temporary view is put into the queries that read it. Several flows into one
+table are a union, and each of them that reads a feed gets a base table of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from freshline.core.errors import Place, UserError
+from freshline.importing.inlining import Source, View, inlined, without_end
+from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
+from freshline.importing.pipelines.lines import on_one_line
+from freshline.project.graph import circles
+from freshline.project.model import Feed
+from freshline.project.names import correction, listed
+from freshline.project.schema import schema_columns
+from freshline.project.sections.libraries import Found, Library
+from freshline.sql.text.reads import Read, backquoted, quoted, reads_of, rewritten
+from freshline.sql.text.statements import Property, Statement
+from freshline.sql.text.tokens import SqlTextError
+
+Wishes = Mapping[str, tuple[Property, ...]]
+"""Properties of tables that stand in freshline.yml, by the table's name in lower case."""
+
+
+def joined(
+    found: Definitions, feeds: Mapping[str, Feed], feed_names: Iterable[str], wishes: Wishes
+) -> Library:
+    """The statements of the project that the pipeline is; errors are added to ``found``.
+
+    Args:
+        found: What the pipeline's files define.
+        feeds: Those that are right, by name.
+        feed_names: Of all feeds, right or not.
+        wishes: Put to the properties of the tables that they name.
+    """
+    return _Graph(found, feeds, feed_names, wishes).library()
+
+
+@dataclass(slots=True)
+class _Query:
+    """A flow's query with the names of the project."""
+
+    flow: Flow
+    text: str
+    streams: bool
+    parents: list[Key] = field(default_factory=list)
+
+
+class _Graph:
+    def __init__(
+        self,
+        found: Definitions,
+        feeds: Mapping[str, Feed],
+        feed_names: Iterable[str],
+        wishes: Wishes,
+    ) -> None:
+        self.found = found
+        self.feeds = {name.lower(): feed for name, feed in feeds.items()}
+        self.feed_names = {name.lower() for name in feed_names}
+        self.wishes = wishes
+        self.outputs: dict[Key, Output] = {}
+        self.flows: dict[Key, list[Flow]] = {}
+        self.views: dict[str, View] = {}
+        self.warnings: list[str] = []
+        self._collect()
+        self.names = _names(self.outputs.values())
+
+    def library(self) -> Library:
+        """The statements, in the order of the outputs."""
+        self._put_in_views()
+        statements: list[Found] = []
+        for key, output in self.outputs.items():
+            self.warnings += [f"{output.place}: {output.name[-1]} {each}" for each in output.notes]
+            if output.kind != "temporary":
+                statements += self._table(key, output)
+        known = {name.lower() for name in self.names.values()}
+        for name, properties in self.wishes.items():
+            if name not in known | self.found.broken:
+                self._fault(
+                    "unknown-table",
+                    f"tables: names the table {name}",
+                    Place(properties[0].file or "", properties[0].line) if properties else None,
+                    f"the pipeline's tables are {listed(self.names.values())}",
+                    correction(name, self.names.values(), "Correct the name."),
+                )
+        return Library(statements, set(self.found.broken), [], list(self.warnings), lone_views=True)
+
+    # ---- what there is ----
+
+    def _collect(self) -> None:
+        doubled = set()
+        for output in self.found.outputs:
+            first = self.outputs.setdefault(output.key, output)
+            if first is not output:
+                doubled.add(output.key)
+                self._fault(
+                    "duplicate-name",
+                    f"{output.name[-1]} is defined twice",
+                    Place(output.place.file, output.name_line),
+                    f"it is already defined at {first.place}",
+                    "Rename or remove one of them.",
+                )
+        for flow in self.found.flows:
+            target = self.outputs.get(flow.target)
+            if target is None:
+                if flow.target[-1] in self.found.broken:
+                    continue
+                known = [output.name[-1] for output in self.outputs.values()]
+                self._fault(
+                    "unknown-target",
+                    f"flow {flow.name} writes into the unknown table '{flow.target[-1]}'",
+                    flow.query_place,
+                    f"the pipeline's datasets are {listed(known)}",
+                    correction(flow.target[-1], known, "Define it with CREATE STREAMING TABLE."),
+                )
+                continue
+            flows = self.flows.setdefault(flow.target, [])
+            if flows and flow.target in doubled:
+                continue
+            if flows and target.kind != "streaming":
+                self._fault(
+                    "second-flow",
+                    f"flow {flow.name} writes into {target.name[-1]}, which has a query",
+                    flow.query_place,
+                    "only a streaming table has several flows",
+                    "Make it a streaming table, or put the two queries into one.",
+                )
+                continue
+            if any(each.name.lower() == flow.name.lower() for each in flows):
+                self._fault(
+                    "duplicate-name",
+                    f"two flows into {target.name[-1]} are called {flow.name}",
+                    flow.query_place,
+                    "the flows of a table have different names",
+                    "Rename one of them.",
+                )
+                continue
+            flows.append(flow)
+
+    def _fault(self, code: str, what: str, where: Place | None, rule: str, next_step: str) -> None:
+        self.found.errors.append(UserError(code, what, where=where, rule=rule, next_step=next_step))
+
+    # ---- names ----
+
+    def _reads(self, flow: Flow, query: str) -> tuple[Read, ...]:
+        try:
+            return reads_of(without_end(query))
+        except SqlTextError as error:
+            line = (flow.query_place.line or 1) + error.line - 1
+            self._fault(
+                "bad-sql",
+                f"query of {flow.name}: {error.what}",
+                Place(flow.query_place.file, line),
+                "parentheses are closed, and every table's name is written out",
+                "Correct the query.",
+            )
+        except ValueError as error:
+            self._fault(
+                "bad-sql",
+                f"query of {flow.name}: {error}",
+                flow.query_place,
+                "a flow is one query",
+                "Correct the query.",
+            )
+        return ()
+
+    def _key(self, flow: Flow, parts: tuple[str, ...]) -> Key | None:
+        """The dataset that a name in a flow's query means, or None."""
+        lower = tuple(part.lower() for part in parts)
+        if lower in self.outputs:  # a temporary view goes before tables
+            return lower
+        full = tuple(part.lower() for part in flow.scope.full(parts))
+        return full if full in self.outputs else None
+
+    def _sources(self, flow: Flow, query: str) -> tuple[str, dict[str, Source]]:
+        """What the names in a query stand for; the query with those of other tables in full."""
+        sources: dict[str, Source] = {}
+        outside: dict[str, str] = {}
+        for read in self._reads(flow, query):
+            key = self._key(flow, read.parts)
+            name = read.name.lower()
+            if key is not None:
+                is_view = self.outputs[key].kind == "temporary"
+                sources[name] = Source(view=key[0]) if is_view else Source(table=self.names[key])
+            elif len(read.parts) == 1 and name in self.feed_names:
+                continue
+            elif read.stream:
+                self._refuse_stream(flow, read)
+            elif len(read.parts) == 1 and flow.scope.database != "default":
+                outside[name] = ".".join(map(quoted, flow.scope.full(read.parts)))
+        return (rewritten(query, outside) if outside else query), sources
+
+    def _refuse_stream(self, flow: Flow, read: Read) -> None:
+        if read.parts[-1].lower() in self.found.broken:
+            return
+        known = [output.name[-1] for output in self.outputs.values()]
+        self._fault(
+            "unknown-stream",
+            f"flow {flow.name} streams {read.name}, which is no table of the pipeline and no feed",
+            Place(flow.query_place.file, (flow.query_place.line or 1) + read.line - 1),
+            "what comes from outside is a feed, declared under `feeds:` in a freshline.yml beside"
+            " the pipeline",
+            correction(read.parts[-1], known, f"Declare the feed {read.parts[-1]}."),
+        )
+
+    def _put_in_views(self) -> None:
+        """Temporary views, as what is put into the queries that read them."""
+        flows = {key: self.flows[key][0] for key in self.flows if len(key) == 1}
+        for key, flow in flows.items():
+            query, sources = self._sources(flow, flow.query)
+            columns = self.outputs[key].columns
+            text = on_one_line(query)
+            if columns:
+                named = ", ".join(quoted(column.name) for column in columns)
+                text = f"SELECT * FROM ({text}) AS {quoted(key[0])}({named})"
+            self.views[key[0]] = View(self.outputs[key].name[0], text, sources)
+        parents = {
+            name: [each.view for each in view.sources.values() if each.view in self.views]
+            for name, view in self.views.items()
+        }
+        for circle in circles({name: [str(each) for each in parents[name]] for name in parents}):
+            self._fault(
+                "circle",
+                f"temporary views read each other in a circle: {' reads '.join(circle)} reads"
+                f" {circle[0]}",
+                self.outputs[circle[0],].place,
+                "a view is computed from datasets that do not need it",
+                "Take one of these names out of the query that reads it.",
+            )
+            for name in circle:
+                self.views[name] = View(name, "SELECT 1", {})
+
+    # ---- tables ----
+
+    def _table(self, key: Key, output: Output) -> list[Found]:
+        """The statement of a dataset, behind those of its parts."""
+        flows = self.flows.get(key, [])
+        if not flows:
+            if not self.found.lost_flow:
+                self._fault(
+                    "no-flow",
+                    f"nothing writes into the streaming table {output.name[-1]}",
+                    output.place,
+                    "its rows come from its own query, or from flows",
+                    f"Add CREATE FLOW ... AS INSERT INTO {output.name[-1]} BY NAME query.",
+                )
+            self.found.broken.add(self.names[key].lower())
+            return []
+        if len(flows) == 1:
+            query = self._query(flows[0], output)
+            if query is None:
+                self.found.broken.add(self.names[key].lower())
+                return []
+            return [self._found(self.names[key], output, query)]
+        return self._union(key, output, flows)
+
+    def _query(self, flow: Flow, output: Output) -> _Query | None:
+        """A flow's query with the project's names and the table's declared columns."""
+        faults = len(self.found.errors)
+        query, sources = self._sources(flow, flow.query)
+        if len(self.found.errors) > faults:
+            return None
+        if output.columns:
+            cast = ", ".join(
+                f"CAST({quoted(each.name)} AS {each.type}) AS {quoted(each.name)}"
+                for each in output.columns
+            )
+            query = f"SELECT {cast} FROM ({query})"
+        try:
+            text = inlined(query, sources, self.views)
+        except ValueError as error:
+            self._fault(
+                "not-joined",
+                f"the query of {flow.name} cannot be taken: {error}",
+                flow.query_place,
+                "each name in it means one dataset",
+                "Give the tables in the query aliases, or rename an entry of its WITH.",
+            )
+            return None
+        if not any("\n" in view.query for view in self.views.values()):
+            # What was put in front stays on the first line: messages name the user's own lines.
+            text = text.replace("\n", " ", text.count("\n") - query.count("\n"))
+        streams = any(read.stream for read in reads_of(text))
+        return _Query(flow, text, streams)
+
+    def _found(self, name: str, output: Output, query: _Query) -> Found:
+        flow, place = query.flow, output.place
+        wishes = self.wishes.get(name.lower(), ())
+        given = {each.key for each in wishes}
+        statement = Statement(
+            kind="base" if query.streams and output.kind == "streaming" else "derived",
+            name=name,
+            line=place.line or 1,
+            name_line=output.name_line,
+            query=query.text,
+            query_line=flow.query_place.line or 1,
+            properties=(*(each for each in output.properties if each.key not in given), *wishes),
+            partitioned_by=output.partitioned_by,
+            partitioned_line=output.partitioned_line,
+            comment=output.comment,
+        )
+        return Found(statement, place.file, flow.query_place.file, flow.settings)
+
+    def _union(self, key: Key, output: Output, flows: list[Flow]) -> list[Found]:
+        """A view over the flows of a table; those over feeds are base tables of their own."""
+        name = self.names[key]
+        queries = [self._query(flow, output) for flow in flows]
+        columns = [self._columns(query, output) for query in queries if query is not None]
+        if None in columns or len(columns) < len(flows):
+            self.found.broken.add(name.lower())
+            return []
+        every = list(dict.fromkeys(each for some in columns for each in some or ()))
+        statements, terms = [], []
+        same = all(flow.settings == flows[0].settings for flow in flows)
+        for query, own in zip(queries, columns, strict=True):
+            assert query is not None
+            assert own is not None
+            have = {each.lower() for each in own}
+            chosen = ", ".join(
+                backquoted(each) if each.lower() in have else f"NULL AS {backquoted(each)}"
+                for each in _distinct(every)
+            )
+            if query.streams or not same:
+                part = f"{name}__{query.flow.name}"
+                bare = Output(
+                    output.kind,
+                    (*output.name[:-1], part),
+                    Place(query.flow.query_place.file, query.flow.query_place.line),
+                    query.flow.query_place.line or 1,
+                    properties=(Property("freshline.target_lag", "DOWNSTREAM", output.name_line),),
+                )
+                statements.append(self._found(part, bare, query))
+                terms.append(f"SELECT {chosen} FROM {quoted(part)}")
+            else:
+                terms.append(f"SELECT {chosen} FROM ({on_one_line(query.text)})")
+        whole = Flow(
+            name, key, " UNION ALL ".join(terms), output.place, flows[0].scope,
+            flows[0].settings if same else {},
+        )  # fmt: skip
+        statements.append(self._found(name, output, _Query(whole, whole.query, streams=False)))
+        return statements
+
+    def _columns(self, query: _Query | None, output: Output) -> tuple[str, ...] | None:
+        """The columns of a flow's query, which a union needs by name."""
+        if query is None:
+            return None
+        columns = self._known(query.text)
+        if columns is None:
+            self._fault(
+                "unknown-columns",
+                f"the columns of flow {query.flow.name} into {output.name[-1]} stand in no list",
+                query.flow.query_place,
+                "several flows into one table are a union by the columns' names",
+                f"Name the columns in the query, or declare those of {output.name[-1]}.",
+            )
+        return columns
+
+    def _known(self, text: str) -> tuple[str, ...] | None:
+        """The output columns of a query, also where it is ``SELECT *`` of one thing known."""
+        from freshline.sql.text.outputs import output_columns  # brings sqlglot: 0.3 s
+
+        columns = output_columns(text)
+        if columns is not None:
+            return columns
+        reads = reads_of(text)
+        if len(reads) != 1 or not _is_star(text, reads[0]):
+            return None
+        read = reads[0]
+        if read.stream:
+            feed = self.feeds.get(read.name.lower())
+            return schema_columns(feed.schema) if feed is not None and feed.schema else None
+        for key, name in self.names.items():
+            if name.lower() == read.name.lower():
+                output, flows = self.outputs[key], self.flows.get(key, [])
+                if output.columns:
+                    return tuple(each.name for each in output.columns)
+                inner = self._query(flows[0], output) if len(flows) == 1 else None
+                return self._known(inner.text) if inner is not None else None
+        return None
+
+
+def _is_star(text: str, read: Read) -> bool:
+    """Whether a query is ``SELECT * FROM name``, perhaps with a WHERE."""
+    before = text[: read.start].split()
+    after = text[read.end :].split()
+    return [each.upper() for each in before] == ["SELECT", "*", "FROM"] and (
+        not after or after[0].upper() == "WHERE"
+    )
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Names that differ without regard to case, each as it was written first."""
+    return list({name.lower(): name for name in reversed(list(names))}.values())[::-1]
+
+
+def _names(outputs: Iterable[Output]) -> dict[Key, str]:
+    """The name of each table in the project: its last part, with its schema where two share it."""
+    stored = [output for output in outputs if output.kind != "temporary"]
+    last = Counter(output.key[-1] for output in stored)
+    return {
+        output.key: output.name[-1] if last[output.key[-1]] == 1 else "_".join(output.name[-2:])
+        for output in stored
+    }

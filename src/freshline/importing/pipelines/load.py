@@ -1,0 +1,134 @@
+"""A pipeline's directory read into a project, every error in it found in one go.
+
+A freshline.yml beside the specification that names no ``libraries`` holds the settings that a
+pipeline has no words for: feeds, tracks, alerts, and the properties of tables under ``tables:``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from freshline.core.errors import Place, UserError
+from freshline.importing.pipelines.definitions import Definitions
+from freshline.importing.pipelines.graph import Wishes, joined
+from freshline.importing.pipelines.spec import Spec, read_spec
+from freshline.importing.pipelines.statements import read_sql
+from freshline.project import load as plain
+from freshline.project.load import KEYS, PROJECT_FILE, Parts, assembled, find_project
+from freshline.project.model import Project
+from freshline.project.properties import PREFIX
+from freshline.project.sections import feeds as feeds_
+from freshline.project.yaml.file import YamlFile
+from freshline.project.yaml.section import Section
+from freshline.sql.text.statements import Property
+
+_OF_SPEC = ("name", "libraries")
+"""Keys of freshline.yml that a pipeline's specification has instead."""
+
+
+def collect(
+    start: Path, project_dir: Path | None = None, *, analyse: bool = True
+) -> tuple[Project | None, list[UserError]]:
+    """The project or pipeline in or above ``start``, or the errors in it, by the order of files.
+
+    Args:
+        start: Where the search upwards begins.
+        project_dir: The directory itself, when the user named it.
+        analyse: As in :func:`freshline.project.load.load_project`.
+    """
+    try:
+        root = find_project(start, project_dir)
+        file = _settings(root)
+    except UserError as error:
+        return None, [error]
+    if file is None:
+        return plain.collect(root, root, analyse=analyse)
+    return _pipeline(root, file, analyse=analyse)
+
+
+def _settings(root: Path) -> YamlFile | None:
+    """freshline.yml as the settings of a pipeline; None where it is a project by itself.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    path = root / PROJECT_FILE
+    if not plain.pipeline_files(root):
+        return None
+    if not path.is_file():
+        return YamlFile(path, shown_as=PROJECT_FILE, text="")
+    file = YamlFile(path, shown_as=PROJECT_FILE)
+    is_project = isinstance(file.data, dict) and "libraries" in file.data
+    return None if is_project else file
+
+
+def _pipeline(
+    root: Path, file: YamlFile, *, analyse: bool
+) -> tuple[Project | None, list[UserError]]:
+    errors: list[UserError] = []
+    top = Section(file, (), PROJECT_FILE, errors)
+    spec = read_spec(root, errors)
+    if spec is None:
+        return None, errors
+    top.only(*(key for key in (*KEYS, "tables") if key not in _OF_SPEC))
+    feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
+    found = Definitions(errors=errors)
+    _read_files(spec, root, found)
+    library = joined(found, feeds, feed_names, _wishes(top))
+    library.files.extend(spec.files)
+    if not spec.files:
+        library.warnings.append(f"{spec.file}: its libraries name no file")
+    storage = top.text("storage")
+    place = spec.storage if storage is None else feeds_.resolved(storage, root).rstrip("/")
+    parts = Parts(spec.name, root, place, feeds, feed_names, library, spec.configuration)
+    return assembled(top, parts, analyse=analyse)
+
+
+def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
+    for path in spec.files:
+        file = os.path.relpath(path, root)
+        if path.suffix == ".py":
+            found.errors.append(
+                UserError(
+                    "python-definitions",
+                    "definitions in Python are not read yet",
+                    where=Place(file),
+                    next_step="Write them in SQL.",
+                )
+            )
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            found.errors.append(
+                UserError(
+                    "unreadable-file",
+                    f"the file cannot be read: {reason}",
+                    where=Place(file),
+                    next_step="Check its permissions and encoding.",
+                )
+            )
+            continue
+        read_sql(text, file, spec.scope, found)
+
+
+def _wishes(top: Section) -> Wishes:
+    """``tables:`` of freshline.yml: the properties of tables, without their common beginning."""
+    section = top.sub("tables", "tables")
+    wishes: dict[str, tuple[Property, ...]] = {}
+    for name in section.data if section is not None else ():
+        assert section is not None
+        sub = section.sub(name, f"table {name} in tables")
+        texts = section.texts(name)
+        wishes[name.lower()] = tuple(
+            Property(
+                key if key.startswith(PREFIX) else PREFIX + key,
+                value,
+                (sub.place(key).line if sub is not None else None) or 1,
+                PROJECT_FILE,
+            )
+            for key, value in texts.items()
+        )
+    return wishes

@@ -1,0 +1,19 @@
+"""A session of its own for one table's query, under the settings that hold for it alone."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from freshline.project.model import TableDef
+
+
+def own_session(session: SparkSession, table: TableDef) -> SparkSession:
+    """A new session with the table's own settings over those of the project.
+
+    Raises:
+        SparkError: Spark does not let a session have one of them.
+    """
+    own = session.newSession()
+    for name, value in table.settings.items():
+        own.conf.set(name, value)
+    return own

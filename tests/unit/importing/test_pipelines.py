@@ -1,0 +1,361 @@
+"""A pipeline's SQL and specification become a project, or errors that name their lines."""
+
+from textwrap import dedent
+
+import pytest
+
+from freshline.cli.options import collected
+from freshline.importing.pipelines.load import collect
+
+SPEC = """\
+name: shop
+storage: file://{root}/kept
+database: shop
+configuration:
+  spark.sql.session.timeZone: UTC
+libraries:
+  - glob:
+      include: tables/**
+"""
+SETTINGS = """\
+feeds:
+  web: {kind: files, path: web, format: json, schema: "id BIGINT, at TIMESTAMP, price DOUBLE"}
+  app: {kind: files, path: app, format: json, schema: "price DOUBLE, id BIGINT, at TIMESTAMP"}
+scheduler: {tracks: 3}
+"""
+TABLES = """\
+tables:
+  by_day: {priority: 3, target_lag: 10 minutes}
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Writes a pipeline; returns its project and errors."""
+
+    def write(sql, *, spec=SPEC, settings=SETTINGS):
+        (tmp_path / "tables").mkdir(exist_ok=True)
+        (tmp_path / "spark-pipeline.yml").write_text(spec.format(root=tmp_path))
+        if settings is not None:
+            (tmp_path / "freshline.yml").write_text(settings)
+        (tmp_path / "tables" / "all.sql").write_text(dedent(sql))
+        return collect(tmp_path, tmp_path)
+
+    return write
+
+
+def queries(project):
+    return {table.name: (table.kind, table.query) for table in project.tables}
+
+
+def messages(errors):
+    return [error.render() for error in errors]
+
+
+def test_a_pipeline_is_a_project(pipeline, tmp_path):
+    project, errors = pipeline(
+        """\
+        CREATE STREAMING TABLE orders COMMENT 'all of them'
+          TBLPROPERTIES ('freshline.time' = 'at')
+          AS SELECT * FROM STREAM web WHERE id > 0;
+        CREATE MATERIALIZED VIEW by_day AS
+          SELECT date_trunc('DAY', at) AS day, sum(price) AS total
+          FROM shop.orders GROUP BY 1;
+        CREATE STREAMING TABLE copies AS SELECT id FROM STREAM(orders);
+        """,
+        settings=SETTINGS + TABLES,
+    )
+    assert errors == []
+    assert (project.name, project.storage) == ("shop", f"{tmp_path}/kept/tables")
+    assert project.scheduler.tracks == 3
+    assert project.configuration == {"spark.sql.session.timeZone": "UTC"}
+    assert queries(project) == {
+        "orders": ("base", "SELECT * FROM STREAM web WHERE id > 0"),
+        "by_day": (
+            "derived",
+            "SELECT date_trunc('DAY', at) AS day, sum(price) AS total\n  FROM orders GROUP BY 1",
+        ),
+        "copies": ("derived", "SELECT id FROM orders"),
+    }
+    orders, by_day, copies = project.tables
+    assert (orders.feed, orders.comment, orders.time_column) == ("web", "all of them", "at")
+    assert (by_day.priority, by_day.target_lag_s, by_day.parents) == (3.0, 600.0, ("orders",))
+    assert [str(table.query_place) for table in project.tables] == [
+        "tables/all.sql:3", "tables/all.sql:5", "tables/all.sql:7",
+    ]  # fmt: skip
+    assert copies.parents == ("orders",)
+
+
+def test_temporary_views_are_put_into_the_queries_and_lines_stay(pipeline):
+    project, errors = pipeline("""\
+        CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+        CREATE TEMPORARY VIEW good AS
+          SELECT * FROM orders -- the good ones
+          WHERE price > 0;
+        CREATE OR REPLACE TEMP VIEW named (a, b) AS SELECT id, price FROM good;
+        CREATE MATERIALIZED VIEW best AS
+          SELECT a
+          FROM named;
+        """)
+    assert errors == []
+    best = project.table("best")
+    assert best.query == (
+        "WITH good_view AS ( SELECT * FROM orders WHERE price > 0 ), named_view AS ( SELECT * FROM"
+        " (SELECT id, price FROM good_view AS good) AS named(a, b) ) SELECT a\n"
+        "  FROM named_view AS named"
+    )
+    assert (str(best.query_place), best.parents) == ("tables/all.sql:7", ("orders",))
+
+
+def test_several_flows_are_a_union_by_name(pipeline):
+    project, errors = pipeline("""\
+        CREATE STREAMING TABLE orders;
+        CREATE FLOW from_web AS INSERT INTO orders BY NAME SELECT * FROM STREAM web;
+        CREATE FLOW from_app AS INSERT INTO shop.orders BY NAME SELECT id, price FROM STREAM app;
+        """)
+    assert errors == []
+    assert queries(project) == {
+        "orders__from_web": ("base", "SELECT * FROM STREAM web"),
+        "orders__from_app": ("base", "SELECT id, price FROM STREAM app"),
+        "orders": (
+            "derived",
+            (
+                "SELECT `id`, `at`, `price` FROM orders__from_web UNION ALL"
+                " SELECT `id`, NULL AS `at`, `price` FROM orders__from_app"
+            ),
+        ),
+    }
+    assert project.table("orders__from_web").target_downstream
+
+
+def test_a_union_needs_the_names_of_the_columns(pipeline):
+    _, errors = pipeline("""\
+        CREATE STREAMING TABLE orders;
+        CREATE FLOW a AS INSERT INTO orders BY NAME SELECT *, id + 1 FROM STREAM web;
+        CREATE FLOW b AS INSERT INTO orders BY NAME SELECT id FROM STREAM app;
+        """)
+    assert messages(errors) == [
+        (
+            "[unknown-columns] tables/all.sql:2: the columns of flow a into orders stand in no"
+            " list; several flows into one table are a union by the columns' names. Name the"
+            " columns in the query, or declare those of orders."
+        )
+    ]
+
+
+def test_declared_columns_are_cast(pipeline):
+    project, errors = pipeline("""\
+        CREATE STREAMING TABLE orders (id INT COMMENT 'its number', price DECIMAL(10, 2))
+          USING parquet CLUSTER BY (id)
+          AS SELECT price, id FROM STREAM web;
+        """)
+    assert errors == []
+    assert project.tables[0].query == (
+        "SELECT CAST(id AS INT) AS id, CAST(price AS DECIMAL(10, 2)) AS price FROM"
+        " (SELECT price, id FROM STREAM web)"
+    )
+    assert project.warnings == (
+        "tables/all.sql:1: orders is a Delta table, not parquet",
+        "tables/all.sql:1: orders is not clustered: CLUSTER BY is left out",
+        "freshline.yml:3: no table reads feed app",
+    )
+
+
+def test_settings_and_scopes_hold_for_what_stands_behind_them(pipeline):
+    project, errors = pipeline(
+        """\
+        CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+        SET spark.sql.ansi.enabled = false;
+        SET TIME ZONE 'Europe/Berlin';
+        USE other;
+        CREATE MATERIALIZED VIEW first AS SELECT id FROM shop.orders JOIN customers USING (id);
+        """,
+    )
+    assert errors == []
+    first = project.table("first")
+    assert first.settings == {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "Europe/Berlin",
+    }
+    assert project.table("orders").settings == {}
+    assert [read.name for read in first.statics] == ["spark_catalog.other.customers"]
+    assert first.parents == ("orders",)
+
+
+def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
+    project, errors = pipeline(
+        """\
+        CREATE MATERIALIZED VIEW x AS SELECT 1 AS a;
+        CREATE MATERIALIZED VIEW other.x AS SELECT a FROM x;
+        """,
+        settings=None,
+    )
+    assert errors == []
+    assert queries(project) == {
+        "shop_x": ("derived", "SELECT 1 AS a"),
+        "other_x": ("derived", "SELECT a FROM shop_x AS x"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (
+            "\nDROP TABLE x;",
+            (
+                "[not-in-pipelines] tables/all.sql:2: a statement starts with DROP; a pipeline's"
+                " SQL has CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, CREATE TEMPORARY VIEW,"
+                " CREATE FLOW ... AS INSERT INTO, SET and USE. Run it elsewhere: a pipeline defines"
+                " tables and changes no session."
+            ),
+        ),
+        (
+            (
+                "CREATE STREAMING TABLE t;\n"
+                "CREATE FLOW f AS AUTO CDC INTO t FROM STREAM web KEYS (id);"
+            ),
+            (
+                "[auto-cdc] tables/all.sql:2: the flow applies changes (AUTO CDC); a table is its"
+                " query over all data that came, in any order. Keep the changes in a streaming"
+                " table, and take the newest of each key in a materialized view: max_by(struct(*),"
+                " sequence) ... GROUP BY key."
+            ),
+        ),
+        (
+            "CREATE STREAMING TABLE t;\nCREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT 1 AS a;",
+            (
+                "[once-flow] tables/all.sql:2: flow f inserts once; a table is its query over all"
+                " data that came. Load the data as a feed or a table of its own."
+            ),
+        ),
+        (
+            "CREATE FLOW f AS INSERT INTO t BY NAME SELECT 1 AS a;",
+            (
+                "[unknown-target] tables/all.sql:1: flow f writes into the unknown table 't'; the"
+                " pipeline's datasets are none. Define it with CREATE STREAMING TABLE."
+            ),
+        ),
+        (
+            "CREATE STREAMING TABLE t;",
+            (
+                "[no-flow] tables/all.sql:1: nothing writes into the streaming table t; its rows"
+                " come from its own query, or from flows. Add CREATE FLOW ... AS INSERT INTO t BY"
+                " NAME query."
+            ),
+        ),
+        (
+            (
+                "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a;\n"
+                "CREATE FLOW f AS INSERT INTO v BY NAME SELECT 2 AS a;"
+            ),
+            (
+                "[second-flow] tables/all.sql:2: flow f writes into v, which has a query; only a"
+                " streaming table has several flows. Make it a streaming table, or put the two"
+                " queries into one."
+            ),
+        ),
+        (
+            "CREATE STREAMING TABLE t AS\nSELECT *\nFROM STREAM wob;",
+            (
+                "[unknown-stream] tables/all.sql:3: flow t streams wob, which is no table of the"
+                " pipeline and no feed; what comes from outside is a feed, declared under `feeds:`"
+                " in a freshline.yml beside the pipeline. Declare the feed wob."
+            ),
+        ),
+        (
+            "CREATE TEMPORARY VIEW a AS SELECT * FROM b;\nCREATE TEMP VIEW b AS SELECT * FROM a;",
+            (
+                "[circle] tables/all.sql:1: temporary views read each other in a circle: a reads b"
+                " reads a; a view is computed from datasets that do not need it. Take one of these"
+                " names out of the query that reads it."
+            ),
+        ),
+        (
+            (
+                "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a;\n"
+                "CREATE TEMPORARY VIEW V AS SELECT 1 AS b;"
+                "\nCREATE MATERIALIZED VIEW shop.V AS SELECT 1 AS c;"
+            ),
+            (
+                "[duplicate-name] tables/all.sql:3: V is defined twice; it is already defined at"
+                " tables/all.sql:1. Rename or remove one of them."
+            ),
+        ),
+        (
+            "CREATE STREAMING TABLE t (id INT NOT NULL) AS SELECT id FROM STREAM web;",
+            (
+                "[column-list] tables/all.sql:1: the columns of t have NOT; a column is a name, a"
+                " type and perhaps a COMMENT. Put conditions and computed columns into the query."
+            ),
+        ),
+        (
+            "SET x;",
+            (
+                "[bad-statement] tables/all.sql:1: SET gives no value; in a pipeline it is SET name"
+                " = value. Give the value, or remove the statement."
+            ),
+        ),
+        (
+            "CREATE MATERIALIZED VIEW v AS\nSELECT count(*) AS n FROM STREAM web;",
+            (
+                "[view-reads-feed] tables/all.sql:2: view v reads STREAM web; only a streaming"
+                " table reads a feed. Read a base table over the feed, or make it a STREAMING"
+                " TABLE."
+            ),
+        ),
+    ],
+)
+def test_what_is_refused_is_refused_with_its_line(pipeline, sql, message):
+    project, errors = pipeline(sql)
+    assert project is None
+    assert messages(errors) == [message]
+
+
+def test_properties_of_unknown_tables_are_told(pipeline):
+    _, errors = pipeline(
+        "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web", settings=SETTINGS + TABLES
+    )
+    assert messages(errors) == [
+        (
+            "[unknown-table] freshline.yml:6: tables: names the table by_day; the pipeline's tables"
+            " are orders. Correct the name."
+        )
+    ]
+
+
+def test_a_wrong_specification_is_told(pipeline, tmp_path):
+    _, errors = pipeline("", spec="name: shop\nlibrary: []\n", settings=None)
+    assert messages(errors) == [
+        (
+            "[unknown-key] spark-pipeline.yml:2: spark-pipeline.yml has the unknown key 'library';"
+            " the known keys are name, storage, catalog, database, schema, configuration,"
+            " libraries. Did you mean libraries?"
+        ),
+        (
+            "[missing-key] spark-pipeline.yml:1: spark-pipeline.yml has no storage; the key storage"
+            " is required. Add storage: to it."
+        ),
+    ]
+    _, errors = pipeline("", spec=SPEC.replace("tables/**", "tables/*.sql"), settings=None)
+    assert messages(errors) == [
+        (
+            "[bad-glob] spark-pipeline.yml:7: the glob tables/*.sql is none that pipelines have;"
+            " libraries is a list of {glob: {include: path}}; a path is a file's, or a folder's"
+            " with /**. Write it as in the rule."
+        )
+    ]
+    (tmp_path / "spark-pipeline.yaml").write_text("")
+    _, errors = pipeline("", settings=None)
+    assert [error.code for error in errors] == ["two-pipelines"]
+
+
+def test_a_freshline_yml_with_libraries_is_a_project_by_itself(pipeline, tmp_path):
+    settings = (
+        "name: mine\nstorage: s\nlibraries: [{glob: {include: own.sql}}]\n"
+        + SETTINGS.partition("scheduler")[0]
+    )
+    (tmp_path / "own.sql").write_text("CREATE STREAMING TABLE o AS SELECT * FROM STREAM web;")
+    pipeline("DROP TABLE x", settings=settings)
+    project, errors = collected(tmp_path)
+    assert errors == []
+    assert (project.name, [table.name for table in project.tables]) == ("mine", ["o"])
