@@ -73,8 +73,8 @@ def test_outside_of_a_project_it_says_how_to_make_one(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"[no-project] there is no freshline.yml in {tmp_path} or above it; a project is a"
-        " directory with a freshline.yml or a spark-pipeline.yml. Go there, name it with --project DIR,"
-        " or make one with freshline init NAME.\n"
+        " directory with a freshline.yml or a spark-pipeline.yml. Go there, name it with --project"
+        " DIR, or make one with freshline init NAME.\n"
     )
 
 

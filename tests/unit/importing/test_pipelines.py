@@ -358,4 +358,5 @@ def test_a_freshline_yml_with_libraries_is_a_project_by_itself(pipeline, tmp_pat
     pipeline("DROP TABLE x", settings=settings)
     project, errors = collected(tmp_path)
     assert errors == []
+    assert project is not None
     assert (project.name, [table.name for table in project.tables]) == ("mine", ["o"])
