@@ -20,7 +20,8 @@ from benchmarks.common.report import Goal, Report, asked_quick
 from freshline.cli.render.lines import Counting
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 

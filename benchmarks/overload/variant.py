@@ -22,7 +22,8 @@ from benchmarks.overload.plain import PlainExecutor
 from freshline.cli.render.lines import LineObserver
 from freshline.project.load import load_project
 from freshline.project.model import Project
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 

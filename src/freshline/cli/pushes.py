@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from freshline.core.errors import UserError
 from freshline.project.model import Project
-from freshline.runtime.warehouse import RunOptions
+from freshline.runtime.options import RunOptions
 
 if TYPE_CHECKING:
     from freshline.ingest.gateway import Gateway

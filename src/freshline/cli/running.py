@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -23,12 +23,14 @@ from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.alerts.watch import alerting
+from freshline.runtime.lease.leadership import Leadership
 from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Level, Observers
+from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.steady_clock import SteadyClock
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 
 LEFT_BEHIND = 3
 """The exit status of a run that could not bring everything up to date."""
@@ -98,19 +100,24 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         except Exception as error:
             raise _run_error(error) from error
 
-    metrics = RunMetrics(project, time.time)
-    pulse = Pulse(SteadyClock())
-    serving = served(project, options, observer, pulse, metrics)
+    lease = Leadership(project, standby=options.standby, tell=observer.notice)
+    metrics = RunMetrics(project, time.time, lease.leads)
+    pulse = Pulse(SteadyClock(), leads=lease.leads)
+    told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
     alerts = (
         nullcontext()
         if options.refresh
         else alerting(project, partial(observer.notice, level="warning"))
     )
-    told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
-    with observer, told as observers, alerts:
-        warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
-        with _stopped_by_signals(warehouse), serving:
-            left_behind = warehouse.run()
+    left_behind = 0
+    with observer, lease, _stopped_by_signals(lease.stop) as stopping:
+        if lease.take():
+            serving = served(project, options, observer, pulse, metrics, beside=lease.beside)
+            with told as observers, alerts:
+                warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
+                with serving:
+                    stopping.instead(warehouse.stop)
+                    left_behind = warehouse.run(lease)
     found = read_status(project, time.time())
     behind = _behind(found, options) if options.until_idle else []
     if left_behind and not behind:
@@ -155,23 +162,37 @@ def _observer(project: Project, log: Log) -> Counting:
     return LineObserver(project, log.least)
 
 
-@contextmanager
-def _stopped_by_signals(warehouse: Warehouse) -> Iterator[None]:
-    """The first signal stops the warehouse; the second ends the process at once."""
-    seen: list[int] = []
+class _Stopping:
+    """What the first signal does; the second ends the process at once."""
 
-    def heard(number: int, _: FrameType | None) -> None:
-        seen.append(number)
-        if len(seen) > 1:
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._heard = 0
+
+    def heard(self, number: int, _: FrameType | None) -> None:
+        """A signal came."""
+        self._heard += 1
+        if self._heard > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
             os._exit(128 + number)
-        warehouse.stop()
+        self._stop()
 
-    before = {number: signal.signal(number, heard) for number in _SIGNALS}
+    def instead(self, stop: Callable[[], None]) -> None:
+        """Have a signal do something else, at once if it came already."""
+        self._stop = stop
+        if self._heard:
+            stop()
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
+    """The first signal stops what runs; the second ends the process at once."""
+    stopping = _Stopping(stop)
+    before = {number: signal.signal(number, stopping.heard) for number in _SIGNALS}
     try:
-        yield
+        yield stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from freshline.cli.pushes import pushes
 from freshline.cli.render.lines import Counting
+from freshline.core.errors import UserError
 from freshline.ingest.state import read_state
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
-from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.metrics.exposition import RunMetrics
-from freshline.runtime.warehouse import RunOptions
+from freshline.runtime.options import RunOptions
 from freshline.ui.access import Access
 from freshline.ui.address import note_address
 from freshline.ui.pulse import Pulse
@@ -28,11 +28,21 @@ def served(
     observer: Counting,
     pulse: Pulse,
     metrics: RunMetrics,
+    *,
+    beside: bool = False,
 ) -> Iterator[str]:
     """Serve the project while it runs.
 
-    Not for a ``refresh`` in a process of its own, which is over in a moment, and not where another
-    process runs the warehouse: the run then ends with that error.
+    Not for a ``refresh`` in a process of its own, which is over in a moment.
+
+    Args:
+        project: What runs.
+        options: Of the run.
+        observer: Told the address.
+        pulse: Of the run's loop.
+        metrics: Of the run.
+        beside: A process that ran the warehouse before still exists and may have the address: the
+            run then goes on without a page and without the gateway.
 
     Yields:
         The address; empty where nothing is served.
@@ -41,10 +51,17 @@ def served(
         UserError: The address is taken, or the gateway's settings are wrong.
         PlatformError: The gateway's log cannot be opened.
     """
-    if options.refresh or holder(own_folder(project)) is not None:
+    if options.refresh:
         yield ""
         return
-    address = address_of(project, elsewhere=_ingest_runs(project))
+    try:
+        address = address_of(project, elsewhere=_ingest_runs(project) or beside)
+    except UserError as error:
+        if not beside:
+            raise
+        observer.notice(f"no web page and no pushes until a restart: {error.render()}")
+        yield ""
+        return
     try:
         with pushes(project, options, observer) as gateway:
             app = None if gateway is None else gateway.app

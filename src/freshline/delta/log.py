@@ -24,10 +24,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import PlatformError
-from freshline.delta.metadata import decode
-
-COMPACT = "compact"
-"""Strategy of a commit that put files together and changed no row."""
+from freshline.delta.metadata import COMPACT, decode
 
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
 
@@ -53,6 +50,11 @@ class CommitRecord:
     def update(self) -> int:
         """The number of the update that made it."""
         return int(self.metadata["update"])
+
+
+def application(table: str) -> str:
+    """The transaction identifier's application for a table."""
+    return f"freshline.{table}"
 
 
 def last_commit(path: str) -> CommitRecord | None:

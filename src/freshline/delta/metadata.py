@@ -15,6 +15,14 @@ from freshline.times import rfc3339
 
 FORMAT = 1
 
+COMPACT = "compact"
+"""Strategy of a commit that changed no row: one that put files together, or a fence."""
+
+_OF_ONE_UPDATE = ("full", "range", "corrected", "ranges", "expected_s", "rewritten")
+"""Keys that say what one update did; not true of the next commit."""
+
+_NOTHING_LOADED: tuple[tuple[str, Any], ...] = (("files", []), ("offsets", {}))
+
 
 def encode(
     request: UpdateRequest,
@@ -66,6 +74,23 @@ def encode(
     if request.full and files is not None:
         fields["full"] = True  # the files loaded before are no longer in the table
     return json.dumps(fields, ensure_ascii=False)
+
+
+def carried_on(last: Mapping[str, Any], number: int, reason: str) -> dict[str, Any]:
+    """The last commit's metadata as that of a commit that changes no row.
+
+    Args:
+        last: The fields of the table's last commit.
+        number: The update that makes the commit.
+        reason: Why, as a code.
+    """
+    fields = {key: value for key, value in last.items() if key not in _OF_ONE_UPDATE}
+    fields |= {"update": number, "from": last["to"]}
+    fields |= {key: empty for key, empty in _NOTHING_LOADED if key in fields}
+    fields |= {"strategy": COMPACT, "rows": 0, "reason": reason}
+    if "read" in fields:
+        fields["read"] = 0
+    return fields
 
 
 def loaded_names(fields: Mapping[str, Any]) -> tuple[str, ...]:

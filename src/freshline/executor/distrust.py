@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from freshline.delta.log import COMPACT, commits
+from freshline.delta.log import commits
+from freshline.delta.metadata import COMPACT
 from freshline.executor.verified import VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project

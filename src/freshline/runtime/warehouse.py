@@ -11,13 +11,13 @@ between, the commit decides (``recovery.py``).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -43,14 +43,14 @@ from freshline.runtime.feeds.listening import Heard, Listening
 from freshline.runtime.feeds.listing import PeriodEstimate
 from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.idle import has_work, late_tables
-from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.of_run import journal_of_run
-from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.recovery import Recovered, recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.lease.leadership import Leadership
 from freshline.runtime.maintenance import Maintenance
 from freshline.runtime.observer import Observer
+from freshline.runtime.options import RunOptions
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.reloading import check_reload
@@ -63,24 +63,6 @@ from freshline.runtime.tracks import Outcome, Tracks
 
 _LOOK_S = 0.2
 """The loop looks at requests at least this often."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How long to run, and for what.
-
-    Attributes:
-        until_idle: End when every file that was there at the start is in every table that
-            can be brought up to date.
-        grace_s: How long running updates may go on after a stop.
-        refresh: Only bring these tables (and their ancestors) up to date.
-        full: Make those tables anew.
-    """
-
-    until_idle: bool = False
-    grace_s: float = 30.0
-    refresh: tuple[str, ...] = ()
-    full: bool = False
 
 
 class Warehouse:
@@ -126,8 +108,8 @@ class Warehouse:
         """End the run: running updates may finish. Safe from signal handlers and threads."""
         self._inbox.put(("stop", None))
 
-    def run(self) -> int:
-        """Run until stopped, or until idle.
+    def run(self, lease: Leadership | None = None) -> int:
+        """Run until stopped, or until idle; with the storage's ``lease`` if it was taken already.
 
         Returns:
             How many tables could not be brought up to date (``until_idle``), or have an update
@@ -135,11 +117,12 @@ class Warehouse:
 
         Raises:
             UserError: Another process runs this warehouse.
-            PlatformError: Spark, or a table's log, or the journal or its folder failed.
+            PlatformError: Spark, a log, the journal or its folder failed, or the lease was lost.
         """
-        folder = own_folder(self.project)
-        with WarehouseLock(folder) as self._lock, journal_of_run(self.project) as journal:
-            return self._run(journal)
+        with lease or Leadership(self.project, tell=self._observer.notice) as self._lease:
+            self._lease.take()
+            with journal_of_run(self.project, self._lease.check) as journal:
+                return self._run(journal)
 
     # ---- start and end ----
 
@@ -192,7 +175,8 @@ class Warehouse:
             self._reports.close()
             self._tick()
             self._ledger.end_run(self._now_s)
-            journal.flush()
+            with contextlib.suppress(PlatformError):  # told already, or when the journal is closed
+                journal.flush()
             if self._tracks is not None:
                 self._tracks.close()
             self._supervision.close()
@@ -268,9 +252,8 @@ class Warehouse:
             for name in self.options.refresh:
                 check_reload(self.project, journal, name)
         self.project = subset(self.project, self.options.refresh)
-        recovered.events = [
-            event for event in recovered.events if self.project.has_table(event.table)
-        ]
+        kept = [each for each in recovered.events if self.project.has_table(each.table)]
+        recovered.events = kept
 
     def _awaited_executor(self, first: list[Event]) -> Executor | None:
         """Spark, once it is there; None when the run is stopped before.
@@ -304,14 +287,12 @@ class Warehouse:
 
     def _loop(self) -> int:
         while True:
-            self._lock.check()
             events: list[Event] = []
             ended: list[Event] = []
             messages = self._messages()
-            for outcome in sorted(
-                (content for kind, content in messages if kind == "ended"),
-                key=lambda outcome: outcome.command.track,
-            ):
+            self._lease.check()
+            outcomes = [content for kind, content in messages if kind == "ended"]
+            for outcome in sorted(outcomes, key=lambda outcome: outcome.command.track):
                 ended += self._ended(outcome)
             for kind, content in messages:
                 events += self._heard(kind, content)

@@ -16,13 +16,17 @@ class Pulse:
     Args:
         clock: Wall-clock seconds since the epoch.
         monotonic: Seconds that no setting of the clock changes.
+        leads: Whether the run has the storage's lease.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._leads = leads
         self._clock = clock
         self._monotonic = monotonic
         self._turned_s = monotonic()
@@ -39,7 +43,11 @@ class Pulse:
             spark: ``starting`` or ``ready``.
         """
         still_s = self._monotonic() - self._turned_s
-        record: dict[str, Any] = {"live": still_s <= _STILL_S, "leader": True, "spark": spark}
+        record: dict[str, Any] = {
+            "live": still_s <= _STILL_S,
+            "leader": self._leads(),
+            "spark": spark,
+        }
         if record["live"]:
             return 200, record
         return 503, {**record, "reason": f"the loop has not turned for {still_s:.0f} s"}

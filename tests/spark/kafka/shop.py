@@ -16,8 +16,9 @@ from freshline.delta.log import commits
 from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import WarehouseStatus, read_status
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 from tests.spark.proof.support import QUICK, Kept, Seen
 
 BASE_S = 1_767_225_600.0

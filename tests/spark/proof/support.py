@@ -24,8 +24,9 @@ from freshline.executor.topic import Topic
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
 from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.options import RunOptions
 from freshline.runtime.tracks import Outcome
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
 

@@ -17,7 +17,8 @@ from freshline.ingest.gateway import Gateway
 from freshline.ingest.http.auth import token_hash
 from freshline.project.load import load_project
 from freshline.runtime.metrics.exposition import RunMetrics
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from freshline.ui.pulse import Pulse
 from tests.unit.runtime.shop import QUICK
 

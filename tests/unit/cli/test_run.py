@@ -14,7 +14,8 @@ from rich.console import Console
 
 from freshline.cli import running
 from freshline.cli.render.live import LiveObserver
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.shop import QUICK, LiveRun
 
 

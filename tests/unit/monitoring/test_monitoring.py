@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Observers
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.shop import made_shop
 
 FOLDER = Path(__file__).parents[3] / "docs" / "monitoring"

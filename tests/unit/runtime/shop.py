@@ -24,6 +24,7 @@ from freshline.delta.log import commit_of, last_commit, table_id, version
 from freshline.delta.metadata import encode
 from freshline.delta.standing import departure
 from freshline.executor.distrust import distrust, keep_evidence
+from freshline.executor.fence import before_commit
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.trials import Verdict
@@ -39,8 +40,9 @@ from freshline.project.model import (
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.options import RunOptions
 from freshline.runtime.tracks import Outcome
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 from freshline.times import rfc3339
 
 _real_time_s = time.time
@@ -188,7 +190,9 @@ class DeltaExecutor:
             path,
             pa.table({"n": pa.array(numbers, pa.int64())}),
             mode="overwrite" if replace else "append",
-            commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": before_commit(metadata)}
+            ),
         )
         return self._result(request, DeltaTable(path).version(), len(numbers), strategy)
 
@@ -228,7 +232,9 @@ class DeltaExecutor:
             path,
             pa.table({"n": pa.array(numbers, pa.int64())}),
             mode="overwrite",
-            commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": before_commit(metadata)}
+            ),
         )
         return BatchResult(done, 1, 0.001, 0.001, DeltaTable(path).version(), len(numbers))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from freshline.runtime.warehouse import RunOptions
+from freshline.runtime.options import RunOptions
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 

@@ -13,8 +13,8 @@ from freshline.core.errors import UserError
 from freshline.runtime.accepting import feed_path
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.options import RunOptions
 from freshline.runtime.requests import accept_offline
-from freshline.runtime.warehouse import RunOptions
 from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 

@@ -14,9 +14,10 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
 from freshline.runtime.deadlines import Deadlines
 from freshline.runtime.heartbeat import Heartbeat
+from freshline.runtime.options import RunOptions
 from freshline.runtime.supervision import Supervision
 from freshline.runtime.tracks import Outcome, Running, Tracks
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.shop import DeltaExecutor, LiveRun, Shop, eventually, made_shop
 
 TABLES = {"orders": (), "parts": ()}

@@ -25,7 +25,7 @@ def refresh(
     if running_process(found) is not None:
         return tell(ask(found, "refresh", names, "full" if full else ""), as_json=as_json)
     from freshline.cli.running import run_warehouse
-    from freshline.runtime.warehouse import RunOptions
+    from freshline.runtime.options import RunOptions
 
     options = RunOptions(until_idle=True, refresh=names, full=full)
     return run_warehouse(opened(project, analyse=True), options, as_json=as_json)

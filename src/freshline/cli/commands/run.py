@@ -53,14 +53,22 @@ def run(
     log_level: Annotated[
         LogLevel, typer.Option("--log-level", help="The least level that is told.")
     ] = LogLevel.INFO,
+    standby: Annotated[
+        bool,
+        typer.Option(
+            "--standby",
+            help="Wait while another process runs the warehouse, and take over when it ends or"
+            " does not renew its lease for 15 s.",
+        ),
+    ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
     """Load what arrives and keep every table fresh, until SIGINT or SIGTERM."""
     from freshline.cli.running import Log, run_warehouse
-    from freshline.runtime.warehouse import RunOptions
+    from freshline.runtime.options import RunOptions
 
-    options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace))
+    options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace), standby=standby)
     found = opened(project, analyse=True)
     log = Log(log_format.value if log_format else None, log_level.value)
     return run_warehouse(found, options, as_json=as_json, log=log)

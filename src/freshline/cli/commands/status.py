@@ -19,6 +19,7 @@ from freshline.cli.render.status import (
     status_table,
 )
 from freshline.project.model import Project
+from freshline.runtime.lease.leader import leader, leader_record
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.address import served_at
 
@@ -41,7 +42,10 @@ def status(
     reasons = faults(found) if check else []
     if as_json:
         pushed = pushed_record(shop)
-        record = status_record(found) | {"server": {"url": served_at(shop)}}
+        record = status_record(found) | {
+            "server": {"url": served_at(shop)},
+            "leader": leader_record(shop),
+        }
         record |= {} if pushed is None else {"ingest": pushed}
         print_json(record | ({"faults": reasons} if check else {}))
     elif check:
@@ -55,6 +59,9 @@ def status(
 def _show(shop: Project, found: WarehouseStatus) -> None:
     out = console()
     out.print(headline(found))
+    if not found.run.running and (record := leader(shop)) is not None:
+        who = f"process {record.holder.pid} on {record.holder.host}"
+        out.print(f"{who} has the lease (epoch {record.epoch})", markup=False)
     if (url := served_at(shop)) is not None:
         out.print(f"web page: {url}", markup=False)
     if found.note:

@@ -128,7 +128,7 @@ def _repair(project: Project, newest: Sequence[VersionCheck]) -> dict[str, Answe
     if running_process(project) is not None:
         return ask(project, "refresh", names, "full")
     from freshline.cli.running import run_warehouse
-    from freshline.runtime.warehouse import RunOptions
+    from freshline.runtime.options import RunOptions
 
     options = RunOptions(until_idle=True, refresh=names, full=True)
     run_warehouse(project, options, as_json=False)

@@ -57,6 +57,24 @@ class WarehouseLock:
                 "lock", f"cannot write {self.path}: {error.strerror}", next_step="Check the disk."
             ) from error
 
+    @classmethod
+    def in_place_of(cls, folder: Path) -> Self:
+        """The lock of a folder whose holder has lost the lease: its file is replaced by ours.
+
+        The other process finds that out by :meth:`check` and ends.
+
+        Raises:
+            PlatformError: The file cannot be made.
+        """
+        path = folder / "lock"
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise PlatformError(
+                "lock", f"cannot replace {path}: {error.strerror}", next_step="Check the disk."
+            ) from error
+        return cls(folder)
+
     def _take(self) -> None:
         """Lock the file; who only asks for the holder has it for a moment."""
         for _ in range(_TRIES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from freshline.core.errors import PlatformError
@@ -14,17 +14,21 @@ from freshline.runtime.journal.store import Journal
 
 
 @contextmanager
-def journal_of_run(project: Project) -> Iterator[Journal]:
+def journal_of_run(project: Project, check: Callable[[], None]) -> Iterator[Journal]:
     """The journal, open while a run goes on; the lock of the warehouse is held.
 
     A journal that turns out to be damaged is put aside at the end, so that the next start
     rebuilds it, whether or not it would see the damage.
 
+    Args:
+        project: Whose journal.
+        check: Raises where another process has the warehouse now; called before each write.
+
     Raises:
         PlatformError: It cannot be opened, or was found damaged (``journal-damaged``).
     """
     path = journal_path(project)
-    journal = Journal(path, create=True)
+    journal = Journal(path, create=True, check=check)
     try:
         yield journal
     except sqlite3.DatabaseError as error:

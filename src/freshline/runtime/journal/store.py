@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,7 @@ class Journal:
     Args:
         path: The SQLite file; made with its folder when ``create``.
         create: False opens what is there, for reading and for requests.
+        check: Called at each flush; what it raises leaves the buffered rows unwritten.
 
     Attributes:
         behind: The last flush could not write; the next one tries again.
@@ -133,8 +134,11 @@ class Journal:
         PlatformError: It cannot be opened, or was written by a newer freshline.
     """
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    def __init__(
+        self, path: Path, *, create: bool, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.path = path
+        self._check = check
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self.behind = False
         self.damage: sqlite3.DatabaseError | None = None
@@ -206,6 +210,7 @@ class Journal:
         """
         if self.damage is not None:
             return False
+        self._check()
         if not self._buffer:
             return not self.behind
         try:
@@ -272,8 +277,10 @@ class Journal:
 
     def close(self) -> None:
         """Write what is left, and close."""
-        self.flush()
-        self._db.close()
+        try:
+            self.flush()
+        finally:
+            self._db.close()
 
 
 def _storable(value: Any) -> Any:

@@ -19,16 +19,22 @@ class RunMetrics:
     Args:
         project: What is run.
         clock: Wall-clock seconds since the epoch.
+        leads: Whether the run has the storage's lease; by the lock where it is not given.
 
     Attributes:
         counts: The observer to tell what happens in the run.
         registry: For what else is counted in this process.
     """
 
-    def __init__(self, project: Project, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        clock: Callable[[], float],
+        leads: Callable[[], bool] | None = None,
+    ) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         self.counts = RunCounts(self.registry)
-        self.registry.register(Standing(project, clock))
+        self.registry.register(Standing(project, clock, leads))
 
     def add(self, collector: Collector) -> None:
         """Answer with these metrics, too: the push gateway's."""

@@ -47,10 +47,17 @@ class Standing(Collector):
     Args:
         project: Whose journal is read.
         clock: Wall-clock seconds since the epoch.
+        leads: Whether this process has the storage's lease; by the lock where it is not given.
     """
 
-    def __init__(self, project: Project, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        project: Project,
+        clock: Callable[[], float] = time.time,
+        leads: Callable[[], bool] | None = None,
+    ) -> None:
         self._project = project
+        self._leads = leads
         self._clock = clock
         self._lock = threading.Lock()
         self._weighted = WeightedStaleness()
@@ -70,7 +77,8 @@ class Standing(Collector):
             integral_s = self._weighted.advanced(status, rows, now_s)
             ratios = dict(self._ratios)
         yield from table_families(status, ratios)
-        yield from warehouse_families(status)
+        leads = status.run.running and status.run.pid == os.getpid()
+        yield from warehouse_families(status, leads=leads if self._leads is None else self._leads())
         yield CounterMetricFamily(
             "freshline_weighted_staleness_seconds",
             "Integral of freshline_weighted_staleness over the time of this run",
@@ -200,7 +208,7 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
     yield audits
 
 
-def warehouse_families(status: WarehouseStatus) -> Iterator[Metric]:
+def warehouse_families(status: WarehouseStatus, *, leads: bool) -> Iterator[Metric]:
     """What there is once."""
     yield GaugeMetricFamily(
         "freshline_weighted_staleness",
@@ -219,7 +227,7 @@ def warehouse_families(status: WarehouseStatus) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "freshline_leader",
         "1 where this process runs the warehouse",
-        value=status.run.running and status.run.pid == os.getpid(),
+        value=leads,
     )
     build = GaugeMetricFamily(
         "freshline_build_info", "Versions; always 1", labels=("version", "spark", "delta")

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from freshline.executor.fence import before_commit
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
@@ -70,6 +71,7 @@ class Rewrite(Transaction):
         )
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        metadata = before_commit(metadata)
         session = self._session
         identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(
             self._application, self._number, jvm.some(session, time.time_ns() // 1_000_000)

@@ -21,7 +21,8 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from freshline.delta.log import newest_transaction
+from freshline.delta.log import application, newest_transaction
+from freshline.executor.fence import before_commit
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import listed_files
 
@@ -58,11 +59,6 @@ def table_properties(retention_s: float) -> Mapping[str, str]:
         return TABLE_PROPERTIES
     days = math.ceil(retention_s / 86_400.0)
     return {**TABLE_PROPERTIES, "delta.deletedFileRetentionDuration": f"interval {days} days"}
-
-
-def application(table: str) -> str:
-    """The transaction identifier's application for a table."""
-    return f"freshline.{table}"
 
 
 class Transaction:
@@ -276,6 +272,7 @@ class Transaction:
         return self._commit(nothing, jvm.scala_map(self._session, {}), metadata)
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        metadata = before_commit(metadata)
         session = self._session
         nothing = jvm.none(session)
         identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import COMPACT, CommitRecord, last_commit
+from freshline.delta.log import CommitRecord, last_commit
+from freshline.delta.metadata import COMPACT, carried_on
 from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
@@ -26,11 +25,6 @@ from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.rewrite import Rewrite
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location
-
-_OF_ONE_UPDATE = ("full", "range", "corrected", "ranges", "expected_s")
-"""Keys that say what one update did; not true of the next commit."""
-
-_NOTHING_LOADED: tuple[tuple[str, Any], ...] = (("files", []), ("offsets", {}))
 
 
 def compact(
@@ -71,7 +65,8 @@ def compact(
         )
         failpoint("compact.after_data")
         facts = {"files": len(chosen), "bytes": size_bytes, "rows": staged.rows if staged else 0}
-        metadata = _carried_on(last.metadata, request, facts)
+        fields = carried_on(last.metadata, request.number, "small-files") | {"rewritten": facts}
+        metadata = json.dumps(fields, ensure_ascii=False)
         failpoint("compact.before_commit")
         version = staged.commit(metadata) if staged else transaction.advance(metadata)
         failpoint("compact.after_commit")
@@ -89,17 +84,6 @@ def compact(
         schema_changed=False,
         code="small-files",
     )
-
-
-def _carried_on(last: Mapping[str, Any], request: UpdateRequest, facts: Mapping[str, int]) -> str:
-    """The last commit's metadata as that of a compaction."""
-    fields = {key: value for key, value in last.items() if key not in _OF_ONE_UPDATE}
-    fields |= {"update": request.number, "from": last["to"]}
-    fields |= {key: empty for key, empty in _NOTHING_LOADED if key in fields}
-    fields |= {"strategy": COMPACT, "rows": 0, "reason": "small-files", "rewritten": dict(facts)}
-    if "read" in fields:
-        fields["read"] = 0
-    return json.dumps(fields, ensure_ascii=False)
 
 
 def _written_by_others(path: str, last: CommitRecord, version: int) -> bool:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from freshline.cli.render.pushed import pushed_record
 from freshline.cli.render.status import status_record
+from freshline.runtime.lease.leader import leader_record
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES
 from freshline.ui.reading import Reader
@@ -32,7 +33,10 @@ def asked(_: Reader, request: Request) -> str:
 def answer(reader: Reader, after: str) -> dict[str, Any]:
     """The page of tables behind ``after``."""
     found = reader.status(account=True)
-    record = status_record(found) | {"server": {"url": served_at(reader.project)}}
+    record = status_record(found) | {
+        "server": {"url": served_at(reader.project)},
+        "leader": leader_record(reader.project),
+    }
     pushed = pushed_record(reader.project)
     if pushed is not None:
         record["ingest"] = pushed

@@ -16,7 +16,8 @@ from freshline.core.errors import UserError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.lineage.emitter import Lineage, lineage
 from freshline.runtime.observer import Observers
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.options import RunOptions
+from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.alerts.sink import Sink
 from tests.unit.runtime.shop import Recorder, eventually, made_shop
 

@@ -14,8 +14,9 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Observers
+from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import read_status
-from freshline.runtime.warehouse import RunOptions, Warehouse
+from freshline.runtime.warehouse import Warehouse
 from tests.unit.runtime.shop import made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts")}

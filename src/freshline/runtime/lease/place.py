@@ -1,0 +1,16 @@
+"""Where the lease of a project's storage stands."""
+
+from __future__ import annotations
+
+from freshline.delta.log import local_log
+from freshline.project.model import Project
+from freshline.runtime.lease.file_store import FileStore
+from freshline.runtime.lease.store import LeaseStore
+
+
+def store_of(project: Project) -> LeaseStore:
+    """The store of a project's lease: STORAGE/_freshline/lease."""
+    log = local_log(project.own_path)
+    if log is not None:
+        return FileStore(log.parent)
+    raise NotImplementedError

@@ -1,0 +1,75 @@
+"""After a take-over from a process that may wake up: a commit in each table that stops its commits.
+
+Such a process may have passed every check and be about to commit. Delta refuses a commit when
+another one under the same application's name came after the version that it read. The commit made
+here changes no row and carries the last one's metadata on, as a compaction's does.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from freshline.delta.log import application, last_commit, unreadable
+from freshline.delta.metadata import carried_on
+from freshline.project.model import Project
+
+_AT_ONCE = 8
+_TRIES = 5
+"""What fails a try is a commit of the other process, which makes one at a time in a table."""
+
+
+def fence_tables(project: Project, epoch: int) -> list[str]:
+    """Make sure that no commit of an earlier epoch gets into a table any more.
+
+    A table without a commit needs none: its first update has the same number in both processes,
+    and Delta lets one of the two make the table.
+
+    Returns:
+        What people should hear: tables that delta-rs cannot write.
+
+    Raises:
+        PlatformError: A table's log cannot be read or written.
+    """
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fence") as pool:
+        told = pool.map(lambda table: _fence(project, table.name, epoch), project.tables)
+        return [each for each in told if each is not None]
+
+
+def _fence(project: Project, name: str, epoch: int) -> str | None:
+    import deltalake
+    from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
+
+    path = project.table_path(name)
+    failure: Exception | None = None
+    for _ in range(_TRIES):
+        last = last_commit(path)
+        if last is None or int(last.metadata.get("epoch", 0)) >= epoch:
+            return None
+        fields = carried_on(last.metadata, last.update, "fence") | {"epoch": epoch}
+        try:
+            table = deltalake.DeltaTable(path)
+            table.create_write_transaction(
+                [],
+                "append",
+                table.schema(),
+                partition_by=table.metadata().partition_columns,
+                commit_properties=deltalake.CommitProperties(
+                    custom_metadata={"userMetadata": json.dumps(fields, ensure_ascii=False)},
+                    max_commit_retries=0,
+                    app_transactions=[deltalake.Transaction(application(name), last.update)],
+                ),
+                post_commithook_properties=deltalake.PostCommitHookProperties(
+                    create_checkpoint=False, cleanup_expired_logs=False
+                ),
+            )
+        except CommitFailedError as error:
+            failure = error
+        except DeltaProtocolError as error:
+            return f"table {name} cannot be fenced off from the process that ran before: {error}"
+        except (DeltaError, OSError) as error:
+            raise unreadable(path, error) from error
+        else:
+            return None
+    assert failure is not None
+    raise unreadable(path, failure) from failure

@@ -1,0 +1,25 @@
+"""How long a run goes on, and for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How long to run, and for what.
+
+    Attributes:
+        until_idle: End when every file that was there at the start is in every table that
+            can be brought up to date.
+        grace_s: How long running updates may go on after a stop.
+        refresh: Only bring these tables (and their ancestors) up to date.
+        full: Make those tables anew.
+        standby: Wait while another process runs the warehouse, and take over when it ends.
+    """
+
+    until_idle: bool = False
+    grace_s: float = 30.0
+    refresh: tuple[str, ...] = ()
+    full: bool = False
+    standby: bool = False
