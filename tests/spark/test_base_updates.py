@@ -283,6 +283,27 @@ def test_rejected_rows_of_an_update_that_died_are_not_there_twice(shop, orders: 
     assert [row["id"] for row in shop.rows("orders")] == [1, 2, 3]
 
 
+def test_a_file_that_changes_while_it_is_read_is_not_half_loaded(shop, orders: Path, monkeypatch):
+    (orders / "a.csv").write_text("1,,\n")
+    (orders / "b.csv").write_text("2,,\n")
+
+    def grow(name: str) -> None:
+        if name == "base.after_data":
+            with (orders / "b.csv").open("a") as file:
+                file.write("3,,\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
+        with pytest.raises(UnreadableFilesError) as caught:
+            shop.load("orders", "a.csv", "b.csv")
+    assert caught.value.files == (("b.csv", "it changed while it was read"),)
+    assert last_commit(shop.path("orders")) is None
+    done = shop.load("orders", "a.csv", "b.csv")
+    assert [row["id"] for row in shop.rows("orders")] == [1, 2, 3]
+    status = (orders / "b.csv").stat()
+    assert done.read["b.csv"] == (8, status.st_mtime)  # listed before, by the test, with no bytes
+
+
 def write_parquet(path: Path, **columns: list) -> None:
     pq.write_table(pa.table(columns), path)
 

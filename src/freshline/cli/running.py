@@ -214,6 +214,9 @@ def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]
         if files:
             count = counted(len(files), "file is", "files are")
             behind.append((item.name, f"{count} quarantined, {files[0].name}: {files[0].reason}"))
+        files = [each for each in item.troubles if each.state == "changed"]
+        if files:
+            behind.append((item.name, f"{files[0].name} changed: {files[0].reason}"))
     return behind
 
 

@@ -97,6 +97,8 @@ class UpdateResult:
         corrected_rows: Of a view with final emission: rows written in buckets that had been
             shown as complete before.
         verdict: Of a trial.
+        read: Base tables: size in bytes and modification time (seconds since the epoch) of the
+            files that were no longer as listed when they were read.
     """
 
     version: int
@@ -112,6 +114,7 @@ class UpdateResult:
     read_rows: int = 0
     corrected_rows: int = 0
     verdict: Verdict | None = None
+    read: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 class Executor(ReportExecutor, Protocol):

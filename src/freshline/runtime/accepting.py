@@ -14,6 +14,7 @@ from freshline.delta.log import CommitRecord, table_id, version
 from freshline.delta.standing import departure
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.writer import accept_changes
 
 
 def feed_path(project: Project, table: TableDef) -> str:
@@ -74,7 +75,7 @@ def lost_standing(
 
 
 def accept(project: Project, journal: Journal, table: TableDef) -> int:
-    """Go on from what a base table has now, and from the folder that its feed has now.
+    """Go on from what a base table has now, and from the folder and files its feed has now.
 
     The caller flushes the journal.
 
@@ -103,4 +104,5 @@ def accept(project: Project, journal: Journal, table: TableDef) -> int:
         failures=0,
         error=None,
     )
+    accept_changes(journal, table.name)
     return accepted

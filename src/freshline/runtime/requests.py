@@ -193,7 +193,8 @@ def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> A
             (name,),
         )
         journal.write(
-            "UPDATE files SET state='pending', attempts=0, retry_s=NULL, reason=NULL"
+            "UPDATE files SET state='pending', attempts=0, retry_s=NULL, reason=NULL,"
+            " size_bytes=NULL, modified_s=NULL"
             " WHERE table_name=? AND state IN ('quarantined','retrying')",
             (name,),
         )

@@ -322,9 +322,8 @@ class Warehouse:
     def _heard(self, kind: str, content: Any) -> list[Event]:
         """One message that is not an update's end."""
         if kind == "heard":
-            faulty = bool(content.problems or content.error)
             for notice in self._listening.heard(content, self._now_s):
-                self._observer.notice(notice, level="warning" if faulty else "info")
+                self._observer.notice(notice, level="warning" if content.faulty else "info")
             return self._files(content)
         if kind == "report":
             self._reports.ended(content, self._now_s)
@@ -439,7 +438,8 @@ class Warehouse:
         if result is not None:
             event, names = finished_event(outcome, result, self.project)
             failpoint("update.before_journal")
-            self._ledger.files_loaded(table, names, outcome.command.number)
+            command = outcome.command
+            self._ledger.files_loaded(table, names, command.number, result.read, full=command.full)
             self._ledger.update_finished(outcome.command, result, outcome.seconds, self._now_s)
             self._journal.flush()
             self._reports.committed()

@@ -47,5 +47,5 @@ def _troubled(project: Project) -> tuple[str, ...]:
     return tuple(
         item.name
         for item in read_status(project, time.time()).tables
-        if item.failures or any(each.state != "vanished" for each in item.troubles)
+        if item.failures or any(each.state in ("retrying", "quarantined") for each in item.troubles)
     )

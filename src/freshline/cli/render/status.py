@@ -29,6 +29,9 @@ from freshline.times import brief_s
 if TYPE_CHECKING:
     from rich.table import Table
 
+_MOST_CHANGED = 3
+"""So many files that changed are named one by one."""
+
 _COLOURS = {
     "wrong": "bold red",
     "running": "cyan", "fresh": "green", "retrying": "red", "paused": "yellow", "dropped": "dim",
@@ -94,6 +97,14 @@ def remarks(found: WarehouseStatus) -> list[str]:
         lines += [f"{item.name}: quarantined {each.name}: {each.reason}" for each in quarantined]
         if quarantined:
             lines.append(f"{item.name}: `freshline retry {item.name}` tries them again")
+        changed = [each for each in item.troubles if each.state == "changed"]
+        lines += [f"{item.name}: {each.name}: {each.reason}" for each in changed[:_MOST_CHANGED]]
+        if changed:
+            files = counted(len(changed), "file")
+            lines.append(
+                f"{item.name}: {files} changed after being loaded: `freshline refresh {item.name}"
+                f" --full` loads every file again, `freshline accept {item.name}` leaves it so"
+            )
         if item.rejected_rows:
             rows = counted(item.rejected_rows, "row does", "rows do")
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
@@ -120,7 +131,7 @@ def faults(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: late, {stale} stale where the target is {target}")
         if item.failures:
             lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
-        for word in ("quarantined", "retrying"):
+        for word in ("quarantined", "retrying", "changed"):
             files = [each for each in item.troubles if each.state == word]
             if files:
                 count = counted(len(files), "file")
@@ -182,6 +193,7 @@ def table_record(item: TableStatus, uses: Sequence[StrategyUse]) -> dict[str, An
         "quarantined": _files(item, "quarantined"),
         "retrying": _files(item, "retrying"),
         "vanished": _files(item, "vanished"),
+        "changed": _files(item, "changed"),
         "last_update": None
         if last is None
         else {

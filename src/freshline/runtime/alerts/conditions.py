@@ -77,7 +77,7 @@ class Conditions:
                 yield Condition("failing", item.name, status.now_s, unread[item.name], stands)
             if item.wrong is not None:
                 yield _wrong(item, item.wrong, stands)
-            bad = [each for each in item.troubles if each.state == "quarantined"]
+            bad = [each for each in item.troubles if each.state in ("quarantined", "changed")]
             if bad:
                 data = {**stands, "files": [each.name for each in bad][:10], "count": len(bad)}
                 yield Condition("quarantine", item.name, status.now_s, bad[0].reason, data)

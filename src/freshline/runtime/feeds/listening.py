@@ -8,6 +8,7 @@ tables of one topic may have lost different parts of it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +17,19 @@ from freshline.core.errors import FreshlineError, InternalError
 from freshline.executor.records import Executor, FeedFile
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
+from freshline.runtime.feeds.changed import ChangedFile, LoadedFiles
 from freshline.runtime.feeds.listing import FeedListing, Look
+from freshline.runtime.feeds.noted import note_changes
 from freshline.runtime.feeds.topic_watcher import TopicWatcher
 from freshline.runtime.feeds.topics import TopicListing, TopicNews
 from freshline.runtime.feeds.watcher import FeedWatcher
+from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.writer import Ledger
 
 _REPEAT_S = 60.0
 """A problem that stays is said again so often."""
+
+_STOP_S = 1.0
 
 _SHOWN = 3
 """So many problems of a feed are said one by one."""
@@ -40,6 +46,7 @@ class Heard:
         topic: Of a topic all that was found.
         error: Why nothing of a topic was found; None: it went well.
         problems: What of a folder could not be listed or cannot be loaded.
+        changed: Loaded files that are no longer as they were.
         last: No more comes of itself: the first listing of a run is done, or given up.
     """
 
@@ -51,6 +58,12 @@ class Heard:
     error: FreshlineError | None = None
     last: bool = True
     problems: tuple[FreshlineError, ...] = ()
+    changed: tuple[ChangedFile, ...] = ()
+
+    @property
+    def faulty(self) -> bool:
+        """Whether somebody should look at it."""
+        return bool(self.problems or self.error or self.changed)
 
 
 @dataclass(slots=True)
@@ -113,6 +126,9 @@ class Listening:
             listing = FeedListing(self._project.feeds[name])
             # A file that one reader of the feed does not know yet is told again.
             listing.remember(set.intersection(*map(self._known, readers)))
+            if self._project.feeds[name].kind == "files":  # those that were pushed are ours
+                path = journal_path(self._project)
+                listing.compare_with(LoadedFiles(path, readers, everything=self._once))
             self._folders[name] = listing
             self._watchers.append(FeedWatcher(listing, self._tell, once=self._once))
         for watcher in self._watchers:
@@ -142,9 +158,12 @@ class Listening:
             watcher.start()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Listen no more; a store that hangs is waited for a moment only."""
         for watcher in self._watchers:
             watcher.stop()
+        end_s = time.monotonic() + _STOP_S
+        for watcher in self._watchers:
+            watcher.join(max(0.0, end_s - time.monotonic()))
         for topic in self._topics.values():
             topic.stop()
 
@@ -161,7 +180,8 @@ class Listening:
         if heard.last:
             self.unheard.discard(heard.key)
         if heard.feed.kind != "kafka":
-            return self._folder(heard, now_s)
+            told = note_changes(self._ledger, heard.changed, now_s)
+            return self._folder(heard, now_s) + told
         notices = self._state(heard, now_s)
         if heard.topic is not None:
             notices += heard.topic.notices
@@ -260,8 +280,9 @@ class Listening:
         problems = tuple(found.problems)
         readers = self._readers[feed]
         heard = Heard(
-            feed, self._project.feeds[feed], readers, found.files, last=last, problems=problems
-        )
+            feed, self._project.feeds[feed], readers, found.files, last=last, problems=problems,
+            changed=tuple(found.changed),
+        )  # fmt: skip
         self._put(("heard", heard))
 
     def _tell_topic(

@@ -15,6 +15,7 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
+from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
 from freshline.runtime.feeds.settling import Settling
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress")
@@ -34,11 +35,13 @@ class Look:
         files: Complete files not told before, by timestamp, then name.
         problems: What could not be listed or cannot be loaded. The rest of the feed was listed.
         moving: How many files are left out since they may still be written (``settle:``).
+        changed: Loaded files that are no longer as they were, among those looked at this time.
     """
 
     files: list[FeedFile] = field(default_factory=list)
     problems: list[PlatformError] = field(default_factory=list)
     moving: int = 0
+    changed: list[ChangedFile] = field(default_factory=list)
 
 
 class FeedListing:
@@ -49,6 +52,16 @@ class FeedListing:
         self._known: set[str] = set()
         self._fs: tuple[Any, str] | None = None
         self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
+        self._loaded: LoadedFiles | None = None
+
+    def compare_with(self, loaded: LoadedFiles) -> None:
+        """Look at files that were loaded, too, for whether they have changed."""
+        self._loaded = loaded
+
+    def close(self) -> None:
+        """Nothing is listed any more."""
+        if self._loaded is not None:
+            self._loaded.close()
 
     def forget(self, name: str) -> None:
         """Tell this file again if it is listed again (it had vanished)."""
@@ -100,10 +113,12 @@ class FeedListing:
     def _look(self) -> Look:
         found = Look()
         try:
+            loaded = self._loaded.piece() if self._loaded is not None else []
             if "://" not in self.feed.path:
                 self._list_locally(found)
+                self._compare_locally(found, loaded)
             else:
-                self._list_by_arrow(found)
+                self._list_by_arrow(found, loaded)
         except Exception as error:  # noqa: BLE001 - one feed's fault, of whatever kind
             found.problems.append(self._unlisted(self.feed.path, error))
         found.files.sort(key=lambda file: (file.timestamp_s, file.name))
@@ -138,15 +153,34 @@ class FeedListing:
             except OSError as error:
                 found.problems.append(self._unlisted(folder, error))
 
-    def _list_by_arrow(self, found: Look) -> None:
+    def _compare_locally(self, found: Look, loaded: list[LoadedFile]) -> None:
+        for each in loaded:
+            try:
+                status = os.stat(os.path.join(self.feed.path, each.name))  # noqa: PTH116, PTH118
+            except OSError:
+                continue  # loaded files may be deleted; a folder that cannot be read is told
+            self._compare(found, each, status.st_size, status.st_mtime)
+
+    def _compare(self, found: Look, was: LoadedFile, size_bytes: int, modified_s: float) -> None:
+        if was.differs(size_bytes, modified_s):
+            now = FeedFile(was.name, size_bytes, modified_s, modified_s)
+            found.changed.append(ChangedFile(was, now))
+
+    def _list_by_arrow(self, found: Look, loaded: list[LoadedFile]) -> None:
         from pyarrow import fs
 
+        sought: dict[str, list[LoadedFile]] = {}
+        for each in loaded:
+            sought.setdefault(each.name, []).append(each)
         system, base = self._arrow()
         selector = fs.FileSelector(base, recursive=True, allow_not_found=True)
         for info in system.get_file_info(selector):
             name = info.path[len(base) :].lstrip("/")
+            modified_s = (info.mtime_ns or 0) / 1e9
+            for was in sought.get(name, ()):
+                self._compare(found, was, info.size, modified_s)
             if info.type == fs.FileType.File and name not in self._known and is_complete(name):
-                self._add(found, name, info.size, (info.mtime_ns or 0) / 1e9)
+                self._add(found, name, info.size, modified_s)
 
     def _add(self, found: Look, name: str, size_bytes: int, modified_s: float) -> None:
         timestamp_s = None

@@ -61,7 +61,7 @@ class FeedWatcher:
         self._backoff = backoff or Backoff(first_s=0.5, most_s=_LONGEST_S, attempts=3)
         self._stopped = threading.Event()
         self._thread = threading.Thread(
-            target=self._watch, name=f"feed-{listing.feed.name}", daemon=True
+            target=self._work, name=f"feed-{listing.feed.name}", daemon=True
         )
 
     def start(self) -> None:
@@ -72,6 +72,17 @@ class FeedWatcher:
         """List no more."""
         self._stopped.set()
 
+    def join(self, timeout_s: float) -> None:
+        """Wait for the end of the listing that goes on."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    def _work(self) -> None:
+        try:
+            self._watch()
+        finally:
+            self._listing.close()
+
     def _watch(self) -> None:
         failures = 0
         news_wanted = True
@@ -79,7 +90,7 @@ class FeedWatcher:
             found = self._listing.look()
             failures = failures + 1 if found.problems else 0
             done = not (failures or found.moving) or failures >= self._backoff.attempts
-            if found.files or found.problems or news_wanted:
+            if found.files or found.problems or found.changed or news_wanted:
                 self._tell(self._listing.feed.name, found, done)
             news_wanted = bool(found.problems) or not done
             if self._once and done:

@@ -44,6 +44,9 @@ CREATE TABLE IF NOT EXISTS files (
   arrived_s REAL, state TEXT, number INTEGER, attempts INTEGER DEFAULT 0, reason TEXT,
   retry_s REAL, PRIMARY KEY (table_name, name)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS files_by_state ON files (table_name, state);
+CREATE TABLE IF NOT EXISTS changed_files (
+  table_name TEXT, name TEXT, size_bytes INTEGER, modified_s REAL, reason TEXT, seen_s REAL,
+  PRIMARY KEY (table_name, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS updates (
   id INTEGER PRIMARY KEY, run INTEGER, table_name TEXT, number INTEGER, attempt INTEGER,
   track INTEGER, release_s REAL, start_s REAL, finish_s REAL, from_s REAL, to_s REAL,
@@ -109,7 +112,7 @@ _ADDED = (
 _READ_AT_START = frozenset(
     {
         "tables", "files", "feeds", "topics", "requests", "backfills", "strategies",
-        "corrections", "reports", "report_batches", "misfits",
+        "corrections", "reports", "report_batches", "misfits", "changed_files",
     }
 )  # fmt: skip
 """Tables without which a run cannot start; their texts are looked at, too."""

@@ -7,7 +7,7 @@ All SQL that changes tables, files, updates, instants and requests stands here (
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from freshline.core.commands import StartUpdate
@@ -15,11 +15,22 @@ from freshline.core.events import Event
 from freshline.core.model import Table
 from freshline.executor.records import FeedFile, UpdateResult
 from freshline.runtime.journal.codec import encoded
-from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import CHECKS, note_use
 
 _KEPT_INSTANTS = 200_000
 _KEPT_UPDATES = 500_000
+
+
+def accept_changes(journal: Journal, table: str) -> None:
+    """What a table's loaded files are now counts as loaded; the caller flushes."""
+    journal.write(
+        "UPDATE files SET (size_bytes, modified_s) = (SELECT c.size_bytes, c.modified_s"
+        " FROM changed_files c WHERE c.table_name=files.table_name AND c.name=files.name)"
+        " WHERE table_name=?1 AND name IN (SELECT name FROM changed_files WHERE table_name=?1)",
+        (table,),
+    )
+    journal.write("DELETE FROM changed_files WHERE table_name=?", (table,))
 
 
 class Ledger:
@@ -104,8 +115,26 @@ class Ledger:
             (table, name, now_s),
         )
 
-    def files_loaded(self, table: str, names: Iterable[str], number: int) -> None:
-        """Files are in the table since update ``number``."""
+    def files_loaded(
+        self,
+        table: str,
+        names: Iterable[str],
+        number: int,
+        read: Mapping[str, tuple[int, float]] | None = None,
+        *,
+        full: bool = False,
+    ) -> None:
+        """Files are in the table since update ``number``.
+
+        Args:
+            table: The table.
+            names: Of the files.
+            number: Of the update.
+            read: Size and modification time of those that were not read as they were listed.
+            full: They were read again, whatever was loaded before.
+        """
+        if full:
+            self.changes_accepted(table)
         for name in names:
             self.journal.write(
                 "INSERT INTO files (table_name, name, state, number) VALUES (?,?,'loaded',?)"
@@ -113,6 +142,37 @@ class Ledger:
                 " retry_s=NULL",
                 (table, name, number),
             )
+
+        for name, (size_bytes, modified_s) in (read or {}).items():
+            self.file_read(table, name, size_bytes, modified_s)
+
+    def file_as_loaded(self, table: str, name: str) -> Row | None:
+        """The row of a file that is in a table; None where it is not."""
+        return self.journal.row(
+            "SELECT * FROM files WHERE table_name=? AND name=? AND state='loaded'", (table, name)
+        )
+
+    def file_read(self, table: str, name: str, size_bytes: int, modified_s: float) -> None:
+        """What a file was when it was loaded."""
+        self.journal.write(
+            "UPDATE files SET size_bytes=?, modified_s=? WHERE table_name=? AND name=?",
+            (size_bytes, modified_s, table, name),
+        )
+
+    def file_changed(self, table: str, now: FeedFile, reason: str, now_s: float) -> None:
+        """A loaded file is no longer as it was."""
+        self.journal.put(
+            "changed_files", {"table_name": table, "name": now.name},
+            size_bytes=now.size_bytes, modified_s=now.modified_s, reason=reason, seen_s=now_s,
+        )  # fmt: skip
+
+    def file_unchanged(self, table: str, name: str) -> None:
+        """A loaded file is again as it was."""
+        self.journal.write("DELETE FROM changed_files WHERE table_name=? AND name=?", (table, name))
+
+    def changes_accepted(self, table: str) -> None:
+        """What loaded files are now counts as loaded."""
+        accept_changes(self.journal, table)
 
     def file_unreadable(
         self, table: str, name: str, state: str, attempts: int, reason: str, retry_s: float | None
@@ -125,9 +185,10 @@ class Ledger:
         )
 
     def file_retried(self, table: str, name: str) -> None:
-        """A file that could not be read is pending again."""
+        """A file that could not be read is pending again; somebody may have mended it."""
         self.journal.write(
-            "UPDATE files SET state='pending', retry_s=NULL WHERE table_name=? AND name=?",
+            "UPDATE files SET state='pending', retry_s=NULL, size_bytes=NULL, modified_s=NULL"
+            " WHERE table_name=? AND name=?",
             (table, name),
         )
 

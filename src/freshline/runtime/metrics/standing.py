@@ -181,6 +181,16 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
         },
         label="table",
     )
+    yield _gauge(
+        "changed_files",
+        "Files that changed after they were loaded",
+        {
+            item.name: sum(trouble.state == "changed" for trouble in item.troubles)
+            for item in tables
+            if item.kind == "base"
+        },
+        label="table",
+    )
     rejected = CounterMetricFamily(
         "freshline_rejected_rows", "Rows that did not fit the table's schema", labels=("table",)
     )

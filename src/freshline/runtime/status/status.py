@@ -49,11 +49,11 @@ _REBUILT = "no run is in the journal; the next one rebuilds it, from the tables'
 
 @dataclass(frozen=True, slots=True)
 class FileTrouble:
-    """A file that is not loaded because it could not be read.
+    """A file that could not be read, or that changed after it was loaded.
 
     Attributes:
         name: Relative to the feed's path.
-        state: retrying, quarantined or vanished.
+        state: retrying, quarantined, vanished or changed.
         reason: One line.
         attempts: How often it was tried.
         retry_s: When it is tried again; None: not by itself.
@@ -95,7 +95,7 @@ class TableStatus:
         within_target: Whether staleness is at most that; None without a target or data.
         pending_files: Base tables: files that arrived and are in no commit.
         pending_s: Derived tables: how far its sources' freshness is ahead of its own.
-        troubles: Files that could not be read.
+        troubles: Files that could not be read, or that changed after they were loaded.
         expected_s: What an update of what is pending should take; None before the first.
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
@@ -445,7 +445,17 @@ def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:
         FileTrouble(row["name"], row["state"], row["reason"] or "", row["attempts"], row["retry_s"])
         for row in rows
     )
-    return (count["n"] if count else 0), troubles
+    return (count["n"] if count else 0), troubles + _changed(journal, table)
+
+
+def _changed(journal: Journal, table: str) -> tuple[FileTrouble, ...]:
+    try:
+        rows = journal.rows(
+            "SELECT name, reason FROM changed_files WHERE table_name=? ORDER BY name", (table,)
+        )
+    except sqlite3.OperationalError:  # of a journal that the next run will extend
+        return ()
+    return tuple(FileTrouble(row["name"], "changed", row["reason"], 0, None) for row in rows)
 
 
 def _ahead_s(row: Row) -> float:

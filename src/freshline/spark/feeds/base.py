@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -102,6 +103,7 @@ class BaseUpdates:
         started_s: float,
     ) -> UpdateResult:
         names = [file.name for file in request.files]
+        as_read = self._reader.stands(names)
         records = self._reader.read(session, names, schema)
         misfit = self._reader.misfit(schema)
         fitting = records
@@ -127,6 +129,7 @@ class BaseUpdates:
         if some or request.full or self._rejected.suspect:
             rejected = self._rejected.write(session, request, schema, misfit, some=some)
         self._raise_gone(session, names)
+        self._raise_moving(names, as_read)
         before = transaction.version
         metadata = encode(
             request,
@@ -156,6 +159,12 @@ class BaseUpdates:
             parents=pinned.versions,
             schema_changed=changed,
             code=APPEND_FILES.code,
+            read={
+                file.name: as_read[file.name]
+                for file in request.files
+                if as_read.get(file.name, (file.size_bytes, file.modified_s))
+                != (file.size_bytes, file.modified_s)
+            },
         )
 
     def _fitted(
@@ -192,6 +201,17 @@ class BaseUpdates:
     def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
         """Raise if what a reader can tell without reading says that it is not all there."""
         faults = self._reader.unreadable(session, names)
+        if faults:
+            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
+
+    def _raise_moving(self, names: list[str], as_read: Mapping[str, tuple[int, float]]) -> None:
+        """Raise if files changed while they were read: nobody knows what of them was.
+
+        One that is gone was read, else Spark would have failed.
+        """
+        reason = "it changed while it was read"
+        now = self._reader.stands(names)
+        faults = [(name, reason) for name in now if as_read.get(name) != now[name]]
         if faults:
             raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
 

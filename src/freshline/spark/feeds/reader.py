@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -186,6 +188,19 @@ class FeedReader:
         decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
         whole = F.regexp_replace(decoded, F.lit("^file:/+"), F.lit("file:/"))
         return F.substring(whole, len(prefix) + 1, 2**31 - 1)
+
+    def stands(self, names: Sequence[str]) -> dict[str, tuple[int, float]]:
+        """Size in bytes and modification time of files, where they cost nothing: on a local disk.
+
+        One that cannot be looked at is left out.
+        """
+        found = {}
+        if self.feed.kind != "kafka" and "://" not in self.feed.path:
+            for name in names:
+                with contextlib.suppress(OSError):
+                    status = os.stat(os.path.join(self.feed.path, name))  # noqa: PTH116, PTH118
+                    found[name] = (status.st_size, status.st_mtime)
+        return found
 
     def unreadable(
         self, session: SparkSession, names: Sequence[str]
