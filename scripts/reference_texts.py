@@ -15,6 +15,7 @@ SECTIONS = {
     ("settings", "read_scheduler"): "scheduler",
     ("settings", "read_maintenance"): "maintenance",
     ("settings", "read_lineage"): "lineage",
+    ("settings", "read_catalog"): "catalog",
     ("server", "read_server"): "server",
     ("server", "_tls"): "tls",
     ("ingest", "read_ingest"): "ingest",
@@ -38,6 +39,7 @@ KEYS = {
         "maintenance": "Compaction, VACUUM and checks on idle tracks; see below.",
         "alerts": "Where changes of state are posted, a list; see below.",
         "lineage": "OpenLineage events; see below.",
+        "catalog": "Where tables are registered by name; see below.",
     },
     "feeds: kind files": {
         "kind": "`files`.",
@@ -102,6 +104,11 @@ KEYS = {
         "audit": "The share of the time that idle tracks verify views; 1%, 0 turns it off.",
         "trials": "Whether a view is tried on generated inputs before it is maintained from"
         " changes; true.",
+    },
+    "catalog": {
+        "database": "The schema in which each table is registered after its first commit; it is"
+        " created where it does not exist. Required.",
+        "name": "The catalog, as Spark's settings name it; without it, `spark_catalog`.",
     },
     "lineage": {
         "namespace": "The namespace of the jobs in OpenLineage events.",

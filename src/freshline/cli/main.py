@@ -21,7 +21,7 @@ from freshline.cli.errors import reported
 COMMANDS = (
     "init", "import", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause",
     "resume", "retry", "accept", "verify", "prioritise", "backfill", "wait", "story", "report",
-    "simulate", "guarantees", "plan", "jars", "doctor",
+    "drop", "simulate", "guarantees", "plan", "jars", "doctor",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name.
 

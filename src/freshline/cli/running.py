@@ -96,7 +96,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
 
             session = start_session(project, tell=observer.notice)
             observer.spark_ui = session.sparkContext.uiWebUrl
-            return SparkExecutor(project, session)
+            return SparkExecutor(project, session, notice=partial(observer.notice, level="warning"))
         except Exception as error:
             raise _run_error(error) from error
 

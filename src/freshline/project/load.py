@@ -23,6 +23,7 @@ from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.server import read_server
 from freshline.project.sections.settings import (
+    read_catalog,
     read_lineage,
     read_maintenance,
     read_scheduler,
@@ -38,7 +39,7 @@ PROJECT_FILE = "freshline.yml"
 PIPELINE_FILES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
-    "ingest", "maintenance", "alerts", "lineage",
+    "ingest", "maintenance", "alerts", "lineage", "catalog",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -163,6 +164,7 @@ def assembled(
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
     lineage = read_lineage(top.sub("lineage", "lineage"))
+    catalog = read_catalog(top.sub("catalog", "catalog"))
     spark = read_spark(top.sub("spark", "spark"), root)
     pushed = [name for name, feed in feeds.items() if feed.kind == "push"]
     ingest = read_ingest(top, pushed, root, storage)
@@ -202,6 +204,7 @@ def assembled(
         maintenance=maintenance,
         alerts=alerts,
         lineage=lineage,
+        catalog=catalog,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),
     )

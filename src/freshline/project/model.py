@@ -159,6 +159,7 @@ class TableDef:
         statics: Other tables that are read, by first mention.
         partitioned_by: Columns.
         comment: The table's comment.
+        columns: Name and comment of each column, where the statement lists them.
         properties: All of TBLPROPERTIES, freshline.* included.
         report: A report's window and deadline; it is among the project's reports then.
         analysed: False where the query's form is known to Spark alone and row-wise or not
@@ -185,6 +186,7 @@ class TableDef:
     statics: tuple[StaticRead, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     comment: str | None = None
+    columns: tuple[tuple[str, str | None], ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     analysed: bool = True
     report: ReportSettings | None = None
@@ -265,6 +267,19 @@ class AlertSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """``catalog:`` of freshline.yml: where tables are registered by name.
+
+    Attributes:
+        database: The schema within the catalog; it is made where it does not exist.
+        name: The catalog, as Spark's settings name it.
+    """
+
+    database: str
+    name: str = "spark_catalog"
+
+
+@dataclass(frozen=True, slots=True)
 class TlsFiles:
     """Certificate (with its chain) and key, as PEM files; ``place`` is where they are named."""
 
@@ -338,6 +353,7 @@ class Project:
         alerts: Where changes of state are posted, in the order of freshline.yml.
         lineage: Namespace of the jobs in OpenLineage events; None: no events.
         update_timeout_s: After so long an update is cancelled; None: by its estimate.
+        catalog: Where tables are registered by name; None: nowhere.
     """
 
     name: str
@@ -359,6 +375,7 @@ class Project:
     alerts: tuple[AlertSettings, ...] = ()
     lineage: str | None = None
     update_timeout_s: float | None = None
+    catalog: CatalogSettings | None = None
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.

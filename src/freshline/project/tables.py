@@ -121,6 +121,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         statics=statics_of(reads or (), root),
         partitioned_by=statement.partitioned_by,
         comment=statement.comment,
+        columns=statement.columns,
         properties={each.key: each.value for each in statement.properties},
         report=wishes.report,
         settings=found.settings,

@@ -10,6 +10,7 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.core.scheduler import Scheduler
 from freshline.executor.records import Executor
+from freshline.project.model import Project
 from freshline.runtime.deadlines import Deadlines
 from freshline.runtime.failures import Hears
 from freshline.runtime.heartbeat import Heartbeat
@@ -21,6 +22,8 @@ MOST_RESTARTS = 3
 OUT_OF_MEMORY = "spark-out-of-memory"
 
 _CLOSE_S = 10.0
+_REGISTERS_S = 60.0
+"""Where names of tables may still have to be written to a catalog."""
 
 
 class Supervision:
@@ -30,6 +33,7 @@ class Supervision:
         update_timeout_s: The limit of every update; None: by the estimates.
         heartbeat: Makes what asks an executor again and again whether it answers.
         deadlines: How long updates may run; None: as ``update_timeout_s`` says.
+        registers: Whether tables are registered in a catalog, which may take longer than Spark.
     """
 
     def __init__(
@@ -37,12 +41,20 @@ class Supervision:
         update_timeout_s: float | None = None,
         heartbeat: Callable[[Callable[[], bool]], Heartbeat] = Heartbeat,
         deadlines: Deadlines | None = None,
+        *,
+        registers: bool = False,
     ) -> None:
+        self._close_s = _REGISTERS_S if registers else _CLOSE_S
         self._make_heartbeat = heartbeat
         self._deadlines = deadlines or Deadlines(update_timeout_s)
         self._executor: Executor | None = None
         self._heartbeat: Heartbeat | None = None
         self._restarts = 0
+
+    @classmethod
+    def of(cls, project: Project) -> Supervision:
+        """As the project's settings say."""
+        return cls(project.update_timeout_s, registers=project.catalog is not None)
 
     def start(
         self, make_executor: Callable[[], Executor], put: Callable[[tuple[str, Any]], None]
@@ -118,7 +130,7 @@ class Supervision:
             return
         closing = threading.Thread(target=executor.close, name="spark-close", daemon=True)
         closing.start()
-        closing.join(timeout=_CLOSE_S)
+        closing.join(timeout=self._close_s)
         if closing.is_alive():
             executor.kill()
 

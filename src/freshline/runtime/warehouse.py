@@ -102,7 +102,7 @@ class Warehouse:
         self._periods: dict[str, PeriodEstimate] = {}
         self._executor: Executor | None = None
         self._tracks: Tracks | None = None
-        self._supervision = supervision or Supervision(project.update_timeout_s)
+        self._supervision = supervision or Supervision.of(project)
 
     def stop(self) -> None:
         """End the run: running updates may finish. Safe from signal handlers and threads."""

@@ -260,6 +260,15 @@ def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
                 "a column has a type that Delta knows",
                 "Cast it, for example to STRING.",
             )
+    listed = [name.lower() for name, _ in table.columns]
+    if listed and listed != [each.name.lower() for each in schema]:
+        fault(
+            "column-list",
+            f"lists the columns {', '.join(name for name, _ in table.columns)}, and its query has"
+            f" {', '.join(each.name for each in schema)}",
+            "a column list gives the names of the query's columns, in order",
+            "Correct the list, or name the columns in the query with AS.",
+        )
     _check_named(table, schema, fault)
     return faults
 

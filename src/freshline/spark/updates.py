@@ -6,13 +6,14 @@ import contextlib
 import gc
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
 from freshline.core.background.upkeep import COMPACT, TRY, VERIFY
 from freshline.core.errors import PlatformError
+from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -20,6 +21,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
+from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError
 from freshline.spark.engine.own_session import own_session
@@ -80,6 +82,7 @@ class SparkExecutor:
         project: The tables.
         session: A running session, which :meth:`close` stops.
         plans: How views can be maintained, by name; of others their queries are analysed.
+        notice: Is told what goes wrong beside updates.
     """
 
     def __init__(
@@ -87,7 +90,17 @@ class SparkExecutor:
         project: Project,
         session: SparkSession,
         plans: Mapping[str, ViewPlan] | None = None,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._registering: Registering | None = None
+        if project.catalog is not None:
+            names = CatalogNames(project, project.catalog, session)
+            self._registering = Registering(names, notice)
+            self._registering.add(
+                table.name
+                for table in project.tables
+                if last_commit(project.table_path(table.name)) is not None
+            )
         self._project = project
         self._session = session
         self._process = SparkProcess(session)
@@ -140,7 +153,10 @@ class SparkExecutor:
             try:
                 failpoint("update.before")
                 self._warm |= number > _COLD_UPDATES
-                return self._carried_out(session, request)
+                result = self._carried_out(session, request)
+                if self._registering is not None:
+                    self._registering.add([request.table])
+                return result
             finally:
                 self._forget_properties()
                 _let_go(session, collect=number % _COLLECTED_EVERY == 0)
@@ -211,8 +227,14 @@ class SparkExecutor:
         except (*SparkError, OSError, AttributeError):
             return False
 
+    def close_names(self) -> None:
+        """Wait until every table that has a version is registered in the catalog."""
+        if self._registering is not None:
+            self._registering.close()
+
     def close(self) -> None:
         """Stop Spark; running updates fail."""
+        self.close_names()
         with contextlib.suppress(*SparkError, OSError, AttributeError):  # it may be gone
             self._session.stop()
 

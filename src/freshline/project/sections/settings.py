@@ -12,7 +12,7 @@ from freshline.core.inheritance import RULES
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
 from freshline.core.registry import policy_called, policy_names
-from freshline.project.model import MaintenanceSettings, SchedulerSettings
+from freshline.project.model import CatalogSettings, MaintenanceSettings, SchedulerSettings
 from freshline.project.yaml.section import Section
 
 _DEFAULT = SchedulerSettings()
@@ -157,3 +157,14 @@ def read_lineage(section: Section | None) -> str | None:
     section.only("namespace")
     section.require("namespace")
     return section.text("namespace")
+
+
+def read_catalog(section: Section | None) -> CatalogSettings | None:
+    """``catalog:``: where tables are registered by name; None: nowhere."""
+    if section is None:
+        return None
+    section.only("name", "database")
+    section.require("database")
+    return CatalogSettings(
+        database=section.text("database") or "", name=section.text("name") or "spark_catalog"
+    )

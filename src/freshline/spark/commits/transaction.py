@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.log import application, newest_transaction
 from freshline.executor.fence import before_commit
+from freshline.spark.commits.comments import Comments
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import listed_files
 
@@ -53,10 +54,10 @@ _KNOWN_S = 7 * 86_400.0
 """So long Delta by itself knows of a file that was removed."""
 
 
-def table_properties(retention_s: float) -> Mapping[str, str]:
+def table_properties(retention_s: float) -> dict[str, str]:
     """What a new table is made with, whose versions are to be readable for so long."""
     if retention_s <= _KNOWN_S:
-        return TABLE_PROPERTIES
+        return dict(TABLE_PROPERTIES)
     days = math.ceil(retention_s / 86_400.0)
     return {**TABLE_PROPERTIES, "delta.deletedFileRetentionDuration": f"interval {days} days"}
 
@@ -125,6 +126,33 @@ class Transaction:
             return None
         schema = StructType.fromJson(json.loads(self._metadata.schemaString()))
         return schema if len(schema) else None
+
+    def describe(self, comments: Comments) -> None:
+        """Give an existing table the comments that its definition has now, with this commit.
+
+        To be called before anything is staged, and not where this commit changes columns: Delta
+        takes one change of a table's description a commit.
+        """
+        if self.schema is None:
+            return
+        metadata, session = self._metadata, self._session
+        described = comments.on(StructType.fromJson(json.loads(metadata.schemaString())))
+        if comments.table == metadata.description() and (
+            described.jsonValue() == json.loads(metadata.schemaString())
+        ):
+            return
+        copy = metadata.copy(
+            metadata.id(),
+            metadata.name(),
+            comments.table,
+            metadata.format(),
+            described.json(),
+            metadata.partitionColumns(),
+            metadata.configuration(),
+            metadata.createdTime(),
+        )
+        jvm.activate(session)
+        self._transaction.updateMetadata(copy, False)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -101,6 +101,9 @@ def settings(project: Project) -> dict[str, str]:
         chosen |= _LOCAL_STORAGE
     if configuration.get("spark.ui.enabled", "false").lower() == "false":
         chosen |= _UNSEEN
+    if project.catalog is not None and project.catalog.name == "spark_catalog":
+        # Spark's default catalog lives in its process alone.
+        chosen["spark.sql.catalogImplementation"] = "hive"
     chosen |= configuration
     chosen["spark.master"] = master
     jars = named_jars(project, chosen)

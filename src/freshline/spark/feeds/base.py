@@ -13,6 +13,7 @@ from freshline.delta.standing import changed_between, departure, rows_changed
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
@@ -115,13 +116,17 @@ class BaseUpdates:
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration, files=len(names))
+        comments = Comments.of(self._table)
+        if not (changed or options):
+            transaction.describe(comments)
         failpoint("base.before_data")
         staged = transaction.stage(
-            output,
+            comments.in_frame(output) if changed or not transaction.exists else output,
             "overwrite" if request.full else "append",
             partitioned_by=self._table.partitioned_by,
             options=options,
-            properties=table_properties(self._project.maintenance.retention_s),
+            properties=table_properties(self._project.maintenance.retention_s)
+            | comments.properties,
         )
         failpoint("base.after_data")
         some = misfit is not None and self._some_misfit(output)

@@ -20,6 +20,7 @@ from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.transaction import ALL, Transaction, table_properties
@@ -303,6 +304,9 @@ class DerivedUpdates:
         if whole_bytes is None or table.statics:  # whose size is not in a log of ours
             input_bytes = jvm.input_bytes(output)
         sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else whole_bytes)
+        comments = Comments.of(table)
+        if keeps_columns:
+            transaction.describe(comments)
         failpoint("derived.before_data")
         is_listened_to = any(child.listens for child in self._children)
         if strategy.code in BY_COST and is_listened_to and not changed:
@@ -319,11 +323,12 @@ class DerivedUpdates:
             staged = transaction.overwrite(sized(session, output, configuration, input_bytes))
         else:
             staged = transaction.stage(
-                sized(session, output, configuration, input_bytes),
+                sized(session, comments.in_frame(output), configuration, input_bytes),
                 "overwrite",
                 partitioned_by=table.partitioned_by,
                 options={"overwriteSchema": "true"} if changed else {},
-                properties=table_properties(self._project.maintenance.retention_s),
+                properties=table_properties(self._project.maintenance.retention_s)
+                | comments.properties,
             )
         prepared = Prepared(staged, {**more, **(expected or {})})
         read_rows = self._input_rows(update.request)

@@ -54,6 +54,7 @@ class Statement:
         partitioned_by: Column names.
         partitioned_line: Line of PARTITIONED BY, that of CREATE without it.
         comment: The table's comment.
+        columns: Name and comment of each column of a column list; empty without one.
     """
 
     kind: TableKind
@@ -66,6 +67,7 @@ class Statement:
     partitioned_by: tuple[str, ...]
     partitioned_line: int
     comment: str | None
+    columns: tuple[tuple[str, str | None], ...] = ()
 
 
 class StatementError(Exception):
@@ -125,6 +127,7 @@ class Head:
         self.partitioned_by: tuple[str, ...] = ()
         self.partitioned_line = tokens[0].line
         self.comment: str | None = None
+        self.listed: list[tuple[str, str | None]] = []
         self.seen: set[str] = set()
 
     def read(self) -> Statement:
@@ -154,6 +157,7 @@ class Head:
             self.partitioned_by,
             self.partitioned_line,
             self.comment,
+            tuple(self.listed),
         )
 
     def _kind(self) -> TableKind:
@@ -185,14 +189,34 @@ class Head:
                 rule="table t is kept at STORAGE/t and has no catalog or schema",
                 next_step="Give the table a name of one part.",
             )
-        if behind is not None and behind.is_symbol("("):
-            self._fail(
-                "column-list",
-                f"table {token.name} gives a column list",
-                rule="a table has exactly the columns of its query",
-                next_step="Name and cast the columns in the query instead.",
-            )
+        if self._take("("):
+            self._column_list(token.name)
         return token
+
+    def _column_list(self, table: str) -> None:
+        """Names of the query's columns, each with a comment or without."""
+        while True:
+            token = self._peek()
+            if token is None or not token.is_name:
+                self._no_type(table)
+            self.at += 1
+            comment = None
+            if self._take("COMMENT"):
+                comment = self._string()
+            self.listed.append((token.name, comment))
+            if self._take(")"):
+                return
+            if not self._take(","):
+                self._no_type(table)
+
+    def _no_type(self, table: str) -> NoReturn:
+        self._fail(
+            "column-list",
+            f"the column list of table {table} says more than names and comments",
+            rule="a table has exactly the columns of its query; a list gives their names, in order,"
+            " each with COMMENT 'text' or without",
+            next_step="Cast the columns in the query instead.",
+        )
 
     def _clause(self) -> None:
         token = self._peek()
