@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -22,13 +25,17 @@ from pyspark.sql import SparkSession
 
 from freshline.project.model import Project
 from freshline.spark.engine.session import start_session
+from tests.spark.generated.coverage import Coverage
 from tests.spark.generated.project import generated
-from tests.spark.generated.running import Outcome, Warehouse
+from tests.spark.generated.running import Failure, Outcome, Warehouse
 from tests.spark.generated.shrinking import TRIES, shrunk_and_kept
 from tests.spark.generated.tables import ZONE_STARTS
 from tests.spark.views.proving import session_in
 
 ROOT = Path(__file__).parents[3]
+VIEWS = 30
+"""Of a seed: what happens to their tables is shared by all."""
+
 KEEP = ROOT / ".cache" / "generated"
 
 
@@ -82,36 +89,65 @@ def record(outcome: Outcome) -> dict[str, Any]:
         "strategies": dict(outcome.strategies),
         "reasons": dict(outcome.reasons),
         "both": dict(outcome.both),
+        "doubts": outcome.doubts,
     }
+
+
+def commit() -> str:
+    """Of the tree that is tried."""
+    told = subprocess.run(
+        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, check=True
+    )
+    return told.stdout.decode().strip()
+
+
+def started(work: Path) -> SparkSession:
+    """A Spark for thousands of queries over few rows."""
+    project = Project("generated", work, str(work / "w"), (), {}, {
+        "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g",
+        # For an hour of small queries the best compiler is that which is soon ready.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }, "local[1]")  # fmt: skip
+    return start_session(project, app_name="generated views")
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=seeds_of, default=seeds_of("0-9"))
-    parser.add_argument("--views", type=int, default=20)
+    parser.add_argument("--views", type=int, default=VIEWS)
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--keep", type=Path, default=KEEP)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no seed begins later")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
     log = arguments.keep / "results.jsonl"
     results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     done = {each["seed"] for each in results}
+    ends = time.monotonic() + 60 * arguments.minutes
+    tree = commit()
+    lines = arguments.keep / f"lines-{tree}.json"
+    coverage = Coverage()
+    if lines.exists():
+        coverage.add(json.loads(lines.read_text()))
     work = Path(tempfile.mkdtemp(prefix="generated-"))
-    project = Project("generated", work, str(work / "w"), (), {}, {
-        "spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false",
-        "spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2",
-    }, "local[1]")  # fmt: skip
-    spark = start_session(project, app_name="generated views")
+    spark = started(work)
     for seed in arguments.seeds:
-        if seed in done:
+        if seed in done or time.monotonic() > ends:
             continue
         began = time.monotonic()
-        outcome, paths = run_seed(
-            spark, work, seed, views=arguments.views, keep=arguments.keep, tries=arguments.tries
-        )
+        try:
+            with coverage:
+                outcome, paths = run_seed(
+                    spark, work, seed,
+                    views=arguments.views, keep=arguments.keep, tries=arguments.tries,
+                )  # fmt: skip
+        except Exception as error:  # noqa: BLE001 - it is told, and the next seed is tried
+            told = "".join(traceback.format_exception(error)[-12:])
+            outcome, paths = Outcome([Failure("crash", "", 0, "", told[-4000:])]), []
+        coverage.save(lines)
         found = {
-            "seed": seed, "views": arguments.views,
+            "seed": seed, "commit": tree, "views": arguments.views,
             "seconds": round(time.monotonic() - began, 1), **record(outcome),
         }  # fmt: skip
         results.append(found)
