@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 ASKED = os.environ.get("FRESHLINE_SEEDS", "")
 SEEDS = seeds_of(ASKED or ("0-19" if WHOLE else "1"))
-VIEWS = 20 if ASKED or WHOLE else 8
+VIEWS = 20 if ASKED or WHOLE else 6
 
 
 @pytest.mark.parametrize("seed", SEEDS)
