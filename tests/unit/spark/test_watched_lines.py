@@ -29,6 +29,8 @@ def test_lines_that_ran_are_told_from_those_that_did_not(tmp_path):
     path.parent.mkdir()
     path.write_text(TEXT)
     spec = importlib.util.spec_from_file_location("counting", path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     coverage = Coverage(tmp_path, ("src",))
     with coverage:
