@@ -20,5 +20,7 @@ def definition_of(table: TableDef) -> str:
         facts.append(table.emit)
     if table.settings:
         facts.append(dict(sorted(table.settings.items())))
+    if table.programs:
+        facts.append([(each.name, each.query, each.fingerprint) for each in table.programs])
     text = json.dumps(facts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -121,6 +121,27 @@ class StaticRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A view of the session that has to stand there before a table's query.
+
+    Attributes:
+        name: The view's.
+        query: Its SQL; None: a Python function makes it.
+        key: By which the function is found in its file.
+        fingerprint: Of the file's text.
+        names: What each name that the function reads stands for: a view of the session.
+        streams: What it streams from outside, as one text, to the feed's name.
+    """
+
+    name: str
+    query: str | None = None
+    key: str = ""
+    fingerprint: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    streams: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSettings:
     """What makes a view a report.
 
@@ -165,6 +186,7 @@ class TableDef:
         analysed: False where the query's form is known to Spark alone and row-wise or not
             was judged by its words only.
         settings: Spark settings that hold for its query alone.
+        programs: Views that its query needs in the session, those that others need first.
     """
 
     name: str
@@ -191,6 +213,7 @@ class TableDef:
     analysed: bool = True
     report: ReportSettings | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[Program, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
     wishes = check_properties(statement, found.file, errors)
     reads = _reads(found, errors)
     check = _base_reads if statement.kind == "base" else _derived_reads
-    if reads is not None:
+    if reads is not None and not found.programs:
         check(found, reads, names, errors)
     streams = [read for read in reads or () if read.stream]
     parents = dict.fromkeys(
@@ -101,6 +101,10 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         for read in reads or ()
         if not read.stream and len(read.parts) == 1 and read.parts[0].lower() in names.tables
     )
+    feed = names.feeds.get(streams[0].name.lower()) if streams else None
+    if found.programs:
+        parents = _given_parents(found, names, errors)
+        feed = names.feeds.get(found.feed.lower()) if found.feed is not None else None
     return TableDef(
         name=statement.name,
         kind=statement.kind,
@@ -115,7 +119,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         catch_up=wishes.catch_up,
         emit=wishes.emit,
         period_s=wishes.period_s,
-        feed=names.feeds.get(streams[0].name.lower()) if streams else None,
+        feed=feed,
         feed_spans=tuple((read.start, read.end) for read in streams),
         parents=tuple(parents),
         statics=statics_of(reads or (), root),
@@ -125,6 +129,25 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         properties={each.key: each.value for each in statement.properties},
         report=wishes.report,
         settings=found.settings,
+        programs=found.programs,
+    )
+
+
+def _given_parents(found: Found, names: _Names, errors: list[UserError]) -> dict[str, None]:
+    """The tables that a query with views of its session reads."""
+    errors += [
+        UserError(
+            "unknown-table",
+            f"{found.statement.name} reads the unknown table '{name}'",
+            where=found.in_query(1),
+            rule=f"the tables are {names.listed_tables()}",
+            next_step=correction(name, names.tables, "Correct the name."),
+        )
+        for name in found.parents
+        if name.lower() not in names.tables and name.lower() not in names.declared
+    ]
+    return dict.fromkeys(
+        names.table(name) for name in found.parents if name.lower() in names.tables
     )
 
 

@@ -23,6 +23,7 @@ from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.feeds.kafka_reader import TopicReader
 from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.strict import not_incremental
@@ -78,14 +79,14 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
         session: Any session; nothing in it is changed.
     """
     found = Analysis()
-    feeds = {feed.name: _feed_schema(project, feed, session, found) for feed in _read(project)}
+    feeds = {feed.name: feed_schema(project, feed, session, found) for feed in _read(project)}
     accepted = found.schemas
     ways = Announced()
     for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
             continue
-        schema = _result(table, sources, session, found)
+        schema = _result(project, table, sources, session, found)
         if schema is None:
             continue
         faults = _column_faults(table, schema)
@@ -115,7 +116,7 @@ def _read(project: Project) -> list[Feed]:
     return [feed for name, feed in project.feeds.items() if name in names]
 
 
-def _feed_schema(
+def feed_schema(
     project: Project, feed: Feed, session: SparkSession, found: Analysis
 ) -> StructType | None:
     """The columns of a feed; None, with an error or a note, where they are not known."""
@@ -144,6 +145,7 @@ def _a_file(feed: Feed) -> list[str]:
 
 
 def _result(
+    project: Project,
     table: TableDef,
     sources: Mapping[str, StructType | None],
     session: SparkSession,
@@ -171,7 +173,11 @@ def _result(
                 empty = own.createDataFrame([], StructType(nullable))
                 seen = view_of(empty, table.query) if table.feed else empty
                 seen.createOrReplaceTempView(quoted(name))
+        register_programs(own, project, table)
         query = pin_statics(own, table, fixed=False).query
+    except UserError as error:
+        found.errors.append(error)
+        return None
     except SparkError as error:
         found.notes.append(f"table {table.name} was not checked: {one_line(error)}")
         return None

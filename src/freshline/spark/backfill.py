@@ -35,6 +35,7 @@ from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.hindrances import are_others, changed_by_others, ids_of
 from freshline.sql.text.reads import quoted
@@ -106,6 +107,7 @@ class Backfills:
             fitting.createOrReplaceTempView(quoted(self._table.feed))
         else:
             register_parents(session, self._project, request.parents)
+        register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
         return session.sql(pinned.query), pinned
 

@@ -100,6 +100,7 @@ _FULL: Mapping[str, str] = {
     "found-wrong": "a version made from changes was wrong; `freshline retry` trusts it again",
     "configured": "freshline.refresh is full",
     "no-parents": "it reads no table of the project",
+    "python": "a Python function defines it, or a view that it reads",
     "untried": "its strategies are still to be tried on generated inputs",
     "trial-failed": "on generated inputs a strategy gave another result than the query",
     "definition-changed": "its query changed since it was made",

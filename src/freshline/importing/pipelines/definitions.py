@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from freshline.core.errors import Place, UserError
+from freshline.project.programs import PythonFlow
 from freshline.sql.text.statements import Property
 
 OutputKind = Literal["streaming", "view", "temporary"]
@@ -78,6 +79,7 @@ class Flow:
         query_place: Where its text starts.
         scope: What short names in it belong to.
         settings: Spark settings that hold for it alone.
+        function: The Python function that makes the rows; ``query`` is empty then.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Flow:
     query_place: Place
     scope: Scope
     settings: Mapping[str, str] = field(default_factory=dict)
+    function: PythonFlow | None = None
 
 
 @dataclass(slots=True)

@@ -8,14 +8,16 @@ table are a union, and each of them that reads a feed gets a base table of its o
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
+from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
 from freshline.project.graph import circles
 from freshline.project.model import Feed
 from freshline.project.names import correction, listed
@@ -40,20 +42,29 @@ def joined(
         feed_names: Of all feeds, right or not.
         wishes: Put to the properties of the tables that they name.
     """
-    return _Graph(found, feeds, feed_names, wishes).library()
+    return Graph(found, feeds, feed_names, wishes).library()
 
 
 @dataclass(slots=True)
 class _Query:
-    """A flow's query with the names of the project."""
+    """A flow's query with the names of the project.
+
+    Attributes:
+        flow: Whose it is.
+        text: The query.
+        feed: What it streams from outside, or None.
+        needs: Views of the session that it needs, and the tables that those read.
+    """
 
     flow: Flow
     text: str
-    streams: bool
-    parents: list[Key] = field(default_factory=list)
+    feed: str | None
+    needs: Needs
 
 
-class _Graph:
+class Graph:
+    """The datasets of a pipeline by their names; :func:`joined` says what becomes of them."""
+
     def __init__(
         self,
         found: Definitions,
@@ -68,9 +79,43 @@ class _Graph:
         self.outputs: dict[Key, Output] = {}
         self.flows: dict[Key, list[Flow]] = {}
         self.views: dict[str, View] = {}
+        self.made = SessionViews()
         self.warnings: list[str] = []
         self._collect()
         self.names = _names(self.outputs.values())
+
+    def session_views(self) -> list[Described]:
+        """Every dataset as a view of a session, for whoever calls its Python functions."""
+        self._put_in_views()
+        described = []
+        for key, output in self.outputs.items():
+            flows = self.flows.get(key, [])
+            for flow in flows:
+                query = self._query(flow, output)
+                text = None if flow.function is not None or query is None else query.text
+                stored = output.kind != "temporary"
+                name = self._view_name(key, flow)
+                if flow.function is not None or text is not None:
+                    described.append(Described(name, text, flow, stored, output.columns))
+            if len(flows) > 1:
+                parts = tuple(self._view_name(key, flow) for flow in flows)
+                described.append(
+                    Described(self.names[key], None, flows[0], True, output.columns, parts)
+                )
+        return described
+
+    def meaning(self, flow: Flow, parts: tuple[str, ...]) -> str | None:
+        """The view of a session that a name in a flow's function stands for."""
+        key = self._key(flow, parts)
+        if key is None:
+            return None
+        return self.outputs[key].name[0] if len(key) == 1 else self.names[key]
+
+    def _view_name(self, key: Key, flow: Flow) -> str:
+        """What the rows of a flow are called as a view of a session."""
+        if len(key) == 1:
+            return self.outputs[key].name[0]
+        return self.names[key] if len(self.flows[key]) == 1 else f"{self.names[key]}__{flow.name}"
 
     def library(self) -> Library:
         """The statements, in the order of the outputs."""
@@ -187,8 +232,13 @@ class _Graph:
             key = self._key(flow, read.parts)
             name = read.name.lower()
             if key is not None:
-                is_view = self.outputs[key].kind == "temporary"
-                sources[name] = Source(view=key[0]) if is_view else Source(table=self.names[key])
+                output = self.outputs[key]
+                if output.kind != "temporary":
+                    sources[name] = Source(table=self.names[key])
+                elif key[0] in self.made.functions:
+                    sources[name] = Source(table=output.name[0])
+                else:
+                    sources[name] = Source(view=key[0])
             elif len(read.parts) == 1 and name in self.feed_names:
                 continue
             elif read.stream:
@@ -212,8 +262,14 @@ class _Graph:
 
     def _put_in_views(self) -> None:
         """Temporary views, as what is put into the queries that read them."""
-        flows = {key: self.flows[key][0] for key in self.flows if len(key) == 1}
+        flows = {key: self.flows[key][0] for key in self.flows if len(key) == 1 and self.flows[key]}
+        self.made = SessionViews()
         for key, flow in flows.items():
+            if flow.function is not None:
+                self.made.functions[key[0]] = (self.outputs[key].name[0], flow.function)
+        for key, flow in flows.items():
+            if flow.function is not None:
+                continue
             query, sources = self._sources(flow, flow.query)
             columns = self.outputs[key].columns
             text = on_one_line(query)
@@ -236,6 +292,10 @@ class _Graph:
             )
             for name in circle:
                 self.views[name] = View(name, "SELECT 1", {})
+        for name, view in self.views.items():
+            with contextlib.suppress(ValueError):  # told where a table reads it
+                text = inlined(view.query, view.sources, self.views)
+                self.made.queries[name] = (view.name, on_one_line(text))
 
     # ---- tables ----
 
@@ -264,9 +324,14 @@ class _Graph:
     def _query(self, flow: Flow, output: Output) -> _Query | None:
         """A flow's query with the project's names and the table's declared columns."""
         faults = len(self.found.errors)
-        query, sources = self._sources(flow, flow.query)
+        written, sources = flow.query, dict[str, Source]()
+        if flow.function is not None:
+            written = f"SELECT * FROM {quoted(self._view_name(flow.target, flow))}"
+        else:
+            written, sources = self._sources(flow, flow.query)
         if len(self.found.errors) > faults:
             return None
+        query = written
         if output.columns:
             cast = ", ".join(
                 f"CAST({quoted(each.name)} AS {each.type}) AS {quoted(each.name)}"
@@ -287,15 +352,47 @@ class _Graph:
         if not any("\n" in view.query for view in self.views.values()):
             # What was put in front stays on the first line: messages name the user's own lines.
             text = text.replace("\n", " ", text.count("\n") - query.count("\n"))
-        streams = any(read.stream for read in reads_of(text))
-        return _Query(flow, text, streams)
+        needs = Needs()
+        if flow.function is not None:
+            self.made.add_function(self._view_name(flow.target, flow), flow.function, needs)
+        streamed = None
+        for read in reads_of(text):
+            if read.stream:
+                streamed = read.name
+            elif len(read.parts) == 1 and flow.function is None:
+                self.made.add(read.parts[0], needs, self.feed_names)
+        if flow.function is None and needs.feed is not None:
+            self._check_row_wise(flow, text, needs)
+        return _Query(flow, text, streamed or needs.feed, needs)
+
+    def _check_row_wise(self, flow: Flow, text: str, needs: Needs) -> None:
+        """A query over a temporary view that streams: each record makes its rows by itself."""
+        from freshline.sql.text.rowwise import row_wise  # brings sqlglot: 0.3 s
+
+        programs = {program.name.lower() for program in needs.programs}
+        names = {
+            read.name: f"STREAM {read.name}"
+            for read in reads_of(text)
+            if len(read.parts) == 1 and read.parts[0].lower() in programs
+        }
+        fault = row_wise(rewritten(text, names)).fault
+        if fault is None and len(needs.parents) > 0:
+            fault = f"it joins them with {listed(needs.parents)}"
+        if fault is not None:
+            self._fault(
+                "not-row-wise",
+                f"the query of {flow.name} reads what is streamed and is not row-wise: {fault}",
+                flow.query_place,
+                "each record of the feed makes its rows by itself",
+                "Keep the records here and do the rest in a materialized view.",
+            )
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place
         wishes = self.wishes.get(name.lower(), ())
         given = {each.key for each in wishes}
         statement = Statement(
-            kind="base" if query.streams and output.kind == "streaming" else "derived",
+            kind="base" if query.feed is not None and output.kind == "streaming" else "derived",
             name=name,
             line=place.line or 1,
             name_line=output.name_line,
@@ -306,7 +403,15 @@ class _Graph:
             partitioned_line=output.partitioned_line,
             comment=output.comment,
         )
-        return Found(statement, place.file, flow.query_place.file, flow.settings)
+        return Found(
+            statement,
+            place.file,
+            flow.query_place.file,
+            flow.settings,
+            tuple(query.needs.programs),
+            tuple(query.needs.parents),
+            query.feed,
+        )
 
     def _union(self, key: Key, output: Output, flows: list[Flow]) -> list[Found]:
         """A view over the flows of a table; those over feeds are base tables of their own."""
@@ -317,7 +422,7 @@ class _Graph:
             self.found.broken.add(name.lower())
             return []
         every = list(dict.fromkeys(each for some in columns for each in some or ()))
-        statements, terms = [], []
+        statements, terms, needs = [], [], Needs()
         same = all(flow.settings == flows[0].settings for flow in flows)
         for query, own in zip(queries, columns, strict=True):
             assert query is not None
@@ -327,7 +432,7 @@ class _Graph:
                 backquoted(each) if each.lower() in have else f"NULL AS {backquoted(each)}"
                 for each in _distinct(every)
             )
-            if query.streams or not same:
+            if query.feed is not None or not same:
                 part = f"{name}__{query.flow.name}"
                 bare = Output(
                     output.kind,
@@ -337,20 +442,24 @@ class _Graph:
                     properties=(Property("freshline.target_lag", "DOWNSTREAM", output.name_line),),
                 )
                 statements.append(self._found(part, bare, query))
+                needs.parents.append(part)
                 terms.append(f"SELECT {chosen} FROM {quoted(part)}")
             else:
                 terms.append(f"SELECT {chosen} FROM ({on_one_line(query.text)})")
+                needs.include(query.needs)
         whole = Flow(
             name, key, " UNION ALL ".join(terms), output.place, flows[0].scope,
             flows[0].settings if same else {},
         )  # fmt: skip
-        statements.append(self._found(name, output, _Query(whole, whole.query, streams=False)))
+        statements.append(self._found(name, output, _Query(whole, whole.query, None, needs)))
         return statements
 
     def _columns(self, query: _Query | None, output: Output) -> tuple[str, ...] | None:
         """The columns of a flow's query, which a union needs by name."""
         if query is None:
             return None
+        if query.flow.function is not None and not output.columns:
+            return query.flow.function.columns
         columns = self._known(query.text)
         if columns is None:
             self._fault(

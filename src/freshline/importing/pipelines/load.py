@@ -6,12 +6,15 @@ pipeline has no words for: feeds, tracks, alerts, and the properties of tables u
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.pipelines.definitions import Definitions
 from freshline.importing.pipelines.graph import Wishes, joined
+from freshline.importing.pipelines.python import add_python
+from freshline.importing.pipelines.python_source import refused
 from freshline.importing.pipelines.spec import Spec, read_spec
 from freshline.importing.pipelines.statements import read_sql
 from freshline.project import load as plain
@@ -19,6 +22,7 @@ from freshline.project.load import KEYS, PROJECT_FILE, Parts, assembled, find_pr
 from freshline.project.model import Project
 from freshline.project.properties import PREFIX
 from freshline.project.sections import feeds as feeds_
+from freshline.project.sections.libraries import Library
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.statements import Property
@@ -75,29 +79,28 @@ def _pipeline(
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
     found = Definitions(errors=errors)
     _read_files(spec, root, found)
-    library = joined(found, feeds, feed_names, _wishes(top))
+    storage = top.text("storage")
+    place = spec.storage if storage is None else feeds_.resolved(storage, root).rstrip("/")
+    library = Library([], set(), [], [])
+    parts = Parts(spec.name, root, place, feeds, feed_names, library, spec.configuration)
+    if any(path.suffix == ".py" for path in spec.files) and not errors:
+        bare = Section(file, (), PROJECT_FILE, [])
+        stub, _ = assembled(bare, parts, analyse=analyse)
+        if stub is not None:
+            stub = dataclasses.replace(stub, sql_files=spec.files)
+            feeds = feeds | add_python(stub, spec, found, with_spark=analyse)
+    library = joined(found, feeds, [*feed_names, *feeds], _wishes(top))
     library.files.extend(spec.files)
     if not spec.files:
         library.warnings.append(f"{spec.file}: its libraries name no file")
-    storage = top.text("storage")
-    place = spec.storage if storage is None else feeds_.resolved(storage, root).rstrip("/")
-    parts = Parts(spec.name, root, place, feeds, feed_names, library, spec.configuration)
+    names = tuple(dict.fromkeys([*feed_names, *feeds]))
+    parts = dataclasses.replace(parts, feeds=feeds, feed_names=names, library=library)
     return assembled(top, parts, analyse=analyse)
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
     for path in spec.files:
         file = os.path.relpath(path, root)
-        if path.suffix == ".py":
-            found.errors.append(
-                UserError(
-                    "python-definitions",
-                    "definitions in Python are not read yet",
-                    where=Place(file),
-                    next_step="Write them in SQL.",
-                )
-            )
-            continue
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +114,10 @@ def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
                 )
             )
             continue
-        read_sql(text, file, spec.scope, found)
+        if path.suffix == ".py":
+            found.errors += refused(text, file)
+        else:
+            read_sql(text, file, spec.scope, found)
 
 
 def _wishes(top: Section) -> Wishes:

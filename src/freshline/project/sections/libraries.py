@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
+from freshline.project.model import Program
 from freshline.project.yaml.section import Section
 from freshline.sql.text.statements import Statement, StatementError, read_statement, split
 from freshline.sql.text.tokens import SqlTextError, tokens
@@ -26,12 +27,17 @@ class Found:
     Attributes:
         query_file: Where its query stands when that is another file.
         settings: Spark settings that hold for its query alone.
+        programs: Views that its query needs in the session; then ``parents`` and ``feed`` say
+            what it reads, since its text does not.
     """
 
     statement: Statement
     file: str
     query_file: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[Program, ...] = ()
+    parents: tuple[str, ...] = ()
+    feed: str | None = None
 
     @property
     def place(self) -> Place:

@@ -24,6 +24,7 @@ from freshline.spark.engine.sizing import sized
 from freshline.spark.feeds.reader import FeedReader, measured, view_of
 from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
+from freshline.spark.pipelines.programs import register_programs
 from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import quoted
 
@@ -113,6 +114,7 @@ class BaseUpdates:
             fitting = records.filter(f"NOT ({misfit})")
         assert self._table.feed is not None
         view_of(fitting, self._table.query).createOrReplaceTempView(quoted(self._table.feed))
+        register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
         output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration, files=len(names))

@@ -34,6 +34,7 @@ from freshline.spark.engine.columns import cast_to, keep_wall_clocks, kind_of, s
 from freshline.spark.engine.errors import SparkError, is_gone, one_line, sql_state, update_failed
 from freshline.spark.engine.pins import at_version, newest_snapshot, pin_statics
 from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.differences import differences, union_of
 from freshline.spark.views.emission import Emission
 from freshline.spark.views.hindrances import ZONE
@@ -215,6 +216,7 @@ class _Check:
         def expected(seed: int | None = None) -> DataFrame:
             for name, frame in frames.items():
                 _ordered(frame, seed).createOrReplaceTempView(quoted(name))
+            register_programs(self._session, self._project, table)
             return self._shown(self._session.sql(self._query), frames)
 
         sizes = [size_bytes(self._project.table_path(name), int(pins[name])) for name in frames]
@@ -305,6 +307,7 @@ class _Check:
                     records = records.filter(f"NOT ({misfit})")
                 seen = _ordered(view_of(records, table.query), seed)
                 seen.createOrReplaceTempView(quoted(str(table.feed)))
+                register_programs(self._session, project, table)
                 self._query = self._pinned(json.loads(pins))
                 outputs.append(cast_to(self._session.sql(self._query), actual.schema))
             return union_of(outputs)

@@ -29,6 +29,7 @@ from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_colum
 from freshline.spark.engine.errors import SparkError, is_gone, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.sizing import known_bytes, sized
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.append import append
 from freshline.spark.views.bucket import recompute
 from freshline.spark.views.changes import Changes
@@ -286,6 +287,7 @@ class DerivedUpdates:
             if error is not None:
                 raise error
         register_parents(session, self._project, update.request.parents)
+        register_programs(session, self._project, table)
         output = session.sql(update.pinned.query)
         there = transaction.schema
         keeps_columns = there is not None and (

@@ -85,6 +85,7 @@ def hindrance(
         or transaction.partition_columns != table.partitioned_by
         or ("emitted_us" in facts) != (table.emit == "final"),
         "configured": table.refresh == "full",
+        "python": bool(table.programs),
         "no-parents": not table.parents,
         "settings-changed": facts.get("settings") != settings_of(session),
         "static-unversioned": any(

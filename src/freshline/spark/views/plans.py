@@ -49,6 +49,9 @@ def plan_of(
         parents: Columns of each table of the project that it reads.
         columns_of: Those of any of the project's tables; None: as they are in storage.
     """
+    if table.programs:
+        python = Reason("PYTHON", "a Python function defines it, or a view that it reads")
+        return ViewPlan(python, python, python, always_full="python")
     if not table.parents:
         alone = Reason("NO_PARENTS", "it reads no table of the project")
         return ViewPlan(alone, alone, alone, always_full="no-parents")

@@ -1,0 +1,57 @@
+"""What a pipeline's Python file must not do, found in its text before it is imported.
+
+Spark refuses the same: definitions change no session and write nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from freshline.core.errors import Place, UserError
+
+_VIEWS = (
+    "createTempView", "createOrReplaceTempView", "createGlobalTempView",
+    "createOrReplaceGlobalTempView", "dropTempView", "dropGlobalTempView", "setCurrentCatalog",
+    "setCurrentDatabase", "registerJavaFunction", "registerJavaUDAF", "registerTempTable",
+)  # fmt: skip
+_OF = {("conf", "set"), ("udf", "register"), ("conf", "unset")}
+_WRITES = ("write", "writeStream", "writeTo")
+
+
+def refused(text: str, file: str) -> list[UserError]:
+    """An error for each place that changes the session or writes, or for what is no Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        return [
+            UserError(
+                "bad-python",
+                f"this is not Python: {error.msg}",
+                where=Place(file, error.lineno),
+                next_step="Correct the syntax.",
+            )
+        ]
+    return [
+        UserError(
+            "changes-session",
+            f"{name} changes the session or writes data",
+            where=Place(file, line),
+            rule="definitions of a pipeline return DataFrames and do nothing else",
+            next_step="Make a temporary view with @temporary_view, set what has to be set in the"
+            " pipeline's configuration, or return the DataFrame.",
+        )
+        for name, line in _found(tree)
+    ]
+
+
+def _found(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inner = node.func.value
+            owner = inner.attr if isinstance(inner, ast.Attribute) else ""
+            name = node.func.attr
+            if name in _VIEWS:
+                yield name, node.lineno
+            elif (owner, name) in _OF or owner in _WRITES:
+                yield f"{owner}.{name}", node.lineno

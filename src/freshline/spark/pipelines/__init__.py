@@ -1,0 +1,1 @@
+"""Datasets of a pipeline that Python functions define."""

@@ -1,0 +1,254 @@
+"""The session that a pipeline's Python functions see: that of the update that calls them.
+
+A module of definitions is imported once, and its functions are called in many updates, each in a
+session of its own, some at the same time. So what the module has as ``spark`` is an object that
+looks up the session of the call under way. Names of datasets mean views of that session, and
+``readStream`` gives the new rows of a feed as they are given to this update.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.core.errors import UserError
+from freshline.spark.engine import jvm
+from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.sql.text.tokens import tokens
+
+_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a function.
+
+    Attributes:
+        session: The update's own.
+        view_of: The view of the session that a name (in parts) stands for; None: it is no
+            dataset of the pipeline.
+        feed_of: The view in which a stream's rows are, by what ``readStream`` was asked for.
+        names: What was looked up, by the name as written in lower case.
+        streams: The same of streams, by their text.
+    """
+
+    session: SparkSession
+    view_of: Callable[[tuple[str, ...]], str | None]
+    feed_of: Callable[[Stream], str]
+    names: dict[str, str] = field(default_factory=dict)
+    streams: dict[str, str] = field(default_factory=dict)
+
+    def table(self, name: str) -> DataFrame:
+        """A dataset, or a table of the session's catalog."""
+        view = self._meant(tuple(token.name for token in tokens(name) if token.is_name))
+        return self.session.table(name if view is None else quoted(view))
+
+    def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
+        """A query over datasets."""
+        found = tokens(text)
+        if not found or not found[0].is_word(*_QUERIES):
+            raise UserError(
+                "changes-session",
+                f"spark.sql runs {found[0].text.upper() if found else 'nothing'}",
+                rule="definitions of a pipeline run queries alone",
+                next_step="Take the statement out.",
+            )
+        names = {}
+        for read in reads_of(text):
+            view = self._meant(read.parts)
+            if view is not None:
+                names[read.name] = quoted(view)
+        return self.session.sql(rewritten(text, names) if names else text, *args, **kwargs)
+
+    def stream(self, stream: Stream) -> DataFrame:
+        """The rows that a stream from outside has for this call."""
+        view = self.streams[stream.text] = self.feed_of(stream)
+        return self.session.table(quoted(view))
+
+    def _meant(self, parts: tuple[str, ...]) -> str | None:
+        view = self.view_of(parts)
+        if view is not None:
+            self.names[".".join(parts).lower()] = view
+        return view
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What ``readStream`` was asked for."""
+
+    format: str
+    path: str | None
+    options: Mapping[str, str]
+    schema: str | None
+
+    @property
+    def text(self) -> str:
+        """The same as one text."""
+        options = dict(sorted(self.options.items()))
+        return json.dumps([self.format, self.path, options, self.schema])
+
+
+_current: ContextVar[Call | None] = ContextVar("freshline_pipeline_call", default=None)
+
+
+@contextmanager
+def calling(call: Call) -> Iterator[None]:
+    """Within it, ``spark`` is the call's session."""
+    install()
+    before = _current.set(call)
+    jvm.activate(call.session)
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+class CurrentSession:
+    """What modules have as ``spark``: each attribute is that of the session of the call."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Anything else that a session has."""
+        return getattr(_call().session, name)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
+        """A dataset of the pipeline, or another table."""
+        return _call().table(tableName)
+
+    def sql(self, sqlQuery: str, *args: Any, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's
+        """A query over datasets of the pipeline and other tables."""
+        return _call().query(sqlQuery, *args, **kwargs)
+
+    @property
+    def read(self) -> _Reader:
+        """A reader that knows the datasets."""
+        return _Reader(_call().session.read)
+
+    @property
+    def readStream(self) -> _StreamReader:  # noqa: N802 - Spark's own name
+        """A reader of streams, whose rows are those of this update."""
+        return _StreamReader()
+
+
+CURRENT = CurrentSession()
+
+
+def _call() -> Call:
+    call = _current.get()
+    if call is None:
+        raise UserError(
+            "no-session",
+            "`spark` of a pipeline's definitions is used outside of them",
+            rule="it is there while a module is imported and while its functions are called",
+            next_step="Use it within a decorated function.",
+        )
+    return call
+
+
+class _Reader:
+    """A DataFrameReader whose ``table`` knows the datasets."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._inner, name)
+        if name not in ("format", "option", "options", "schema"):
+            return attribute
+
+        def chained(*args: Any, **kwargs: Any) -> _Reader:
+            self._inner = attribute(*args, **kwargs)
+            return self
+
+        return chained
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
+        return _call().table(tableName)
+
+
+class _StreamReader:
+    """What stands for a DataStreamReader."""
+
+    def __init__(self) -> None:
+        self._format = "parquet"
+        self._options: dict[str, str] = {}
+        self._schema: str | None = None
+
+    def format(self, source: str) -> _StreamReader:
+        self._format = source
+        return self
+
+    def schema(self, schema: StructType | str) -> _StreamReader:
+        self._schema = schema if isinstance(schema, str) else schema.toDDL()
+        return self
+
+    def option(self, key: str, value: Any) -> _StreamReader:
+        if value is not None:
+            text = str(value)
+            self._options[key] = text.lower() if isinstance(value, bool) else text
+        return self
+
+    def options(self, **options: Any) -> _StreamReader:
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def load(
+        self,
+        path: str | None = None,
+        format: str | None = None,  # noqa: A002 - Spark's own name
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
+        if format is not None:
+            self.format(format)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        given = self._options.pop("path", None)
+        return _call().stream(
+            Stream(self._format.lower(), path or given, dict(self._options), self._schema)
+        )
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
+        return _call().table(tableName)
+
+    def json(self, path: str, schema: StructType | str | None = None, **options: Any) -> DataFrame:
+        return self.load(path, "json", schema, **options)
+
+    def csv(self, path: str, schema: StructType | str | None = None, **options: Any) -> DataFrame:
+        return self.load(path, "csv", schema, **options)
+
+    def parquet(self, path: str, **options: Any) -> DataFrame:
+        return self.load(path, "parquet", None, **options)
+
+    def text(self, path: str, **options: Any) -> DataFrame:
+        return self.load(path, "text", None, **options)
+
+    def orc(self, path: str, **options: Any) -> DataFrame:
+        return self.load(path, "orc", None, **options)
+
+
+@functools.cache
+def install() -> None:
+    """Have Spark's own ways to the session lead to that of the call, where there is one."""
+    active, found = SparkSession.active, SparkSession.getActiveSession
+    made = SparkSession.Builder.getOrCreate
+
+    def current(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(otherwise)
+        def session(*args: Any, **kwargs: Any) -> Any:
+            return otherwise(*args, **kwargs) if _current.get() is None else CURRENT
+
+        return session
+
+    setattr(SparkSession, "active", staticmethod(current(active)))  # noqa: B010 - a class method
+    setattr(SparkSession, "getActiveSession", staticmethod(current(found)))  # noqa: B010 - so is it
+    setattr(SparkSession.Builder, "getOrCreate", current(made))  # noqa: B010 - mypy knows no other

@@ -1,0 +1,243 @@
+"""A pipeline's Python files imported, and what their decorators register.
+
+Spark's own interface is used: a :class:`GraphElementRegistry` that is active while a file is
+imported. Where Spark's registry sends each element to a Connect server, this one keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.pipelines.flow import AutoCdcFlow, Flow
+from pyspark.pipelines.graph_element_registry import (
+    GraphElementRegistry,
+    graph_element_registration_context,
+)
+from pyspark.pipelines.output import MaterializedView, Output, Sink, StreamingTable, Table
+from pyspark.pipelines.source_code_location import SourceCodeLocation
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.core.errors import FreshlineError, Place, UserError
+from freshline.project.model import Project
+from freshline.project.programs import PythonDefinitions, PythonFlow, PythonOutput
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.pipelines.current import CURRENT, Call, calling
+
+Function = Callable[[], Any]
+
+
+class Modules:
+    """The Python files of one pipeline, imported.
+
+    Attributes:
+        found: What they define.
+        functions: The function of each flow, by its key.
+    """
+
+    def __init__(self, root: Path, files: Sequence[Path], session: SparkSession) -> None:
+        self.found = PythonDefinitions()
+        self.functions: dict[str, Function] = {}
+        call = Call(session, lambda _: None, _no_stream)
+        with _within(root):
+            for path in files:
+                file = os.path.relpath(path, root)
+                registry = _Registry(self, root, file, fingerprint(path))
+                try:
+                    with calling(call), graph_element_registration_context(registry):
+                        _import(path)
+                except Exception as error:  # noqa: BLE001 - it is the user's code
+                    self.found.errors.append(failed(error, f"importing {file}", root, file))
+
+
+def _no_stream(_: object) -> str:
+    raise UserError(
+        "stream-outside",
+        "readStream is used outside of a decorated function",
+        rule="a stream is read by the function that defines a table",
+        next_step="Move it into the function.",
+    )
+
+
+def _import(path: Path) -> None:
+    spec = importlib.util.spec_from_file_location(path.stem, str(path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["spark"] = CURRENT
+    spec.loader.exec_module(module)
+
+
+def fingerprint(path: Path) -> str:
+    """A short name for a file's text."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+@contextmanager
+def _within(root: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(root)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def failed(error: BaseException, what: str, root: Path, file: str) -> UserError:
+    """The user's code raised; the place is the last line of theirs that was reached."""
+    if isinstance(error, UserError) and error.where is not None:
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(root.absolute())]
+    place = Place(file)
+    if inside:
+        place = Place(os.path.relpath(inside[-1].filename, root), inside[-1].lineno)
+    if isinstance(error, FreshlineError):
+        return UserError(
+            error.code, error.what, where=place, rule=error.rule, next_step=error.next_step
+        )
+    text = one_line(error) if isinstance(error, SparkError) else str(error)
+    return UserError(
+        "python-failed",
+        f"{what} failed: {type(error).__name__}: {' '.join(text.split())}",
+        where=place,
+        next_step="Correct the code.",
+    )
+
+
+class _Registry(GraphElementRegistry):
+    """Keeps what one file registers."""
+
+    def __init__(self, modules: Modules, root: Path, file: str, mark: str) -> None:
+        self._modules = modules
+        self._found = modules.found
+        self._root = root
+        self._file = file
+        self._fingerprint = mark
+
+    def _place(self, location: SourceCodeLocation) -> Place:
+        path = Path(location.filename)
+        inside = path.is_relative_to(self._root)
+        file = os.path.relpath(path, self._root) if inside else self._file
+        return Place(file, location.line_number if inside else None)
+
+    def register_output(self, output: Output) -> None:
+        """A dataset."""
+        place = self._place(output.source_code_location)
+        if isinstance(output, Sink):
+            self._refuse(
+                "sink",
+                f"{output.name} is a sink",
+                place,
+                "a run keeps tables, and writes to nothing else",
+                "Read the table's changes where they are wanted.",
+            )
+            return
+        notes: list[str] = []
+        details: dict[str, Any] = {}
+        kind = "temporary"
+        if isinstance(output, Table):
+            kind = "view" if isinstance(output, MaterializedView) else "streaming"
+            assert isinstance(output, MaterializedView | StreamingTable)
+            if output.format is not None and output.format.lower() != "delta":
+                notes.append(f"is a Delta table, not {output.format}")
+            if output.cluster_by:
+                notes.append("is not clustered: cluster_by is left out")
+            details = {
+                "properties": tuple((k, str(v)) for k, v in output.table_properties.items()),
+                "columns": self._columns(output, place),
+                "partitioned_by": tuple(output.partition_cols or ()),
+            }
+        self._found.outputs.append(
+            PythonOutput(
+                kind,  # type: ignore[arg-type]  # one of the three
+                output.name,
+                place.file,
+                place.line or 1,
+                output.comment,
+                notes=tuple(notes),
+                **details,
+            )
+        )
+
+    def _columns(self, output: Table, place: Place) -> tuple[tuple[str, str], ...]:
+        if output.schema is None:
+            return ()
+        schema = output.schema
+        try:
+            found = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+        except SparkError as error:
+            self._refuse(
+                "bad-schema",
+                f"the schema of {output.name} is not understood: {one_line(error)}",
+                place,
+                "a schema is a StructType, or a list such as 'id BIGINT, at TIMESTAMP'",
+                "Correct the schema.",
+            )
+            return ()
+        assert isinstance(found, StructType)
+        return tuple((each.name, each.dataType.simpleString()) for each in found)
+
+    def register_flow(self, flow: Flow) -> None:
+        """A function whose rows a dataset has."""
+        place = self._place(flow.source_code_location)
+        settings = {name: str(value) for name, value in flow.spark_conf.items()}
+        kept = PythonFlow(
+            flow.name, flow.target, place.file, place.line or 1, settings, self._fingerprint
+        )
+        self._found.flows.append(kept)
+        self._modules.functions[kept.key] = flow.func
+
+    def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
+        """Refused: what changes apply to depends on the order in which they came."""
+        self._refuse(
+            "auto-cdc",
+            f"the flow into {flow.target} applies changes (AUTO CDC)",
+            self._place(flow.source_code_location),
+            "a table is its query over all data that came, in any order",
+            "Keep the changes in a streaming table, and take the newest of each key in a"
+            " materialized view: max_by(struct(*), sequence) ... GROUP BY key.",
+        )
+
+    def register_sql(self, sql_text: str, file_path: Path) -> None:
+        """Refused: SQL stands in files of its own."""
+        del sql_text
+        self._refuse(
+            "sql-in-python",
+            f"SQL definitions of {file_path} are registered from Python",
+            Place(self._file),
+            "SQL definitions stand in .sql files of the libraries",
+            "Write them there.",
+        )
+
+    def _refuse(self, code: str, what: str, where: Place, rule: str, next_step: str) -> None:
+        self._found.errors.append(
+            UserError(code, what, where=where, rule=rule, next_step=next_step)
+        )
+
+
+_LOCK = threading.Lock()
+_IMPORTED: dict[tuple[tuple[str, str], ...], Modules] = {}
+
+
+def modules_of(root: Path, files: Sequence[Path], session: SparkSession) -> Modules:
+    """The files as they are now, imported once."""
+    paths = [path for path in files if path.suffix == ".py"]
+    key = tuple((str(path), fingerprint(path)) for path in paths)
+    with _LOCK:
+        if key not in _IMPORTED:
+            _IMPORTED[key] = Modules(root, paths, session)
+        return _IMPORTED[key]
+
+
+def functions_of(project: Project, session: SparkSession) -> dict[str, Function]:
+    """The functions of a project's Python files."""
+    return modules_of(project.root, project.sql_files, session).functions

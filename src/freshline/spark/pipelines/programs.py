@@ -1,0 +1,70 @@
+"""Views of a session that a table's query needs, made when the query is about to run."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.project.model import Program, Project, TableDef
+from freshline.spark.pipelines.current import Call, Stream, calling
+from freshline.spark.pipelines.modules import failed, functions_of
+from freshline.sql.text.reads import quoted
+
+
+def register_programs(session: SparkSession, project: Project, table: TableDef) -> None:
+    """Make the views; what they read are views of the session already.
+
+    Raises:
+        UserError: A function failed, or is no longer in its file.
+    """
+    for program in table.programs:
+        if program.query is not None:
+            frame = session.sql(program.query)
+        else:
+            frame = _result(session, project, table, program)
+        frame.createOrReplaceTempView(quoted(program.name))
+
+
+def _result(
+    session: SparkSession, project: Project, table: TableDef, program: Program
+) -> DataFrame:
+    function = functions_of(project, session).get(program.key)
+    if function is None:
+        raise PlatformError(
+            "definition-gone",
+            f"the function of {program.name} is no longer in the files",
+            where=table.place,
+            rule="the files of a pipeline are read when a run starts",
+            next_step="Start the run again.",
+        )
+
+    def view_of(parts: tuple[str, ...]) -> str | None:
+        return program.names.get(".".join(parts).lower())
+
+    def feed_of(stream: Stream) -> str:
+        feed = program.streams.get(stream.text)
+        if feed is None:
+            raise UserError(
+                "other-stream",
+                f"the function of {program.name} streams something else than when it was read",
+                where=table.place,
+                rule="a function streams the same whenever it is called",
+                next_step="Start the run again.",
+            )
+        return feed
+
+    try:
+        with calling(Call(session, view_of, feed_of)):
+            result = function()
+    except Exception as error:  # the user's code
+        told = failed(error, f"the function of {program.name}", project.root, table.place.file)
+        raise told from error
+    if not isinstance(result, DataFrame):
+        raise UserError(
+            "no-dataframe",
+            f"the function of {program.name} returns no DataFrame",
+            where=table.place,
+            rule="a flow's function returns its rows as a DataFrame",
+            next_step="Return one.",
+        )
+    return result

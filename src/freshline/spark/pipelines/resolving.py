@@ -1,0 +1,338 @@
+"""What Python functions read, found by calling each once over tables without rows.
+
+A DataFrame of Spark's knows its columns at once, so a function can only be called when those of all
+that it reads are known. Functions are tried until that is so; each look-up of a dataset that is not
+known yet ends the try, and says what has to come first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from freshline.core.errors import Place, UserError
+from freshline.project.model import Feed, Project
+from freshline.project.programs import PythonFlow
+from freshline.spark.analysis import Analysis, feed_schema
+from freshline.spark.engine import jvm
+from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.feeds.reader import view_of as visible_of
+from freshline.spark.pipelines.current import Call, Stream, calling
+from freshline.spark.pipelines.modules import Function, failed
+from freshline.spark.pipelines.streams import feed_for
+from freshline.sql.text.reads import backquoted, quoted, reads_of
+
+_ROW_WISE = frozenset(
+    {
+        "Project", "Filter", "Generate", "SubqueryAlias", "View", "LocalRelation", "LogicalRDD",
+        "EventTimeWatermark", "Expand", "ResolvedHint", "UnresolvedHint", "RepartitionByExpression",
+        "Repartition", "TypedFilter", "SerializeFromObject", "MapElements", "DeserializeToObject",
+        "BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow",
+    }
+)  # fmt: skip
+"""Operators of Spark's that make rows of each row by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A dataset, or a part of one, as a view of a session.
+
+    Attributes:
+        name: The view's.
+        query: Its SQL with names of views and feeds; None: a function makes it.
+        flow: The function's flow.
+        meaning: What a name in the function stands for; None: no dataset of the pipeline.
+        stored: It is a table; else it exists for those that read it, and so do its streams.
+        columns: Name and type of those that are declared; empty: none.
+        parts: The views of which it is the union by name; empty: it is none.
+    """
+
+    name: str
+    query: str | None
+    flow: PythonFlow | None
+    meaning: Callable[[tuple[str, ...]], str | None]
+    stored: bool
+    columns: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+class _NotYetError(BaseException):
+    """A function reads a dataset whose columns are not known; no code of the user's catches it."""
+
+    def __init__(self, name: str, why: str = "") -> None:
+        self.name = name
+        self.why = why
+
+
+@dataclass(slots=True)
+class Resolved:
+    """What was found.
+
+    Attributes:
+        flows: By key, with what they read.
+        feeds: Those that functions stream from, by name.
+        errors: What is wrong.
+    """
+
+    flows: dict[str, PythonFlow] = field(default_factory=dict)
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    errors: list[UserError] = field(default_factory=list)
+
+
+def resolve(
+    session: SparkSession,
+    project: Project,
+    views: Sequence[SessionView],
+    functions: Mapping[str, Function],
+) -> Resolved:
+    """Call every function once.
+
+    Args:
+        session: Any; nothing in it is changed.
+        project: Its feeds, root and settings; no tables are needed.
+        views: All datasets.
+        functions: By the key of their flows.
+    """
+    return _Resolver(session, project, views, functions).resolved()
+
+
+class _Resolver:
+    def __init__(
+        self,
+        session: SparkSession,
+        project: Project,
+        views: Sequence[SessionView],
+        functions: Mapping[str, Function],
+    ) -> None:
+        self._session = session
+        self._project = project
+        self._views = {view.name.lower(): view for view in views}
+        self._functions = functions
+        self._schemas: dict[str, StructType] = {}
+        self._unknown: dict[str, str] = {}
+        self._streaming: dict[str, str] = {}
+        self._found = Resolved()
+
+    def resolved(self) -> Resolved:
+        waiting = {
+            name: ""
+            for name, view in self._views.items()
+            if view.flow is not None and not view.parts
+        }
+        while waiting:
+            before = len(waiting)
+            for name in list(waiting):
+                try:
+                    self._schema(name, ())
+                    del waiting[name]
+                except _NotYetError as error:
+                    waiting[name] = error.name
+                    if error.why:
+                        self._fault(name, error)
+                        del waiting[name]
+            if len(waiting) == before:
+                for name, other in waiting.items():
+                    self._fault(name, _NotYetError(other, "it is read in a circle"))
+                break
+        return self._found
+
+    def _fault(self, name: str, error: _NotYetError) -> None:
+        if error.why == "-":
+            return  # told where it stands
+        flow = self._views[name].flow
+        assert flow is not None
+        self._found.errors.append(
+            UserError(
+                "unknown-columns",
+                f"{flow.name} reads {error.name}, whose columns are not known: {error.why}",
+                where=Place(flow.file, flow.line),
+                rule="a function is called when the columns of all that it reads are known",
+                next_step=f"Correct {error.name} first.",
+            )
+        )
+
+    def _schema(self, name: str, above: tuple[str, ...]) -> StructType:
+        """The columns of a dataset, after those of all that it reads."""
+        if name in self._schemas:
+            return self._schemas[name]
+        if name in self._unknown:
+            raise _NotYetError(name, self._unknown[name])
+        if name in above:
+            raise _NotYetError(name, "it is read in a circle")
+        view = self._views.get(name)
+        if view is None:
+            schema = self._of_feed(name)
+        elif view.parts:
+            schema = self._of_union(view, (*above, name))
+        elif view.query is not None:
+            schema = self._of_query(view, (*above, name))
+        else:
+            schema = self._of_function(view, (*above, name))
+        if view is not None and view.columns:
+            ddl = ", ".join(f"{backquoted(column)} {kind}" for column, kind in view.columns)
+            schema = StructType.fromDDL(ddl)  # type: ignore[assignment]  # a list of columns
+        self._schemas[name] = schema
+        return schema
+
+    def _of_union(self, view: SessionView, above: tuple[str, ...]) -> StructType:
+        found: dict[str, StructField] = {}
+        for part in view.parts:
+            for each in self._schema(part.lower(), above):
+                found.setdefault(each.name.lower(), each)
+        return StructType(list(found.values()))
+
+    def _give_up(self, name: str, why: str) -> _NotYetError:
+        self._unknown[name] = why
+        return _NotYetError(name, why)
+
+    def _of_feed(self, name: str) -> StructType:
+        feeds = {**self._project.feeds, **self._found.feeds}
+        feed = next((each for each in feeds.values() if each.name.lower() == name), None)
+        if feed is None:
+            raise self._give_up(name, "there is no such dataset")
+        analysis = Analysis()
+        schema = feed_schema(self._project, feed, self._session, analysis)
+        if schema is None:
+            told = [error.what for error in analysis.errors] + analysis.notes
+            raise self._give_up(name, "; ".join(told) or "its schema is not known")
+        return schema
+
+    def _of_query(self, view: SessionView, above: tuple[str, ...]) -> StructType:
+        own = self._session.newSession()
+        assert view.query is not None
+        for read in reads_of(view.query):
+            if len(read.parts) == 1:
+                self._register(own, read.parts[0].lower(), above, view.query)
+            name = read.parts[0].lower()
+            feed = name if read.parts and name not in self._views else self._streaming.get(name)
+            if feed is not None and not view.stored:
+                self._streaming[view.name.lower()] = feed
+        try:
+            return own.sql(view.query).schema
+        except SparkError as error:
+            raise self._give_up(
+                view.name.lower(), f"Spark refuses its query: {one_line(error)}"
+            ) from error
+
+    def _register(
+        self, own: SparkSession, name: str, above: tuple[str, ...], query: str = ""
+    ) -> DataFrame:
+        schema = self._schema(name, above)
+        nullable = StructType([StructField(each.name, each.dataType) for each in schema])
+        empty = own.createDataFrame(own.sparkContext.emptyRDD(), nullable)
+        view = self._views.get(name)
+        shown = quoted(view.name if view is not None else name)
+        seen = visible_of(empty, query or "SELECT 1") if view is None else empty
+        seen.createOrReplaceTempView(shown)
+        return own.table(shown)
+
+    def _of_function(self, view: SessionView, above: tuple[str, ...]) -> StructType:
+        flow = view.flow
+        assert flow is not None
+        own = self._session.newSession()
+        for key, value in flow.settings.items():
+            own.conf.set(key, value)
+
+        def view_of(parts: tuple[str, ...]) -> str | None:
+            meant = view.meaning(parts)
+            if meant is not None:
+                self._register(own, meant.lower(), above)
+            return meant
+
+        def feed_of(stream: Stream) -> str:
+            feed = feed_for(
+                stream, view.name, self._project, self._found.feeds, Place(flow.file, flow.line)
+            )
+            self._found.feeds[feed.name] = feed
+            self._register(own, feed.name.lower(), above)
+            return feed.name
+
+        call = Call(own, view_of, feed_of)
+        result: Any = None
+        try:
+            with calling(call):
+                result = self._functions[flow.key]()
+            fault = self._objection(flow, call, result)
+        except Exception as error:  # noqa: BLE001 - the user's code
+            root: Path = self._project.root
+            fault = failed(error, f"the function of {flow.name}", root, flow.file)
+        if fault is not None:
+            self._found.errors.append(fault)
+            raise self._give_up(view.name.lower(), "-")
+        feed = next(iter(self._streams(call)), None)
+        if feed is not None and not view.stored:
+            self._streaming[view.name.lower()] = feed
+        self._found.flows[flow.key] = dataclasses.replace(
+            flow,
+            reads=tuple(dict.fromkeys(call.names.values())),
+            feed=feed,
+            columns=tuple(result.columns),
+            names=dict(call.names),
+            streams=dict(call.streams),
+        )
+        return result.schema  # type: ignore[no-any-return]  # a DataFrame's
+
+    def _streams(self, call: Call) -> list[str]:
+        """The feeds whose rows a function passes on, those of temporary views included."""
+        through = (self._streaming.get(each.lower()) for each in call.names.values())
+        return list(dict.fromkeys([*call.streams.values(), *(each for each in through if each)]))
+
+    def _objection(self, flow: PythonFlow, call: Call, result: Any) -> UserError | None:
+        """Why what a function returned cannot be a table."""
+
+        def fault(code: str, what: str, rule: str, next_step: str) -> UserError:
+            return UserError(
+                code, what, where=Place(flow.file, flow.line), rule=rule, next_step=next_step
+            )
+
+        if not isinstance(result, DataFrame):
+            return fault(
+                "no-dataframe",
+                f"the function of {flow.name} returns no DataFrame",
+                "a flow's function returns its rows as a DataFrame",
+                "Return one.",
+            )
+        if result.isStreaming:
+            return fault(
+                "other-session",
+                f"the function of {flow.name} streams by a session of its own",
+                "streams are read by the `spark` that a module of definitions has",
+                "Use that, or SparkSession.active().",
+            )
+        streams = self._streams(call)
+        if not streams:
+            return None
+        tables = [each for each in call.names.values() if each.lower() not in self._streaming]
+        if len(streams) > 1 or tables:
+            others = [*streams[1:], *tables]
+            return fault(
+                "one-feed",
+                f"the function of {flow.name} joins a stream from outside with {', '.join(others)}",
+                "a table that loads a stream from outside reads that alone",
+                "Load the stream into a table of its own, and join that in another.",
+            )
+        plan = jvm.java_frame(result).queryExecution().analyzed()
+        operators = _operators(plan)
+        strange = [name for name in operators if name not in _ROW_WISE]
+        if strange:
+            return fault(
+                "not-row-wise",
+                f"the function of {flow.name} does more than pass on each record: {strange[0]}",
+                "each record of a stream makes its rows by itself",
+                "Keep the records in this table, and do the rest in a materialized view over it.",
+            )
+        return None
+
+
+def _operators(plan: Any) -> list[str]:
+    """The names of a plan's operators, from the root down."""
+    found = [str(plan.nodeName())]
+    for child in jvm.elements(plan.children()):
+        found += _operators(child)
+    return found
