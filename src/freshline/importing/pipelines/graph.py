@@ -9,7 +9,6 @@ table are a union, and each of them that reads a feed gets a base table of its o
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from freshline.core.errors import Place, UserError
 from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
+from freshline.importing.pipelines.naming import distinct, is_star, names_of
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
 from freshline.project.graph import circles
 from freshline.project.model import Feed
@@ -82,7 +82,7 @@ class Graph:
         self.made = SessionViews()
         self.warnings: list[str] = []
         self._collect()
-        self.names = _names(self.outputs.values())
+        self.names = names_of(self.outputs.values())
 
     def session_views(self) -> list[Described]:
         """Every dataset as a view of a session, for whoever calls its Python functions."""
@@ -430,7 +430,7 @@ class Graph:
             have = {each.lower() for each in own}
             chosen = ", ".join(
                 backquoted(each) if each.lower() in have else f"NULL AS {backquoted(each)}"
-                for each in _distinct(every)
+                for each in distinct(every)
             )
             if query.feed is not None or not same:
                 part = f"{name}__{query.flow.name}"
@@ -479,7 +479,7 @@ class Graph:
         if columns is not None:
             return columns
         reads = reads_of(text)
-        if len(reads) != 1 or not _is_star(text, reads[0]):
+        if len(reads) != 1 or not is_star(text, reads[0]):
             return None
         read = reads[0]
         if read.stream:
@@ -493,27 +493,3 @@ class Graph:
                 inner = self._query(flows[0], output) if len(flows) == 1 else None
                 return self._known(inner.text) if inner is not None else None
         return None
-
-
-def _is_star(text: str, read: Read) -> bool:
-    """Whether a query is ``SELECT * FROM name``, perhaps with a WHERE."""
-    before = text[: read.start].split()
-    after = text[read.end :].split()
-    return [each.upper() for each in before] == ["SELECT", "*", "FROM"] and (
-        not after or after[0].upper() == "WHERE"
-    )
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Names that differ without regard to case, each as it was written first."""
-    return list({name.lower(): name for name in reversed(list(names))}.values())[::-1]
-
-
-def _names(outputs: Iterable[Output]) -> dict[Key, str]:
-    """The name of each table in the project: its last part, with its schema where two share it."""
-    stored = [output for output in outputs if output.kind != "temporary"]
-    last = Counter(output.key[-1] for output in stored)
-    return {
-        output.key: output.name[-1] if last[output.key[-1]] == 1 else "_".join(output.name[-2:])
-        for output in stored
-    }

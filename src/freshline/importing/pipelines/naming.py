@@ -1,0 +1,33 @@
+"""Names of a pipeline's tables and columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from freshline.importing.pipelines.definitions import Key, Output
+from freshline.sql.text.reads import Read
+
+
+def is_star(text: str, read: Read) -> bool:
+    """Whether a query is ``SELECT * FROM name``, perhaps with a WHERE."""
+    before = text[: read.start].split()
+    after = text[read.end :].split()
+    return [each.upper() for each in before] == ["SELECT", "*", "FROM"] and (
+        not after or after[0].upper() == "WHERE"
+    )
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names that differ without regard to case, each as it was written first."""
+    return list({name.lower(): name for name in reversed(list(names))}.values())[::-1]
+
+
+def names_of(outputs: Iterable[Output]) -> dict[Key, str]:
+    """The name of each table in the project: its last part, with its schema where two share it."""
+    stored = [output for output in outputs if output.kind != "temporary"]
+    last = Counter(output.key[-1] for output in stored)
+    return {
+        output.key: output.name[-1] if last[output.key[-1]] == 1 else "_".join(output.name[-2:])
+        for output in stored
+    }
