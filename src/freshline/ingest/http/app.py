@@ -93,7 +93,8 @@ class GatewayApp:
         self._guard = guard
         self._limits = limits
         self._patience = patience or Patience()
-        self._budget = Budget(budget_bytes or 2 * limits.body_bytes)
+        budget_bytes = budget_bytes or 2 * limits.body_bytes
+        self._budget = Budget(budget_bytes, len(checkers), limits.body_bytes)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ingest-check")
         columns = {name: checker.columns for name, checker in checkers.items()}
         self.description = description(columns, limits)
@@ -178,7 +179,7 @@ class GatewayApp:
                 "bad-key", "Idempotency-Key is 1 to 255 visible ASCII characters, given once"
             )
         coding = exchange.header("content-encoding") or ""
-        body = await exchange.body(self._limits.body_bytes)
+        body = await exchange.body(self._limits.body_bytes, feed)
 
         def take() -> Future[Receipt]:
             whole = decoded(coding, body, self._limits.body_bytes)

@@ -64,6 +64,7 @@ class Exchange:
         self._patience = patience
         self._budget = budget
         self._reserved_bytes = 0
+        self._feed = ""
         # Without either header there is no body (RFC 9112, 6.3).
         self._whole = not (self.header("content-length") or self.header("transfer-encoding"))
 
@@ -73,8 +74,8 @@ class Exchange:
         found = [value for key, value in self._headers if key == wanted]
         return b", ".join(found).decode("latin-1").strip() if found else None
 
-    async def body(self, most_bytes: int) -> bytes:
-        """The request's body.
+    async def body(self, most_bytes: int, feed: str = "") -> bytes:
+        """The request's body; its bytes count for ``feed`` as they come in.
 
         Raises:
             Refusal: It is too large (413), too slow (408), or too many come in at once (503).
@@ -83,10 +84,11 @@ class Exchange:
         length = int(self.header("content-length") or 0)
         if length > most_bytes:
             raise _too_large(most_bytes)
-        self._reserve(length)
+        self._feed = feed
         loop = asyncio.get_running_loop()
         patience = self._patience
-        deadline_s = loop.time() + patience.body_s
+        begun_s = loop.time()
+        deadline_s = begun_s + patience.body_s
         pieces: list[bytes] = []
         size_bytes = 0
         try:
@@ -99,24 +101,25 @@ class Exchange:
                     size_bytes += len(piece)
                     if size_bytes > most_bytes:
                         raise _too_large(most_bytes)
-                    if size_bytes > length:
-                        self._reserve(size_bytes - self._reserved_bytes)
+                    self._reserve(len(piece))
                     pieces.append(piece)
                     if not message.get("more_body", False):
                         self._whole = True
                         break
-                    timeout.reschedule(deadline_s + size_bytes / patience.body_bytes_per_s)
+                    slow_s = deadline_s + size_bytes / patience.body_bytes_per_s
+                    timeout.reschedule(min(slow_s, begun_s + patience.body_most_s))
         except TimeoutError as error:
             raise Refusal("slow-client", "the body came in too slowly") from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def release(self) -> None:
         """The body is no longer in memory."""
-        self._budget.give(self._reserved_bytes)
+        if self._reserved_bytes:
+            self._budget.give(self._reserved_bytes, self._feed)
         self._reserved_bytes = 0
 
     def _reserve(self, size_bytes: int) -> None:
-        if not self._budget.take(size_bytes):
+        if not self._budget.take(size_bytes, self._feed):
             raise Refusal("busy", "too many bytes are coming in at once", retry_after_s=1)
         self._reserved_bytes += size_bytes
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import uvicorn
 
 from freshline.core.errors import InternalError, Place, PlatformError, UserError
+from freshline.ingest.http.door import Admission, Door, HurriedLoop, more_descriptors
 from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ingest.http.pace import Patience
 from freshline.ingest.http.protocol import protocol_with
@@ -122,7 +123,8 @@ class HttpServer:
     ) -> None:
         patience = patience or Patience()
         self._app = app
-        self._socket = bound
+        self._admission = Admission(patience.connections)
+        self._handshake_s = patience.header_s
         self._place = place
         config = uvicorn.Config(
             app,
@@ -142,6 +144,7 @@ class HttpServer:
         config.load()
         config.ssl = tls
         host, port = bound.getsockname()[:2]
+        self._socket = Door(bound, self._admission)
         self.url = f"{'https' if tls else 'http'}://{_reachable(host)}:{port}"
         self._accepting = threading.Event()
         self._server = _Server(config, self._accepting)
@@ -155,6 +158,7 @@ class HttpServer:
             UserError: Somebody else listens there.
             PlatformError: The server did not start.
         """
+        more_descriptors()
         self._thread.start()
         accepting = self._accepting.wait(_STARTED_WITHIN_S)
         if isinstance(self._fault, OSError):
@@ -176,10 +180,12 @@ class HttpServer:
 
     def _serve(self) -> None:
         try:
-            asyncio.run(self._server.serve(sockets=[self._socket]))
+            with asyncio.Runner(loop_factory=lambda: HurriedLoop(self._handshake_s)) as runner:
+                runner.run(self._server.serve(sockets=[self._socket]))
         except BaseException as error:  # noqa: BLE001 - told by start(), or seen in `alive`
             self._fault = error
         finally:
+            self._socket.close()
             self._accepting.set()
 
 

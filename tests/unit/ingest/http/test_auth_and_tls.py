@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import ssl
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from freshline.client import Client, PushFailedError, PushRefusedError, push
 from freshline.core.errors import Place, UserError
 from freshline.ingest.http.auth import new_token, token_hash
+from freshline.ingest.http.door import Admission
+from freshline.ingest.http.pace import Patience
 from freshline.ingest.http.server import bound_socket, tls_context
 from freshline.project.model import TlsFiles
 from freshline.project.sections.server import is_loopback
@@ -20,6 +23,7 @@ ONE = b'{"id": 1}'
 CLICKS, ORDERS = "token-of-clicks", "token-of-orders"
 TOKENS = {"clicks": (token_hash("old"), token_hash(CLICKS)), "orders": (token_hash(ORDERS),)}
 FEEDS = {"clicks": DDL, "orders": DDL}
+DESCRIPTORS = Path("/proc/self/fd")
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +126,33 @@ def test_neither_tokens_nor_records_are_logged(public, caplog):
     public.push(ONE, **bearer("wrong token"))
     for secret in (CLICKS, "wrong token", "secret record"):
         assert secret not in caplog.text
+
+
+def test_connections_that_never_shake_hands_keep_nobody_out(certificate):
+    """Twenty times the limit, from one address, none of which says a word."""
+    patience = Patience(connections=8, header_s=1.0, linger_s=0.1)
+    tls = tls_context(certificate)
+    with served(FEEDS, patience=patience, tokens=TOKENS, public=True, tls=tls) as gateway:
+        gateway.trust = ssl.create_default_context(cafile=certificate.certificate)
+        descriptors = len(list(DESCRIPTORS.iterdir()))
+        silent = [gateway.raw() for _ in range(160)]
+        ended = 0
+        for each in silent:  # those beyond the limit at once, the others after their second
+            ended += until_closed(each) == b""
+            each.close()
+        assert ended == len(silent)
+        assert len(list(DESCRIPTORS.iterdir())) <= descriptors + 2
+        assert gateway.ask("GET", "/healthz").status == 200
+
+
+def test_connections_count_from_the_moment_they_are_accepted():
+    admission = Admission(8)
+    assert [admission.enters("10.0.0.1") for _ in range(8)] == [True] * 6 + [False] * 2
+    assert [admission.enters("127.0.0.1") for _ in range(6)] == [True] * 4 + [False] * 2
+    assert not admission.enters("10.0.0.2")
+    admission.leaves("10.0.0.1")
+    assert admission.enters("10.0.0.2")
+    assert admission.open == 10
 
 
 def test_plain_http_gets_nothing_from_a_tls_port(public):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from freshline.ingest.http.pace import Patience
+from freshline.ingest.http.pace import Budget, Patience
 from freshline.ingest.records.limits import Limits
 from freshline.ingest.records.records import NDJSON
-from tests.unit.ingest.http.serving import served, until_closed
+from tests.unit.ingest.http.serving import DDL, served, until_closed
 
 SHORT = Patience(header_s=0.1, body_s=0.1, idle_s=1.0, linger_s=0.1)
 HEAD = (
@@ -127,20 +129,88 @@ def test_one_connection_too_many_is_told_to_come_back():
         second.close()
 
 
+def taken(gateway):
+    gateway.ask("GET", "/healthz")
+    return gateway.app._budget.taken_bytes
+
+
 def test_more_bytes_at_once_than_the_budget_are_told_to_come_back():
     with served(limits=Limits(body_bytes=60_000), budget_bytes=100_000) as gateway:
         request = HEAD + b"content-length: 60000\r\n\r\n"
         with gateway.raw() as slow:
-            slow.sendall(request + b" " * 10)
-            while gateway.app._budget.taken_bytes == 0:
-                gateway.ask("GET", "/healthz")
+            slow.sendall(request + b" " * 59_000)
+            while taken(gateway) < 59_000:
+                pass
             late = gateway.push(b" " * 50_000)
             assert (late.status, late.json["error"]) == (503, "busy")
             assert late.headers["retry-after"] == "1"
-            slow.sendall(b" " * 59_990)
+            slow.sendall(b" " * 1_000)
             assert slow.recv(100).startswith(b"HTTP/1.1 422")  # read to its end: no record
         assert gateway.push(b'{"id": 1}').status == 200
         assert gateway.app._budget.taken_bytes == 0
+
+
+def test_slow_clients_hold_what_they_have_sent_and_not_what_they_announce():
+    with served(limits=Limits(body_bytes=60_000), budget_bytes=100_000) as gateway:
+        request = HEAD + b"content-length: 60000\r\n\r\n"
+        slow = [gateway.raw() for _ in range(20)]
+        for each in slow:
+            each.sendall(request + b" ")
+        while taken(gateway) < len(slow):
+            pass
+        assert gateway.push(b'{"id": 1}').status == 200
+        for each in slow:
+            each.close()
+
+
+def test_greedy_clients_of_one_feed_leave_room_for_the_others():
+    feeds = {"clicks": DDL, "orders": DDL}
+    limits = Limits(body_bytes=60_000)
+    with served(feeds, limits=limits, budget_bytes=100_000) as gateway:
+        request = HEAD + b"content-length: 60000\r\n\r\n"
+        greedy = [gateway.raw() for _ in range(3)]
+        for each in greedy:
+            each.sendall(request + b" " * 40_000)
+        while gateway.app.refused["clicks", "busy"] == 0:
+            taken(gateway)
+        assert gateway.push(b'{"id": 1, "note": "' + b"x" * 9_000 + b'"}', "orders").status == 200
+        for each in greedy:
+            each.close()
+
+
+def test_a_body_has_an_end_however_steadily_it_drips():
+    patience = Patience(body_s=0.1, body_bytes_per_s=1.0, body_most_s=0.5, linger_s=0.1)
+    with served(patience=patience) as gateway, gateway.raw() as drip:
+        drip.sendall(HEAD + b"content-length: 50000\r\n\r\n" + b" " * 100)  # 100 s by its size
+        status, error = answered(until_closed(drip))
+    assert status == b"HTTP/1.1 408 Request Timeout"
+    assert error["message"] == "the body came in too slowly"
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(0, 50),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 60), st.booleans())),
+)
+def test_every_feed_can_have_its_share_at_any_time(feeds, whole, steps):
+    budget = Budget(100, feeds, whole)
+    share = (100 - whole) // feeds
+    held: dict[str, list[int]] = {str(feed): [] for feed in range(feeds)}
+    for number, size, gives in steps:
+        feed = str(number % feeds)
+        if gives and held[feed]:
+            budget.give(held[feed].pop(), feed)
+        elif budget.take(size, feed):
+            held[feed].append(size)
+        else:
+            assert sum(held[feed]) + size > share, "its share was refused"
+        total = sum(map(sum, held.values()))
+        assert budget.taken_bytes == total <= 100
+    for name, sizes in held.items():
+        for size in sizes:
+            budget.give(size, name)
+    assert budget.taken_bytes == 0
+    assert budget.take(max(whole, share), "0")
 
 
 def test_a_client_that_goes_away_leaves_nothing_behind():
