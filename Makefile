@@ -5,7 +5,7 @@ VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 # Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
-# in one of them. The order is that of tests/conftest.py: the longest files first.
+# in one of them. The order is that of tests/conftest.py: the dearest files first.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
 
 # Spark binds to the loopback alone, and its Python workers run on this environment.
@@ -19,7 +19,7 @@ with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 .DELETE_ON_ERROR:
 # The targets share an environment and two cores: one after the other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup tools demo quick test laws spark proof soak check format reference bench figures lock clean
+.PHONY: help setup tools demo quick test costs laws spark proof soak check format reference bench figures lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | \
@@ -42,8 +42,11 @@ demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: fee
 quick: setup  ## run the tests that need no Spark and are quick, for every save
 	@$(PYTEST) --durations 0 --durations-min 5 -m "not spark and not slow" tests/unit tests/guards $(ARGS)
 
-test: tools  ## run every test; ARGS="-k name" narrows it
-	@$(with_java) $(PYTEST) $(ARGS)
+test: tools  ## run the tests, a sample of the long suites; ARGS="-k name" narrows it
+	@$(with_java) FRESHLINE_COSTS=1 $(PYTEST) $(ARGS)
+
+costs: setup  ## write tests/costs.json: what each file cost in the last make test
+	@$(PY) -m scripts.write_test_costs
 
 laws: setup  ## run the property tests alone, with more examples than test does
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) tests/laws $(ARGS)
@@ -51,8 +54,9 @@ laws: setup  ## run the property tests alone, with more examples than test does
 spark: tools  ## run the tests that start Spark alone
 	@$(with_java) $(PYTEST) -m spark $(ARGS)
 
-proof: tools  ## run every test at its full length: all views, queries and deaths (hours); PIECE=2/8
-	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) $(PYTEST) tests/spark $(ARGS)
+proof: tools  ## run the long suites whole, for two hours at most; again goes on; PIECE=2/8
+	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) FRESHLINE_PROOF_S=$(or $(SECONDS),7200) \
+	    $(PYTEST) -m "spark or proof" tests $(ARGS)
 
 soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (an hour)
 	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \

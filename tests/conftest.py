@@ -11,6 +11,10 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import costs, resuming
+
+PROOF = os.environ.get("FRESHLINE_PROOF", "")
+
 # Derandomized: a change fails on its own account, not by the luck of the draw. No deadline:
 # how long an example takes says more about the machine's other work than about the code.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -35,6 +39,27 @@ os.environ.setdefault(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: two workers then end at about the same time."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure files, where that is asked for, and keep what the proof has proved."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    starts_workers = bool(config.getoption("numprocesses", 0)) and not worker
+    if os.environ.get("FRESHLINE_COSTS"):
+        if not worker:
+            costs.forget()
+        if not starts_workers:
+            config.pluginmanager.register(costs.Costs(worker))
+    if PROOF:
+        code = resuming.state_of_the_code()
+        plugin = resuming.Resuming(resuming.KEPT, code, PROOF, worker=bool(worker))
+        config.pluginmanager.register(plugin)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The dearest files first; what only the proof runs is left out elsewhere."""
+    costs.dearest_first(items, costs.table())
+    if PROOF:
+        return
+    left = [item for item in items if item.get_closest_marker("proof")]
+    if left:
+        items[:] = [item for item in items if not item.get_closest_marker("proof")]
+        config.hook.pytest_deselected(items=left)

@@ -3,7 +3,7 @@
 An update of a view takes a second or two, a death of a warehouse a third of a minute, and there
 are hundreds. What analysis and Spark say of a view is checked for each of them every time.
 ``FRESHLINE_PROOF=all`` (``make proof``) tries all; ``FRESHLINE_PROOF=2/8`` the second of eight
-pieces of each list, for who cannot wait for hours in one go.
+pieces of each list. docs/testing.md lists what is left to the proof.
 """
 
 from __future__ import annotations

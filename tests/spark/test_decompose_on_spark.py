@@ -93,12 +93,12 @@ def _check(tpch: Batches, query: str) -> Decomposition:
     return cut
 
 
-@pytest.mark.parametrize("name", share(tpch_names(), part=6))
+@pytest.mark.parametrize("name", share(tpch_names(), part=12))
 def test_tpch_merged_equals_at_once(tpch: Batches, name: str) -> None:
     _check(tpch, tpch_query(name))
 
 
-@pytest.mark.parametrize("name", share(list(AGGREGATES), part=6))
+@pytest.mark.parametrize("name", share(list(AGGREGATES), part=12))
 def test_what_only_spark_can_tell(tpch: Batches, name: str) -> None:
     _check(tpch, AGGREGATES[name])
 

@@ -81,7 +81,7 @@ MATCHED = """SELECT e.id, e.at, v.id AS visit FROM events e LEFT JOIN visits v
 VISITED = """SELECT date_trunc('HOUR', at) AS hour, count(visit) AS n FROM matched GROUP BY 1"""
 
 
-@pytest.mark.parametrize("emit", ["early", "final"])
+@pytest.mark.parametrize("emit", [pytest.param("early", marks=pytest.mark.proof), "final"])
 def test_over_a_view_a_bucket_waits_for_what_the_view_waits_for(arrivals, shop, emit):
     shop.table("matched", MATCHED, refresh="incremental", emit=emit)
     shop.table("hourly", VISITED, refresh="incremental", emit="final")

@@ -13,7 +13,7 @@ from freshline.spark.updates import _COLLECTED_EVERY, SparkExecutor
 from freshline.sql.query.records import ViewPlan
 from tests.spark.test_incremental_updates import BY_DAY, BY_HOUR, DAILY, HOURLY, NO, arrivals, view
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof]
 
 __all__ = ["arrivals", "view"]
 

@@ -23,6 +23,7 @@ PATIENCE_S = 240.0
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.proof,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium: scripts/apt-install chromium"),
 ]
 

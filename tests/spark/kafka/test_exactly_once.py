@@ -10,10 +10,12 @@ import pytest
 
 from tests.spark.kafka.shop import TopicShop
 from tests.spark.proof.support import Child
+from tests.spark.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 FAILPOINTS = ("files.after_journal", "base.after_data", "base.before_commit", "base.after_commit")
+TRIED = share(FAILPOINTS, part=4, first=3)
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +32,10 @@ def deaths(broker, spark, tmp_path_factory) -> Iterator[dict[str, Future[tuple[T
             return shop, child.wait()
 
     with ThreadPoolExecutor(2) as pool:
-        yield {failpoint: pool.submit(die, failpoint) for failpoint in FAILPOINTS}
+        yield {failpoint: pool.submit(die, failpoint) for failpoint in TRIED}
 
 
-@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.parametrize("failpoint", TRIED)
 def test_a_kill_loses_nothing_and_doubles_nothing(failpoint, deaths):
     shop, status = deaths[failpoint].result()
     assert status == -signal.SIGKILL, (shop.root / "child.log").read_text()

@@ -22,7 +22,7 @@ from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, eventually
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(1800)]
 
 ROWS = 10_000
 """Of both base tables: their product keeps a core busy for seconds."""

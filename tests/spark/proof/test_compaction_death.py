@@ -15,16 +15,13 @@ from freshline.delta.small_files import files_of
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, run_here
-from tests.spark.share import WHOLE
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(600)]
 
 FEW = "from freshline.delta import small_files; small_files.MOST_FILES = 2"
 
 DEATHS = ("compact.after_data", "compact.before_data", "compact.after_commit")
-"""One after the other in the same warehouse; the first is tried here, all by ``make proof``."""
-
-TRIED = DEATHS if WHOLE else DEATHS[:1]
+"""One after the other in the same warehouse."""
 
 
 def test_a_kill_during_a_compaction_leaves_it_whole_or_undone_and_it_is_done_again(
@@ -35,11 +32,10 @@ def test_a_kill_during_a_compaction_leaves_it_whole_or_undone_and_it_is_done_aga
         one_of_each(shop, hour)
         run_here(shop, spark)
     assert all(len(data_files(shop, table)) == 2 for table in ("orders", "visits"))
-    for failpoint in TRIED:
+    for failpoint in DEATHS:
         with Child(shop, "--until-idle", failpoint=failpoint, prelude=FEW) as child:
             assert child.wait() == -signal.SIGKILL, child.output()
-    merged = "compact.after_commit" in TRIED
-    assert [len(data_files(shop, table)) for table in ("orders", "visits")].count(1) == merged
+    assert [len(data_files(shop, table)) for table in ("orders", "visits")].count(1) == 1
     monkeypatch.setattr(small_files, "MOST_FILES", 2)
     run_here(shop, spark)
     assert all(len(data_files(shop, table)) == 1 for table in ("orders", "visits"))

@@ -48,6 +48,7 @@ def test_a_full_disk_stops_updates_with_a_clear_error_until_there_is_room(
     checker.check()
 
 
+@pytest.mark.proof
 def test_a_full_disk_at_the_start_is_one_clear_error(tmp_path, spark, small_disk):
     shop = Shop(tmp_path / "shop", ("hourly",), storage=str(small_disk / "warehouse"))
     ballast = fill(small_disk / "ballast")

@@ -8,6 +8,7 @@ from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import run_here
+from tests.spark.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -32,7 +33,10 @@ def broken_inside(path, chance):
     path.write_bytes(content[:4096] + chance.randbytes(len(content) - 4096))
 
 
-@pytest.mark.parametrize("harm", [deleted, cut_short, overwritten, broken_inside])
+HARMS = (deleted, cut_short, overwritten, broken_inside)
+
+
+@pytest.mark.parametrize("harm", share(HARMS, part=3))
 def test_a_journal_lost_between_runs_changes_nothing(tmp_path, spark, harm):
     shop = Shop(tmp_path, VIEWS)
     one_of_each(shop, 0)

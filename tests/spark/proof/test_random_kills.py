@@ -1,4 +1,4 @@
-"""SIGKILL at random moments while files arrive: three times, and twenty by ``make proof``."""
+"""SIGKILL at random moments while files arrive, twenty times."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import Child, run_here
-from tests.spark.share import WHOLE
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(1800)]
 
-KILLS = 20 if WHOLE else 3
+KILLS = 20
 FILE_EVERY_S = 0.5
 
 

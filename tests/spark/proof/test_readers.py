@@ -18,7 +18,7 @@ from tests.spark.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-UPDATES = 100 if WHOLE else 12
+UPDATES = 100 if WHOLE else 6
 POLL_S = 0.02
 
 

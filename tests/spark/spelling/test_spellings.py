@@ -6,6 +6,7 @@ says of its own optimized plans. ``make test`` tries a part of the pairs, ``make
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -51,15 +52,22 @@ FIELDS = ("names_in_other_case", "struct_as_an_aggregate")
 """Views in whose plans names of fields stand as they are written."""
 
 
-def spellings_of(suite: Suite) -> dict[tuple[str, str], str]:
-    """By view and spelling every text that is not the query's own."""
+PART = 60
+"""Of as many pairs of a view and a spelling one is tried in every run of the tests."""
+
+
+def spellings_of(
+    suite: Suite, first: int = 0, always: Sequence[tuple[str, str]] = ()
+) -> dict[tuple[str, str], str]:
+    """By view and spelling the texts that are tried and are not the query's own."""
+    pairs = [(view, name) for view in suite.queries for name in all_spellings(suite.columns)]
     found = {}
-    for view, query in suite.queries.items():
-        plain = text(cut(query))
-        for name in all_spellings(suite.columns):
-            other = spelled(query, [name], suite.columns, seed=len(view))
-            if other != plain:
-                found[view, name] = other
+    for view, name in share(pairs, part=PART, first=first, always=always):
+        query = suite.queries[view]
+        other = spelled(query, [name], suite.columns, seed=len(view))
+        if other != text(cut(query)):
+            found[view, name] = other
+    assert WHOLE or len(found) < len(pairs) / 10
     return found
 
 
@@ -78,16 +86,15 @@ def test_each_spelling_means_the_same_to_spark(spark, suite):
     def planned(query: str) -> Any:
         return session.sql(query)._jdf.queryExecution().optimizedPlan()
 
-    texts = spellings_of(suite)
-    pairs = share(list(texts), part=25, first=3)
-    plans = {view: planned(suite.queries[view]) for view in {view for view, _ in pairs}}
+    texts = spellings_of(suite, first=3)
+    plans = {view: planned(suite.queries[view]) for view in {view for view, _ in texts}}
     # A plan that is not even the same as that of the same text tells nothing.
     unsure = {
         view for view, plan in plans.items() if not plan.sameResult(planned(suite.queries[view]))
     }
     differs = [
         (view, name)
-        for view, name in pairs
+        for view, name in texts
         if not planned(texts[view, name]).sameResult(plans[view])
         and name not in OTHER_PLANS
         and view not in FIELDS
@@ -100,19 +107,18 @@ def test_each_spelling_means_the_same_to_spark(spark, suite):
 def test_each_spelling_has_the_plan_of_its_query(spark, folders, suite):
     proving = suite.warehouse(spark, folders[suite.name])
     known = [pair for pair in KNOWN if pair[0] == suite.name]
-    texts = spellings_of(suite)
-    pairs = share(list(texts), part=25, always=[(view, name) for _, view, name in known])
+    texts = spellings_of(suite, always=[(view, name) for _, view, name in known])
     views: dict[tuple[str, str], str] = {}
-    for view in dict.fromkeys(view for view, _ in pairs):
+    for view in dict.fromkeys(view for view, _ in texts):
         views[view, ""] = f"q{len(views)}"
         proving.view(views[view, ""], suite.read(suite.queries[view]))
-    for pair in pairs:
+    for pair in texts:
         views[pair] = f"q{len(views)}"
         proving.view(views[pair], suite.read(texts[pair]))
     found = proving.shop.executor.analyse()
     refused = {str(error.where).split(".sql")[0].split("/")[-1] for error in found.errors}
     differs = {}
-    for view, name in pairs:
+    for view, name in texts:
         own, other = views[view, ""], views[view, name]
         if other in refused:
             differs[suite.name, view, name] = "refused"
@@ -125,4 +131,3 @@ def test_each_spelling_has_the_plan_of_its_query(spark, folders, suite):
     assert not new, "\n".join(f"{pair}: {why}\n    {texts[pair[1:]]}" for pair, why in new.items())
     mended = set(known) - set(differs)
     assert not mended, f"no longer a fault, take it from KNOWN: {sorted(mended)}"
-    assert WHOLE or len(pairs) < len(texts)

@@ -42,7 +42,7 @@ STEPS = 3
 KEEP_ONE_OF = 6
 """Of as many tickets one is kept: at this scale a fact table has a few thousand rows."""
 
-PROVED = share(names(), part=16, first=6)
+PROVED = share(names(), part=40, first=6)
 
 
 class TpcDs:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from freshline.sql.query.normal import normalise
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE
 from tests.spark.views.arrivals import START, fixed, some
 from tests.spark.views.by_hand import DEEDS, deed
 from tests.spark.views.kinds import STATICS, STREAMS
@@ -18,17 +17,17 @@ from tests.spark.views.proving import Proving, over_statics, session_in
 from tests.unit.sql.view_cases import SOURCES
 from tests.unit.sql.view_grammar import views
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(10_800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(10_800)]
 
 
-# A view that fails is told with its query; to shrink it here would take hours. The tests try
-# the same views every time, the proof 15 warehouses of six that differ from run to run.
+# A view that fails is told with its query; to shrink it here would take hours. Fifteen
+# warehouses of six views, which differ from run to run.
 @settings(
-    max_examples=15 if WHOLE else 1,
+    max_examples=15,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
-    derandomize=not WHOLE,
+    derandomize=False,
 )
 @given(st.lists(views(), min_size=6, max_size=6, unique=True), st.integers(0, 2**20))
 def test_every_commit_equals_its_query(spark, tmp_path_factory, queries, seed):

@@ -27,7 +27,7 @@ READ_USERS = ("v_stream_with_static", "v_union_with_a_static_branch")
 READS_CALENDAR = "v_calendar_keeps_its_days"
 OVER_A_VIEW = tuple(kind.name for kind in OVER_VIEWS)
 ONE_OF_EACH = ("v_filter", "v_band_join", "v_hourly", "w_totals_per_user", "w_order_before")
-PROVED = share(list(WAYS), part=10, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH), first=1)
+PROVED = share(list(WAYS), part=100, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH), first=1)
 
 
 def warehouse(spark, folder) -> Proving:
