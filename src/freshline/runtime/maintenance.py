@@ -47,6 +47,7 @@ class Maintenance:
         scheduler: Looked at, never changed.
         hears: Told of failures.
         jumps: Tells when the clock was set.
+        until_idle: Whether the run ends when idle.
 
     Attributes:
         trials: Of its views.
@@ -60,6 +61,8 @@ class Maintenance:
         scheduler: Scheduler,
         hears: Hears,
         jumps: ClockJumps | None = None,
+        *,
+        until_idle: bool = False,
     ) -> None:
         self._project = project
         self._journal = journal
@@ -68,7 +71,7 @@ class Maintenance:
         self._hears = hears
         self._jumps = jumps or ClockJumps()
         self._audits = Audits(project, journal, scheduler, hears)
-        self.trials = Trials(project, journal, scheduler, hears)
+        self.trials = Trials(project, journal, scheduler, hears, until_idle=until_idle)
         self._looked: dict[str, int] = {}
         self._gave_way: set[str] = set()
         first = journal.row("SELECT min(started_s) AS at_s FROM runs")

@@ -3,6 +3,7 @@
 A view is due once it was built, where no trial of its query is in the journal, and again when an
 update says that it is not what was tried (its parents' columns changed, or our version). The core
 starts a trial on a track that nobody needs, or when its share of the tracks' time has come.
+A run that ends when idle offers one after the other, so that it can stop once they took their time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from freshline.runtime.tracks import Outcome
 EXPECTED_S = 10.0
 """What a trial may take of a track."""
 
+IDLE_RUN_S = 30.0
+"""A run that ends when idle begins no further trial once its trials have taken so long."""
+
 _NOTHING = Trust()
 
 
@@ -33,11 +37,20 @@ class Trials:
         journal: Of earlier runs; verdicts are written into it.
         scheduler: Read, never changed.
         hears: Told of views that failed.
+        until_idle: Whether the run ends when idle.
     """
 
     def __init__(
-        self, project: Project, journal: Journal, scheduler: Scheduler, hears: Hears
+        self,
+        project: Project,
+        journal: Journal,
+        scheduler: Scheduler,
+        hears: Hears,
+        *,
+        until_idle: bool = False,
     ) -> None:
+        self._left_s = IDLE_RUN_S if until_idle else None
+        self._told_of_end = False
         self._journal = journal
         self._scheduler = scheduler
         self._hears = hears
@@ -64,11 +77,34 @@ class Trials:
     def due(self) -> list[Event]:
         """The trials to ask for now; each is asked for once."""
         names = [name for name in self._definitions if self._is_due(self._scheduler.table(name))]
+        if self._left_s is not None:
+            names = self._one_of(names, self._left_s)
         self._waiting.update(names)
         return [
             UpkeepOffered(name, TRY, self._scheduler.table(name).number, EXPECTED_S)
             for name in names
         ]
+
+    def _one_of(self, names: list[str], left_s: float) -> list[str]:
+        """The first that can start, while there is time for trials."""
+        scheduler = self._scheduler
+        ready = [
+            name
+            for name in names
+            if not scheduler.table(name).paused
+            and scheduler.table(name).deferred_until_s <= scheduler.now_s
+        ]
+        if not ready or self._waiting:
+            return []
+        if left_s > 0.0:
+            return ready[:1]
+        if not self._told_of_end:
+            self._told_of_end = True
+            self._hears.notice(
+                f"trials took {IDLE_RUN_S:.0f} s of this run, so it begins no more; computed in"
+                f" full until a later run has tried them: {', '.join(names)}"
+            )
+        return []
 
     def updated(self, outcome: Outcome) -> None:
         """An update that is no upkeep was committed."""
@@ -83,6 +119,8 @@ class Trials:
         assert result.verdict is not None
         self._waiting.discard(name)
         verdict = result.verdict
+        if self._left_s is not None:
+            self._left_s -= outcome.seconds
         self._tried[name] = tried = note_trial(
             self._journal, name, self._definitions[name], verdict, now_s
         )
@@ -98,6 +136,8 @@ class Trials:
         name = outcome.command.table
         self._waiting.discard(name)
         self._failed_at[name] = self._scheduler.table(name).number
+        if self._left_s is not None:
+            self._left_s -= outcome.seconds
         return [UpdateFailed(name, now_s, gives_up=True)]
 
     def _is_due(self, table: Table) -> bool:

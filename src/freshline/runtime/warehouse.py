@@ -227,8 +227,9 @@ class Warehouse:
         )
         self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
         self._maintenance = Maintenance(
-            self.project, journal, self._ledger, self._scheduler, self._observer
-        )
+            self.project, journal, self._ledger, self._scheduler, self._observer,
+            until_idle=self.options.until_idle,
+        )  # fmt: skip
         self._statics = StaticTables(self.project, self._scheduler, self._observer)
         self._failures.restored()
 

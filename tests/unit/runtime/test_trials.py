@@ -12,6 +12,7 @@ from freshline.cli.render.status import remarks
 from freshline.cli.render.strategies import strategies_record
 from freshline.executor.trials import Difference, Trust, Verdict
 from freshline.project.definition import definition_of
+from freshline.runtime import trials
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.replay import replay
@@ -77,6 +78,22 @@ def test_views_are_tried_once_they_are_built_before_an_idle_run_ends(shop):
     shop.check_views()
     with closing(Journal(journal_path(shop.project), create=False)) as journal:
         assert replay(journal).mismatches == ()
+
+
+def test_an_idle_run_begins_no_trial_once_its_trials_took_their_time(shop, monkeypatch):
+    monkeypatch.setattr(trials, "IDLE_RUN_S", 1e-9)
+    fill(shop, 1)
+    assert tried(shop) == ["v"]
+    assert [line for line in shop.recorder.lines if "trials took" in line] == [
+        (
+            "notice trials took 0 s of this run, so it begins no more; computed in full until a"
+            " later run has tried them: w"
+        )
+    ]
+    shop.run_until_idle()
+    assert tried(shop) == ["v", "w"]
+    fill(shop, 2)
+    assert [trusts(shop, name)[-1].outcome for name in ("v", "w")] == ["passed", "passed"]
 
 
 def test_nothing_is_tried_where_it_is_turned_off(shop):

@@ -10,10 +10,11 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.spark.trials.checksums import write_checksum
 from freshline.spark.trials.inputs import Row
 from freshline.sql.text.reads import backquoted
 
@@ -68,6 +69,7 @@ class Tables:
             mode="append",
             configuration={"delta.enableChangeDataFeed": "true"},
         )
+        self._committed(name)
         self.history.append({"table": name, "insert": [dict(row) for row in rows]})
         for each in table.schema:
             if pa.types.is_string(each.type) or pa.types.is_integer(each.type):
@@ -86,6 +88,7 @@ class Tables:
         if keys:
             condition = keys[part % len(keys)]
             deltalake.DeltaTable(self.path(name)).delete(condition)
+            self._committed(name)
         else:
             columns = [backquoted(each) for each in self._hashed(name)]
             condition = f"pmod(hash({', '.join(columns)}), {_PARTS}) = {part % _PARTS}"
@@ -96,6 +99,14 @@ class Tables:
         return [
             each.name for each in self.schemas[name] if "map<" not in each.dataType.simpleString()
         ]
+
+    def _committed(self, name: str) -> None:
+        write_checksum(self.folder / name, self.version(name))
+
+    def frame(self, name: str) -> DataFrame:
+        """The rows of a table as they are now, as Spark's own and not as those of a Delta table."""
+        rows = deltalake.DeltaTable(self.path(name)).to_pyarrow_table()
+        return self.session.createDataFrame(rows, self.schemas[name])
 
     def version(self, name: str) -> int:
         """The newest."""
