@@ -17,6 +17,7 @@ import typer.main
 
 from freshline.cli.main import COMMANDS, app_for
 from freshline.project.properties import KNOWN
+from scripts.metrics_page import metrics_page
 from scripts.reference_texts import KEYS, SECTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,7 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "commands.md": _commands(),
         REFERENCE / "errors.md": _errors(),
+        REFERENCE / "metrics.md": metrics_page(),
         REFERENCE / "project-files.md": _project_files(),
         ROOT / "docs" / "design" / "README.md": _design(),
         ROOT / "ARCHITECTURE.md": _architecture(),

@@ -129,7 +129,8 @@ def _by_feed(
     text: str,
     feeds: Mapping[str, FeedMetrics],
 ) -> Metric:
-    family = kind(_named(name), text, labels=("feed",))
+    shown = "backlog_memory_bytes" if name in _GAUGES else name  # one family has one name
+    family = kind(_named(shown), text, labels=("feed",))
     for feed, values in feeds.items():
         family.add_metric((feed,), getattr(values, name))
     return family

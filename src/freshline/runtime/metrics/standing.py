@@ -30,7 +30,11 @@ _TABLE_GAUGES: tuple[tuple[str, str, Value], ...] = (
         "The table holds all data up to this time",
         lambda item: item.freshness_s,
     ),
-    ("staleness_seconds", "Now less fresh_to", lambda item: item.staleness_s),
+    (
+        "staleness_seconds",
+        "Now less freshline_table_fresh_to_timestamp_seconds",
+        lambda item: item.staleness_s,
+    ),
     ("target_lag_seconds", "The staleness that is asked for", lambda item: item.target_lag_s),
     ("priority", "The table's priority", lambda item: item.priority),
     (
@@ -192,7 +196,9 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
         label="table",
     )
     rejected = CounterMetricFamily(
-        "freshline_rejected_rows", "Rows that did not fit the table's schema", labels=("table",)
+        "freshline_rejected_rows",
+        "Rows that did not fit the table's schema, ever",
+        labels=("table",),
     )
     broken = CounterMetricFamily(
         "freshline_bounds_broken",
@@ -201,7 +207,7 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
     )
     audits = CounterMetricFamily(
         "freshline_audits",
-        "Versions of views that idle tracks verified; outcome is right, wrong or skipped",
+        "Versions of views that idle tracks verified, ever; outcome is right, wrong or skipped",
         labels=("table", "outcome"),
     )
     for item in tables:
@@ -230,7 +236,9 @@ def warehouse_families(status: WarehouseStatus, *, leads: bool) -> Iterator[Metr
         ),
     )
     busy = len({item.track for item in status.tables if item.track is not None})
-    tracks = GaugeMetricFamily("freshline_tracks", "Tracks by state", labels=("state",))
+    tracks = GaugeMetricFamily(
+        "freshline_tracks", "Tracks that are busy and idle", labels=("state",)
+    )
     tracks.add_metric(("busy",), busy)
     tracks.add_metric(("idle",), max(0, status.run.tracks - busy))
     yield tracks
@@ -272,7 +280,7 @@ def feed_families(
         lags[topic.feed] = max(lags.get(topic.feed, 0.0), float(topic.lag_offsets))
     yield _gauge(
         "feed_lag_records",
-        "Offsets of the topic that were seen and are in no commit",
+        "Offsets of the Kafka topic that were seen and are in no commit",
         lags,
         label="feed",
     )
