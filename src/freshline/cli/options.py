@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from freshline.core.errors import UserError, UserErrors
+from freshline.delta.stores import use
 from freshline.project.load import collect as collect_plain
 from freshline.project.load import find_project, pipeline_files
 from freshline.project.model import Project
@@ -42,6 +43,7 @@ def opened(directory: Path | None, *, analyse: bool = False) -> Project:
     project, errors = collected(directory, analyse=analyse)
     if project is None:
         raise UserErrors(errors)
+    use(project.configuration)
     return project
 
 

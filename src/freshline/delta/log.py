@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import PlatformError
 from freshline.delta.metadata import COMPACT, decode
+from freshline.delta.stores import delta_table
 
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
 
@@ -204,12 +205,11 @@ def row_count(path: str, version: int) -> int | None:
     if files is not None and len(files) == known.get("numFiles"):
         told = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
         return None if None in told else sum(told)
-    import deltalake
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
 
     try:
-        actions = deltalake.DeltaTable(path, version=version).get_add_actions(flatten=False)
+        actions = delta_table(path, version).get_add_actions(flatten=False)
         counts = pa.table(actions)["num_records"].to_pylist()
     except (DeltaError, OSError, KeyError):
         return None
@@ -312,11 +312,10 @@ def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:
 
 def _delta_rs(path: str) -> Any:
     """The table as delta-rs sees it; None where there is none."""
-    import deltalake
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        return deltalake.DeltaTable(path)
+        return delta_table(path)
     except TableNotFoundError:
         return None
     except Exception as error:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.delta.log import unreadable
+from freshline.delta.stores import delta_table
 
 LARGE_BYTES = 32 * 1024 * 1024
 """A file of this size is left alone."""
@@ -57,12 +58,11 @@ def files_of(path: str) -> list[DataFile]:
     Raises:
         PlatformError: The log cannot be read.
     """
-    import deltalake
     import pyarrow as pa
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        actions = deltalake.DeltaTable(path).get_add_actions(flatten=False)
+        actions = delta_table(path).get_add_actions(flatten=False)
         columns = ["path", "size_bytes", "modification_time"]
         rows: list[dict[str, Any]] = pa.table(actions).select(columns).to_pylist()
     except TableNotFoundError:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import PlatformError
+from freshline.delta.stores import arrow_uri
 from freshline.runtime.feeds import listing as feeds
-from freshline.runtime.feeds.listing import FeedListing, arrow_uri
+from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from tests.unit.runtime.shop import LiveRun, made_project, made_shop

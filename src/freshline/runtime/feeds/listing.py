@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
+from freshline.delta.stores import arrow_store
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
@@ -218,23 +219,9 @@ class FeedListing:
         )
 
     def _arrow(self) -> tuple[Any, str]:
-        from pyarrow import fs
-
         if self._fs is None:
-            system, path = fs.FileSystem.from_uri(arrow_uri(self.feed.path))
-            self._fs = system, path.rstrip("/")
+            self._fs = arrow_store(self.feed.path)
         return self._fs
-
-
-def arrow_uri(path: str) -> str:
-    """A URI as Spark's Hadoop clients want it, in the form that Arrow knows."""
-    scheme, separator, rest = path.partition("://")
-    if scheme in ("s3a", "s3n"):
-        scheme = "s3"
-    elif scheme in ("wasb", "wasbs"):
-        scheme = scheme.replace("wasb", "abfs")
-        rest = rest.replace(".blob.core.windows.net", ".dfs.core.windows.net", 1)
-    return scheme + separator + rest
 
 
 class PeriodEstimate:

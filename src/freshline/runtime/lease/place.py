@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from freshline.delta.log import local_log
+from freshline.delta.stores import use
 from freshline.project.model import Project
 from freshline.runtime.lease.file_store import FileStore
+from freshline.runtime.lease.log_store import LogStore
 from freshline.runtime.lease.store import LeaseStore
 
 
@@ -13,4 +15,5 @@ def store_of(project: Project) -> LeaseStore:
     log = local_log(project.own_path)
     if log is not None:
         return FileStore(log.parent)
-    raise NotImplementedError
+    use(project.configuration)
+    return LogStore(project.own_path)

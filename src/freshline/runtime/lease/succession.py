@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from freshline.delta.log import application, last_commit, unreadable
 from freshline.delta.metadata import carried_on
+from freshline.delta.stores import delta_table
 from freshline.project.model import Project
 
 _AT_ONCE = 8
@@ -48,7 +49,7 @@ def _fence(project: Project, name: str, epoch: int) -> str | None:
             return None
         fields = carried_on(last.metadata, last.update, "fence") | {"epoch": epoch}
         try:
-            table = deltalake.DeltaTable(path)
+            table = delta_table(path)
             table.create_write_transaction(
                 [],
                 "append",

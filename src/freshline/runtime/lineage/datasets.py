@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from freshline.delta.stores import delta_table
 from freshline.project.model import Feed, KafkaSource
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
@@ -62,11 +63,10 @@ class Column:
 
 def columns_at(path: str, version: int) -> tuple[Column, ...]:
     """The columns of a Delta table at one version; none where they cannot be read."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        found = DeltaTable(path, version=version).schema().to_json()
+        found = delta_table(path, version).schema().to_json()
     except (DeltaError, OSError):
         return ()
     return columns_of(json.loads(found)["fields"])

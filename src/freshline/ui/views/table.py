@@ -9,6 +9,7 @@ from starlette.requests import Request
 from freshline.cli.render.status import table_record
 from freshline.cli.render.strategies import strategies_record
 from freshline.cli.render.watched import watched_record
+from freshline.delta.stores import delta_table
 from freshline.project.model import Project
 from freshline.ui.answers import Problem
 from freshline.ui.reading import Reader
@@ -68,11 +69,10 @@ def columns_of(path: str, *, known: bool) -> list[dict[str, Any]]:
     """
     if not known:
         return []
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        fields = DeltaTable(path).schema().fields
+        fields = delta_table(path).schema().fields
     except (DeltaError, OSError):
         return []
     return [
