@@ -19,13 +19,13 @@ import typer
 from freshline.cli.errors import reported
 
 COMMANDS = (
-    "init", "import", "validate", "explain", "run", "ui", "ingest", "status", "refresh", "pause",
-    "resume", "retry", "accept", "verify", "prioritise", "backfill", "wait", "story", "report",
-    "drop", "simulate", "guarantees", "plan", "jars", "doctor",
+    "init", "import", "validate", "dry-run", "explain", "run", "ui", "ingest", "status", "refresh",
+    "pause", "resume", "retry", "accept", "verify", "prioritise", "backfill", "wait", "story",
+    "report", "drop", "simulate", "guarantees", "plan", "jars", "doctor",
 )  # fmt: skip
 """In the order of the help; each is the function of that name in the module of that name.
 
-Where the name is a word of Python's, both have an underscore behind it.
+Where the name is a word of Python's, both have an underscore behind it, and one for each hyphen.
 """
 
 
@@ -64,7 +64,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in (typed,) if typed in COMMANDS else COMMANDS:
-        function = f"{name}_" if keyword.iskeyword(name) else name
+        function = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
         module_name = f"freshline.cli.commands.{function}"
         if importlib.util.find_spec(module_name) is not None:
             module = importlib.import_module(module_name)

@@ -208,7 +208,7 @@ def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]
         has_news = item.pending_files or item.pending_s
         if item.failures or (item.state in ("waiting", "retrying", "paused") and has_news):
             behind.append((item.name, item.error or item.next))
-        elif options.full and item.error is not None:
+        elif options.is_rebuilt(item.name) and item.error is not None:
             behind.append((item.name, item.error))
         files = [each for each in item.troubles if each.state == "quarantined"]
         if files:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshline.core.events import RefreshRequested
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -15,6 +17,7 @@ class RunOptions:
         grace_s: How long running updates may go on after a stop.
         refresh: Only bring these tables (and their ancestors) up to date.
         full: Make those tables anew.
+        rebuilt: Those of them that are made anew although not all are.
         standby: Wait while another process runs the warehouse, and take over when it ends.
     """
 
@@ -23,3 +26,12 @@ class RunOptions:
     refresh: tuple[str, ...] = ()
     full: bool = False
     standby: bool = False
+    rebuilt: tuple[str, ...] = ()
+
+    def is_rebuilt(self, name: str) -> bool:
+        """Whether a table that is to be refreshed is made anew."""
+        return self.full or name in self.rebuilt
+
+    def requests(self) -> list[RefreshRequested]:
+        """What the core is told of the tables to refresh."""
+        return [RefreshRequested(name, self.is_rebuilt(name)) for name in self.refresh]

@@ -26,7 +26,6 @@ from freshline.core.events import (
     Event,
     FileArrived,
     PeriodLearned,
-    RefreshRequested,
     TrackReserved,
     UpdateFailed,
 )
@@ -130,7 +129,7 @@ class Warehouse:
         self._supervision.start(self._make_executor, self._inbox.put)
         self._journal, self._ledger = journal, Ledger(journal)
         self._tick()
-        reloaded = self.options.refresh * self.options.full
+        reloaded = tuple(filter(self.options.is_rebuilt, self.options.refresh))
         recovered = recover(self.project, journal, self._ledger, reloaded)
         if self.options.refresh:
             self._narrow(journal, recovered)
@@ -155,7 +154,7 @@ class Warehouse:
             *self._requests.standing_orders(),
             *self._pending.restored(self.project),
             *backfills_to_do(self.project, journal),
-            *(RefreshRequested(name, self.options.full) for name in self.options.refresh),
+            *self.options.requests(),
         ]
         self._listening = Listening(
             self.project, self._ledger, self._inbox.put, once=self.options.until_idle
@@ -249,9 +248,8 @@ class Warehouse:
         Raises:
             UserError: A table cannot be loaded anew without losing rows.
         """
-        if self.options.full:
-            for name in self.options.refresh:
-                check_reload(self.project, journal, name)
+        for name in filter(self.options.is_rebuilt, self.options.refresh):
+            check_reload(self.project, journal, name)
         self.project = subset(self.project, self.options.refresh)
         kept = [each for each in recovered.events if self.project.has_table(each.table)]
         recovered.events = kept

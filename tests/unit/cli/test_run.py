@@ -264,3 +264,32 @@ def test_a_run_that_cannot_start_says_so_as_json_too(freshline, shop):
 
 def test_an_unknown_log_format_is_refused(freshline):
     assert freshline("run", "--log-format", "xml").exit_code == 2
+
+
+def test_refresh_and_full_refresh_name_what_is_done_and_the_run_ends(freshline, shop):
+    shop.file("orders", 1, [1, 2])
+    assert freshline("run", "--until-idle").exit_code == 0
+    shop.file("orders", 2, [3])
+    done = freshline("run", "--refresh", "orders, shop.big", "--full-refresh", "small")
+    assert done.exit_code == 0
+    asked = {(each.table, each.full) for each in shop.executor.requests[3:]}
+    assert asked == {("orders", False), ("big", False), ("small", True), ("small", False)}
+    before = len(shop.executor.requests)
+    assert freshline("run", "--full-refresh-all").exit_code == 0
+    asked = {(each.table, each.full) for each in shop.executor.requests[before:]}
+    assert asked >= {("orders", True), ("big", True), ("small", True)}
+
+
+def test_refresh_of_part_leaves_the_rest(freshline, shop):
+    shop.file("orders", 1, [1, 2])
+    assert freshline("run", "--refresh", "big").exit_code == 0
+    assert [each.table for each in shop.executor.requests] == ["orders", "big"]
+
+
+def test_refreshes_that_contradict_each_other_are_refused(freshline):
+    done = freshline("run", "--full-refresh-all", "--refresh", "big")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "[conflicting-options] --full-refresh-all stands beside --refresh or --full-refresh; it"
+        " rebuilds every table. Leave one of them out.\n"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,26 @@ import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.core.errors import UserError
+from freshline.project.model import Project
 from freshline.project.yaml.durations import RULE, duration_s
+from freshline.runtime.subset import named_tables
+
+Lists = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TABLE,...",
+        help="Only bring these tables up to date, what they are made of first, and end.",
+        show_default=False,
+    ),
+]
+FullLists = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TABLE,...",
+        help="The same, and rebuild these from all their data.",
+        show_default=False,
+    ),
+]
 
 
 class LogFormat(StrEnum):
@@ -29,6 +49,7 @@ class LogLevel(StrEnum):
 
 
 def run(
+    *,
     until_idle: Annotated[
         bool,
         typer.Option(
@@ -61,6 +82,11 @@ def run(
             " does not renew its lease for 15 s.",
         ),
     ] = False,
+    refresh: Lists = None,
+    full_refresh: FullLists = None,
+    full_refresh_all: Annotated[
+        bool, typer.Option("--full-refresh-all", help="Rebuild every table from all data, and end.")
+    ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -68,10 +94,32 @@ def run(
     from freshline.cli.running import Log, run_warehouse
     from freshline.runtime.options import RunOptions
 
+    if full_refresh_all and (refresh or full_refresh):
+        raise UserError(
+            "conflicting-options",
+            "--full-refresh-all stands beside --refresh or --full-refresh",
+            rule="it rebuilds every table",
+            next_step="Leave one of them out.",
+        )
     options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace), standby=standby)
     found = opened(project, analyse=True)
+    if refresh or full_refresh or full_refresh_all:
+        rebuilt = _tables(found, full_refresh)
+        wanted = (*_tables(found, refresh), *rebuilt)
+        if full_refresh_all:
+            wanted = rebuilt = tuple(table.name for table in found.tables)
+        options = dataclasses.replace(
+            options, until_idle=True, refresh=tuple(dict.fromkeys(wanted)), rebuilt=rebuilt
+        )
     log = Log(log_format.value if log_format else None, log_level.value)
     return run_warehouse(found, options, as_json=as_json, log=log)
+
+
+def _tables(project: Project, lists: list[str] | None) -> tuple[str, ...]:
+    """The tables in comma-separated lists; of ``catalog.schema.table`` the last part counts."""
+    names = [name.strip() for each in lists or () for name in each.split(",")]
+    last = (name if project.has_table(name) else name.split(".")[-1] for name in names if name)
+    return named_tables(project, last)
 
 
 def grace_s(text: str) -> float:

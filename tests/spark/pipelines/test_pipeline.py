@@ -1,0 +1,198 @@
+"""A pipeline of Python and SQL runs here as it is, and each version of its tables is its query."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.core.errors import UserError
+from freshline.importing.pipelines.load import collect
+from freshline.project.model import Project
+from freshline.spark.verification.run import verified
+from tests.spark.proof.support import UtcSessions, run_here
+
+pytestmark = pytest.mark.spark
+
+SPEC = "name: mixed\nstorage: kept\nlibraries: [{glob: {include: t/**}}]\n"
+SETTINGS = "maintenance: {trials: false, compact: false, vacuum: false, audit: 0}\n"
+PYTHON = """\
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame, SparkSession, functions as F
+
+session = SparkSession.active()
+
+
+@dp.table(comment="raw", table_properties={"freshline.priority": "3"})
+def orders() -> DataFrame:
+    rows = spark.readStream.format("json").schema("id BIGINT, at TIMESTAMP, price DOUBLE")
+    rows = rows.option("maxFilesPerTrigger", 1).load("in")
+    return rows.where("price > 0").withColumn("day", F.to_date("at"))
+
+
+@dp.temporary_view
+def dear():
+    return SparkSession.active().read.table("orders").filter("price > 2")
+
+
+@dp.materialized_view(schema="day DATE, total DECIMAL(10,2)")
+def totals():
+    return session.sql("SELECT day, sum(price) AS total FROM orders GROUP BY day")
+
+
+dp.create_streaming_table("both")
+
+
+@dp.append_flow(target="both")
+def first():
+    return spark.readStream.table("orders").select("id", "price")
+
+
+@dp.append_flow(target="both")
+def second():
+    named = spark.readStream.table("spark_catalog.default.orders")
+    more = F.udf(lambda number: number + 1, "long")
+    return named.select((F.col("price") * 2).alias("price"), more("id").alias("id"))
+
+
+@dp.materialized_view
+def numbers():
+    return spark.range(4)
+"""
+SQL = """\
+CREATE MATERIALIZED VIEW by_day AS SELECT day, count(*) AS n FROM orders GROUP BY day;
+CREATE MATERIALIZED VIEW dears AS SELECT count(*) AS n FROM dear;
+CREATE TEMPORARY VIEW some AS SELECT id FROM numbers WHERE id % 2 = 0;
+CREATE MATERIALIZED VIEW even AS SELECT * FROM some;
+"""
+
+
+@dataclass
+class Pipeline:
+    """A pipeline in a folder, read with a session that is there."""
+
+    root: Path
+
+    @property
+    def project(self) -> Project:
+        project, errors = collect(self.root, self.root)
+        assert errors == []
+        assert project is not None
+        return project
+
+    @property
+    def errors(self) -> list[UserError]:
+        return collect(self.root, self.root)[1]
+
+    def come(self, name: str, *rows: dict[str, Any]) -> None:
+        (self.root / "in").mkdir(exist_ok=True)
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (self.root / "in" / name).write_text(text)
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _: spark)
+
+    def write(python: str, sql: str = "") -> Pipeline:
+        (tmp_path / "t").mkdir(exist_ok=True)
+        (tmp_path / "spark-pipeline.yml").write_text(SPEC)
+        (tmp_path / "freshline.yml").write_text(SETTINGS)
+        (tmp_path / "t" / "a.py").write_text(python)
+        (tmp_path / "t" / "b.sql").write_text(sql)
+        return Pipeline(tmp_path)
+
+    return write
+
+
+def rows(spark: SparkSession, project: Project, table: str) -> list[tuple[Any, ...]]:
+    found = spark.read.format("delta").load(project.table_path(table)).collect()
+    return sorted(tuple(str(value) for value in row) for row in found)
+
+
+def test_python_and_sql_run_together(pipeline, spark):
+    mixed = pipeline(PYTHON, SQL)
+    mixed.come("a.json", row(1, "01", 2.5), row(2, "01", 1.5), row(3, "02", -1.0))
+    run_here(mixed, spark)
+    mixed.come("b.json", row(4, "02", 4.0))
+    run_here(mixed, spark)
+    project = mixed.project
+    found = {table.name: rows(spark, project, table.name) for table in project.tables}
+    assert [each[0] for each in found.pop("orders")] == ["1", "2", "4"]
+    assert found == {
+        "totals": [("2026-01-01", "4.00"), ("2026-01-02", "4.00")],
+        "both": [
+            ("1", "2.5"), ("2", "1.5"), ("2", "5.0"), ("3", "3.0"), ("4", "4.0"), ("5", "8.0"),
+        ],
+        "numbers": [("0",), ("1",), ("2",), ("3",)],
+        "by_day": [("2026-01-01", "2"), ("2026-01-02", "1")],
+        "dears": [("2",)],
+        "even": [("0",), ("2",)],
+    }  # fmt: skip
+    checks = list(verified(UtcSessions(spark), project, project.tables, "newest"))  # type: ignore[arg-type]
+    assert {check.table: (check.outcome, check.reason) for check in checks} == dict.fromkeys(
+        ["orders", *found], ("right", "")
+    )
+    looked, errors = collect(mixed.root, mixed.root, analyse=False)
+    assert errors == []
+    assert looked is not None
+    assert looked.tables == project.tables
+
+
+def row(number: int, day: str, price: float) -> dict[str, Any]:
+    return {"id": number, "at": f"2026-01-{day}T10:00:00", "price": price}
+
+
+HEAD = "from pyspark import pipelines as dp\nfrom pyspark.sql import functions as F\n"
+STREAM = "spark.readStream.schema('id INT').json('in')"
+
+
+def test_what_a_function_may_not_do_is_told_with_its_line(pipeline):
+    refused = pipeline(
+        f"""{HEAD}
+dp.create_sink("out", "kafka", {{}})
+
+@dp.table
+def grouped():
+    return {STREAM}.groupBy("id").count()
+
+@dp.table
+def joined():
+    return {STREAM}.join(spark.table("plain"), "id")
+
+@dp.materialized_view
+def nothing():
+    return 1
+
+@dp.materialized_view
+def broken():
+    return spark.table("plain").select("nope")
+
+@dp.table
+def rates():
+    return spark.readStream.format("rate").load()
+
+@dp.table
+def pattern():
+    return spark.readStream.schema("id INT").json("in/*.json")
+""",
+        "CREATE MATERIALIZED VIEW plain AS SELECT 1 AS id;",
+    )
+    assert [(error.code, str(error.where)) for error in refused.errors] == [("sink", "t/a.py:4")]
+    text = (refused.root / "t" / "a.py").read_text().replace("dp.create_sink", "dict")
+    (refused.root / "t" / "a.py").write_text(text.replace('"out", "kafka", {}', ""))
+    assert [(error.code, str(error.where), error.what) for error in refused.errors] == [
+        ("not-row-wise", "t/a.py:6",
+         "the function of grouped does more than pass on each record: Aggregate"),
+        ("one-feed", "t/a.py:10",
+         "the function of joined joins a stream from outside with plain"),
+        ("no-dataframe", "t/a.py:14", "the function of nothing returns no DataFrame"),
+        ("python-failed", "t/a.py:20", refused.errors[3].what),
+        ("stream-refused", "t/a.py:22", "a stream of format rate is not taken"),
+        ("stream-refused", "t/a.py:26", "a stream reads the pattern in/*.json"),
+    ]  # fmt: skip
+    assert "nope" in refused.errors[3].what
