@@ -6,6 +6,7 @@ import pytest
 
 from freshline.cli.options import collected
 from freshline.importing.pipelines.load import collect
+from freshline.project.model import CatalogSettings
 
 SPEC = """\
 name: shop
@@ -84,6 +85,7 @@ def test_a_pipeline_is_a_project(pipeline, tmp_path):
         "tables/all.sql:3", "tables/all.sql:5", "tables/all.sql:7",
     ]  # fmt: skip
     assert copies.parents == ("orders",)
+    assert project.catalog == CatalogSettings("shop")
 
 
 def test_temporary_views_are_put_into_the_queries_and_lines_stay(pipeline):
@@ -360,3 +362,9 @@ def test_a_freshline_yml_with_libraries_is_a_project_by_itself(pipeline, tmp_pat
     assert errors == []
     assert project is not None
     assert (project.name, [table.name for table in project.tables]) == ("mine", ["o"])
+
+
+def test_a_pipeline_without_a_database_registers_its_tables_nowhere(pipeline):
+    sql = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web"
+    project, errors = pipeline(sql, spec=SPEC.replace("database: shop\n", ""))
+    assert (project.catalog, errors) == (None, [])

@@ -19,7 +19,7 @@ from freshline.importing.pipelines.spec import Spec, read_spec
 from freshline.importing.pipelines.statements import read_sql
 from freshline.project import load as plain
 from freshline.project.load import KEYS, PROJECT_FILE, Parts, assembled, find_project
-from freshline.project.model import Project
+from freshline.project.model import CatalogSettings, Project
 from freshline.project.properties import PREFIX
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.libraries import Library
@@ -95,7 +95,12 @@ def _pipeline(
         library.warnings.append(f"{spec.file}: its libraries name no file")
     names = tuple(dict.fromkeys([*feed_names, *feeds]))
     parts = dataclasses.replace(parts, feeds=feeds, feed_names=names, library=library)
-    return assembled(top, parts, analyse=analyse)
+    project, errors = assembled(top, parts, analyse=analyse)
+    if project is not None and project.catalog is None and spec.has_database:
+        # Spark would register them there, too.
+        names_in = CatalogSettings(spec.scope.database, spec.scope.catalog)
+        project = dataclasses.replace(project, catalog=names_in)
+    return project, errors
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:

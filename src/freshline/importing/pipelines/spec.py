@@ -28,6 +28,7 @@ class Spec:
         file: Its name.
         storage: Where freshline keeps the tables: ``tables`` in the pipeline's own storage.
         scope: What short names belong to.
+        has_database: Whether the specification names the scope's database.
         configuration: Spark settings.
         files: Of SQL and Python, in the order of the globs, each once.
     """
@@ -38,6 +39,7 @@ class Spec:
     scope: Scope
     configuration: Mapping[str, str]
     files: tuple[Path, ...]
+    has_database: bool
 
 
 def read_spec(root: Path, errors: list[UserError]) -> Spec | None:
@@ -70,6 +72,7 @@ def read_spec(root: Path, errors: list[UserError]) -> Spec | None:
         Scope(top.text("catalog") or "spark_catalog", database or "default"),
         top.texts("configuration"),
         tuple(_files(top, root)),
+        database is not None,
     )
     return spec if len(errors) == before else None
 
