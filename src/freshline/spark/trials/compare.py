@@ -23,7 +23,14 @@ def counted(frame: DataFrame) -> Counter[Values]:
 
 def stored(path: str, version: int) -> Counter[Values]:
     """The rows of a Delta table on this machine; read without a Spark job, which takes longer."""
-    return _counted(deltalake.DeltaTable(path, version=version).to_pyarrow_table())
+    table = deltalake.DeltaTable(path, version=version)
+    try:
+        rows = table.to_pyarrow_table()
+    except (ValueError, OverflowError):
+        # It makes Python's dates of the files' statistics, and these begin with the year 1.
+        query = deltalake.QueryBuilder().register("stored", table).execute("SELECT * FROM stored")
+        rows = pa.table(query)
+    return _counted(rows)
 
 
 def _counted(table: pa.Table) -> Counter[Values]:
