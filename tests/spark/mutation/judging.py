@@ -1,0 +1,194 @@
+"""Who finds a fault: the second reading of the plans that it changes, or trials of these views."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.spark.engine.errors import SparkError
+from freshline.spark.trials.runner import try_view
+from freshline.spark.views import plans
+from freshline.spark.views.readings import READINGS_DIFFER
+from freshline.spark.views.verify import typer
+from freshline.sql.plan import view_plan
+from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.states.decompose import decompose
+from tests.spark.conftest import Shop
+from tests.spark.mutation.applying import StaleError, applied
+from tests.spark.mutation.fault import Fault
+from tests.spark.mutation.faults_of_strategies import STRATEGIES
+from tests.spark.views.proving import Proving, over_statics
+from tests.unit.sql.view_cases import SOURCES
+
+_ARROW = {"int": pa.int32(), "string": pa.string(), "date": pa.date32(),
+          "timestamp": pa.timestamp("us", "UTC")}  # fmt: skip
+ZONE = "Europe/Berlin"
+"""Not UTC: what is right in UTC alone is a fault as well."""
+
+_TRIED = 3
+"""Views whose plans a fault changes that are tried."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a fault.
+
+    Attributes:
+        by: ``second reading``, ``Spark``, ``analysis fails``, ``trial``, ``error``,
+            ``gives up``, ``not found``, ``not reached`` or ``stale``.
+        query: That found it.
+        told: What was said.
+    """
+
+    by: str
+    query: str = ""
+    told: str = ""
+
+
+class Judges:
+    """Queries with their plans as they are without a fault.
+
+    Args:
+        session: Any; in :data:`ZONE`.
+        folder: For static tables and for trials.
+        queries: To analyse.
+        tried: Those of them that are tried where a fault is in a strategy.
+    """
+
+    def __init__(
+        self, session: SparkSession, folder: Path, queries: Iterable[str], tried: Iterable[str]
+    ) -> None:
+        self._session = session
+        self._proving = Proving(Shop(folder, session))
+        statics = [source for source in SOURCES if source.static]
+        for source in SOURCES:
+            if source.static:
+                kinds = [(name, _ARROW[kind]) for name, kind in source.columns.items()]
+                nothing = pa.Table.from_pylist([], pa.schema(kinds))
+                self._proving.shop.delta(f"static/{source.name}", nothing)
+            else:
+                self._proving.feed(source)
+        self._names: dict[str, str] = {}
+        for number, query in enumerate(dict.fromkeys(queries)):
+            self._names[query] = f"q{number}"
+            text = over_statics(query, [source.name for source in statics])
+            self._proving.view(f"q{number}", text)
+        self._parents = {source.name: _schema(source) for source in SOURCES if not source.static}
+        self._project = self._proving.shop.project
+        self._tried = tuple(tried)
+        self._types: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._sources = {query: self._sources_of(query) for query in self._names}
+        found = {query: self._plan(query) for query in self._names}
+        self.known = {query: plan for query, plan in found.items() if isinstance(plan, ViewPlan)}
+        self._first = {query: self._first_reading(query) for query in self.known}
+
+    def judge(self, fault: Fault) -> Verdict:
+        """Analyses with the fault, and tries what only trials can find."""
+        try:
+            with applied(fault):
+                return self._judged(fault)
+        except StaleError as error:
+            return Verdict("stale", told=str(error))
+
+    def _judged(self, fault: Fault) -> Verdict:
+        if fault in STRATEGIES:
+            return self._tries({query: self.known[query] for query in self._tried})
+        changed: dict[str, ViewPlan] = {}
+        narrower = ""
+        for query, first in self._first.items():
+            reading = self._first_reading(query)
+            if reading == first:
+                continue
+            plan = reading if isinstance(reading, str) else self._plan(query)
+            if isinstance(plan, str):
+                return Verdict("analysis fails", query, plan)
+            found = _objection(query, plan, self.known[query])
+            if found is not None:
+                return found
+            narrower = narrower or query
+            if len(_reasons(plan)) <= len(_reasons(self.known[query])) and len(changed) < _TRIED:
+                changed[query] = plan
+        if changed:
+            return self._tries(changed)
+        return Verdict("gives up", narrower) if narrower else Verdict("not reached")
+
+    def _tries(self, tried: Mapping[str, ViewPlan]) -> Verdict:
+        """Trials of views with these plans, until one fails."""
+        for query, plan in tried.items():
+            table = self._project.table(self._names[query])
+            parents = {name: self._parents[name] for name in table.parents}
+            try:
+                verdict = try_view(self._session, self._project, table, parents, plan, budget_s=12)
+            except Exception as error:  # noqa: BLE001 - a fault may do anything
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                told = f"{type(error).__name__}: {error}"[:300]
+                return Verdict("error", query, f"{told} ({place.name}, line {place.lineno})")
+            if verdict.outcome == "failed":
+                return Verdict("trial", query, verdict.reason)
+        return Verdict("not found", "; ".join(tried))
+
+    def _sources_of(self, query: str) -> tuple[SparkSession, str, list[Source]]:
+        """A session in which the query's sources are views, its text there, and the sources."""
+        table = self._project.table(self._names[query])
+        own = self._session.newSession()
+        parents = {name: self._parents[name] for name in table.parents}
+        return own, *plans._sources(own, self._project, table, parents)
+
+    def _first_reading(self, query: str) -> ViewPlan | str:
+        """The analysis of the text alone; what Spark says of types is known from before."""
+        session, text, sources = self._sources[query]
+
+        def types(asked: str) -> list[tuple[str, str]]:
+            if (query, asked) not in self._types:
+                self._types[query, asked] = typer(session)(asked)
+            return self._types[query, asked]
+
+        def cut(text: str, sources: Sequence[Source]) -> Decomposition | Reason:
+            try:
+                return decompose(text, sources, types)
+            except SparkError as error:
+                return Reason("SPARK", str(error)[:200])
+
+        try:
+            return view_plan(text, sources, decompose=cut, session_zone=ZONE)
+        except Exception as error:  # noqa: BLE001 - loud, so found
+            return f"{type(error).__name__}: {error}"[:300]
+
+    def _plan(self, query: str) -> ViewPlan | str:
+        table = self._project.table(self._names[query])
+        parents = {name: self._parents[name] for name in table.parents}
+        try:
+            return plans.plan_of(self._session, self._project, table, parents)
+        except Exception as error:  # noqa: BLE001 - loud, so found
+            return f"{type(error).__name__}: {error}"[:300]
+
+
+def _schema(source: Source) -> StructType:
+    found = StructType.fromDDL(", ".join(f"`{n}` {kind}" for n, kind in source.columns.items()))
+    assert isinstance(found, StructType)
+    return found
+
+
+def _objection(query: str, plan: ViewPlan, known: ViewPlan) -> Verdict | None:
+    """What is said against a plan that nobody said against the one without the fault."""
+    for reason in [each for each in _reasons(plan) if each not in _reasons(known)]:
+        if reason.code == READINGS_DIFFER and READINGS_DIFFER not in _codes(known):
+            return Verdict("second reading", query, reason.message)
+        if reason.code in ("ROUND_TRIP", "SPARK"):
+            return Verdict("Spark", query, reason.message)
+    return None
+
+
+def _reasons(plan: ViewPlan) -> list[Reason]:
+    """Why the plan does not allow its other ways."""
+    return [way for way in (plan.appends, plan.buckets, plan.merge) if isinstance(way, Reason)]
+
+
+def _codes(plan: ViewPlan) -> set[str]:
+    return {reason.code for reason in _reasons(plan)}

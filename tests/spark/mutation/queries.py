@@ -1,0 +1,254 @@
+"""Views that each use a part of the analysis which the others do not."""
+
+from __future__ import annotations
+
+from tests.unit.sql.recorded_plans import QUERIES
+from tests.unit.sql.view_cases import CASES
+
+H = "date_trunc('hour', ts)"
+MERGING = (
+    "SELECT usr, count(*) AS n, sum(amount) AS s, max(amount) AS m FROM orders GROUP BY usr",
+    "SELECT usr, count(DISTINCT id) AS n, sum(amount) AS s FROM orders GROUP BY usr",
+    (
+        "SELECT usr, count(DISTINCT id) AS n, count(DISTINCT amount) AS a FROM orders GROUP BY usr"
+        " HAVING count(*) > 1"
+    ),
+    (
+        "SELECT usr, avg(amount) AS a, count(*) FILTER (WHERE amount > 2) AS n FROM orders"
+        " GROUP BY usr"
+    ),
+    (
+        "SELECT usr, min_by(id, amount * 1000 + id) AS i, max_by(id, amount * 1000 + id) AS x"
+        " FROM orders GROUP BY usr"
+    ),
+    "SELECT usr, median(amount) AS m, percentile(amount, 0.25) AS q FROM orders GROUP BY usr",
+    "SELECT usr, var_samp(amount) AS v, stddev_pop(amount) AS d FROM orders GROUP BY usr",
+    "SELECT sum(amount) AS s, avg(amount) AS a FROM orders WHERE usr > 1",
+    "SELECT usr, id, grouping(usr) AS g, count(*) AS n FROM orders GROUP BY ROLLUP (usr, id)",
+    "SELECT usr, count(*) AS n FROM orders GROUP BY usr, id",
+    "SELECT DISTINCT usr, amount FROM orders WHERE amount > 0",
+    "SELECT usr FROM orders UNION SELECT usr FROM clicks",
+    (
+        "SELECT usr, count(*) AS n FROM (SELECT usr, id FROM orders UNION ALL SELECT usr, id FROM"
+        " orders) GROUP BY usr"
+    ),
+    (
+        "SELECT usr, count(*) AS n FROM (SELECT usr FROM orders UNION SELECT usr FROM orders)"
+        " GROUP BY usr"
+    ),
+    (
+        "SELECT u.name, count(o.id) AS n, sum(o.amount) AS s FROM users u LEFT JOIN orders o"
+        " ON o.usr = u.usr AND o.amount > 1 GROUP BY u.name"
+    ),
+    (
+        "SELECT u.name, count(o.id) AS n FROM users u LEFT JOIN orders o ON o.usr = u.usr"
+        " WHERE o.amount > 1 OR o.amount IS NULL GROUP BY u.name"
+    ),
+    (
+        "SELECT u.name, count(*) AS n, sum(o.amount) AS s FROM users u FULL JOIN orders o"
+        " ON o.usr = u.usr WHERE coalesce(o.amount, 9) > 2 GROUP BY u.name"
+    ),
+    (
+        "SELECT o.usr, count(*) AS n, sum(c.n) AS s FROM orders o JOIN clicks c ON o.usr = c.usr"
+        " GROUP BY o.usr"
+    ),
+    (
+        "SELECT o.usr, count(c.id) AS n FROM orders o LEFT JOIN clicks c ON o.usr = c.usr"
+        " GROUP BY o.usr"
+    ),
+    "SELECT a.usr, count(*) AS n FROM orders a JOIN orders b ON a.usr = b.usr GROUP BY a.usr",
+    "SELECT sum(n) AS s, max(n) AS m FROM (SELECT usr, count(*) AS n FROM orders GROUP BY usr)",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT usr FROM orders)",
+    "SELECT usr, n FROM (SELECT usr, count(*) AS n FROM orders GROUP BY usr) WHERE n > 2",
+    (
+        "SELECT usr, n, rank() OVER (ORDER BY n, usr) AS r FROM (SELECT usr, count(*) AS"
+        " n FROM orders"
+        " GROUP BY usr)"
+    ),
+    "SELECT usr, count(*) AS n FROM orders GROUP BY usr ORDER BY n DESC, usr LIMIT 2",
+    "SELECT sum(amount) AS s FROM (SELECT amount, id FROM orders ORDER BY id, amount, ts LIMIT 3)",
+    (
+        "WITH c AS (SELECT usr, count(*) AS n FROM orders GROUP BY usr) SELECT usr, n FROM c"
+        " WHERE n > (SELECT avg(n) FROM c)"
+    ),
+    (
+        "WITH c AS (SELECT usr, count(*) AS n FROM orders GROUP BY usr) SELECT usr,"
+        " (SELECT max(n) FROM c) AS most FROM c"
+    ),
+    "SELECT usr, count(*) AS n FROM orders WHERE usr IN (SELECT usr FROM clicks) GROUP BY usr",
+    (
+        "SELECT usr, count(*) AS n FROM orders WHERE usr IN (SELECT usr FROM users WHERE"
+        " name > 'b')"
+        " GROUP BY usr"
+    ),
+    "SELECT usr FROM orders WHERE usr IN (SELECT usr FROM clicks ORDER BY usr, id LIMIT 2)",
+    f"SELECT {H} AS h, usr, count(*) AS n, count(DISTINCT id) AS d FROM orders GROUP BY 1, 2",
+    (
+        "SELECT DISTINCT usr FROM (SELECT usr, amount FROM orders EXCEPT ALL SELECT usr,"
+        " n FROM clicks)"
+    ),
+    "SELECT DISTINCT usr FROM (SELECT usr, amount FROM orders EXCEPT SELECT usr, n FROM clicks)",
+)
+BY_TIME = (
+    f"SELECT {H} AS h, sum(amount) AS s FROM orders GROUP BY {H} HAVING sum(amount) > 2",
+    "SELECT date_trunc('quarter', ts) AS q, count(*) AS n FROM orders GROUP BY 1",
+    "SELECT date_trunc('day', ts) AS d, count(*) AS n FROM orders GROUP BY 1",
+    "SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM orders GROUP BY 1",
+    (
+        "SELECT window(ts, '1 hour', '20 minutes').end AS w, count(*) AS n FROM orders"
+        " GROUP BY window(ts, '1 hour', '20 minutes')"
+    ),
+    "SELECT time_bucket(INTERVAL 15 MINUTES, ts) AS b, count(*) AS n FROM orders GROUP BY 1",
+    "SELECT date_add(CAST(ts AS DATE), -2) AS d, count(*) AS n FROM orders GROUP BY 1",
+    "SELECT ts - INTERVAL '0 01:30:00' DAY TO SECOND AS t, id FROM orders",
+    "SELECT ts + -INTERVAL 2 HOURS AS t, id, count(*) OVER (PARTITION BY ts) AS n FROM orders",
+    (
+        "SELECT ts, id, sum(amount) OVER (PARTITION BY usr ORDER BY ts RANGE BETWEEN"
+        " INTERVAL 1 HOUR"
+        " PRECEDING AND INTERVAL 10 MINUTES FOLLOWING) AS s FROM orders"
+    ),
+    (
+        "SELECT ts, id, sum(amount) OVER (ORDER BY ts DESC RANGE BETWEEN INTERVAL 1 HOUR"
+        " PRECEDING AND"
+        " CURRENT ROW) AS s FROM orders"
+    ),
+    (
+        "SELECT ts, id, sum(amount) OVER (ORDER BY ts RANGE INTERVAL 1 HOUR PRECEDING)"
+        " AS s FROM orders"
+    ),
+    "SELECT ts, id, lag(id) OVER (PARTITION BY usr ORDER BY ts, id, amount) AS p FROM orders",
+    (
+        "SELECT ts, id, max(id) OVER (PARTITION BY date_trunc('day', ts)) AS m, count(*)"
+        " OVER (ORDER"
+        " BY ts RANGE BETWEEN INTERVAL 5 MINUTES PRECEDING AND CURRENT ROW) AS n FROM orders"
+    ),
+    (
+        "SELECT o.ts, o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON o.usr = c.usr AND"
+        " c.ts BETWEEN o.ts - INTERVAL 1 HOUR AND o.ts"
+    ),
+    (
+        "SELECT c.ts, o.id, c.id AS c FROM orders o RIGHT JOIN clicks c ON o.usr = c.usr AND"
+        " c.ts > o.ts - INTERVAL 1 HOUR AND c.ts < o.ts + INTERVAL 30 MINUTES"
+    ),
+    (
+        "SELECT coalesce(o.ts, c.ts) AS t, o.id, c.id AS c FROM orders o FULL JOIN clicks c"
+        " ON o.ts = c.ts AND o.usr = c.usr"
+    ),
+    (
+        "SELECT coalesce(o.ts, c.ts) AS t, o.id, c.id AS c FROM orders o FULL JOIN clicks c"
+        " ON o.usr = c.usr AND c.ts BETWEEN o.ts - INTERVAL 1 HOUR AND o.ts"
+    ),
+    "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON o.ts <=> c.ts",
+    (
+        "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON o.usr = c.usr AND"
+        " (c.ts = o.ts OR"
+        " c.n > 3)"
+    ),
+    (
+        "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON o.usr = c.usr AND o.ts <> c.ts"
+        " AND c.ts BETWEEN o.ts - INTERVAL 1 HOUR AND o.ts + INTERVAL 1 HOUR"
+    ),
+    (
+        "SELECT o.ts, o.id, greatest(o.ts, c.ts) AS g FROM orders o JOIN clicks c ON"
+        " o.usr = c.usr AND"
+        " c.ts BETWEEN o.ts AND o.ts + INTERVAL 2 HOURS"
+    ),
+    (
+        "SELECT ts, id FROM orders o WHERE NOT EXISTS (SELECT 1 FROM clicks c WHERE"
+        " c.usr = o.usr AND"
+        " c.ts BETWEEN o.ts - INTERVAL 10 MINUTES AND o.ts + INTERVAL 10 MINUTES)"
+    ),
+    "SELECT ts, id FROM orders WHERE ts IN (SELECT ts FROM clicks WHERE n > 1)",
+    (
+        "SELECT ts, id FROM orders o WHERE amount > (SELECT avg(n) FROM clicks c WHERE c.ts"
+        " BETWEEN o.ts - INTERVAL 1 HOUR AND o.ts)"
+    ),
+    "SELECT ts AS t, id FROM orders UNION SELECT ts + INTERVAL 1 HOUR, id FROM clicks",
+    "SELECT ts AS t, id FROM orders EXCEPT SELECT ts - INTERVAL 1 HOUR, id FROM clicks",
+    (
+        "SELECT ts AS t, shipped AS s FROM orders WHERE shipped BETWEEN ts AND ts + INTERVAL 1 DAY"
+        " UNION ALL SELECT ts, ts + INTERVAL 3 DAYS FROM clicks"
+    ),
+    f"SELECT {H} AS h, usr, count(*) AS n FROM orders GROUP BY ROLLUP ({H}, usr)",
+    (
+        f"SELECT h, max(n) AS m FROM (SELECT {H} AS h, usr, count(*) AS n FROM orders"
+        " GROUP BY 1, 2)"
+        " GROUP BY h"
+    ),
+)
+NULLS = (
+    # Times that are NULL, or become so beside a side that is missing.
+    "SELECT o.ts, c.ts AS t, c.id FROM orders o FULL JOIN clicks c ON o.ts = c.ts WHERE o.id > 1",
+    (
+        "SELECT c.ts AS t, count(*) AS n FROM orders o LEFT JOIN clicks c ON o.ts = c.ts AND"
+        " o.usr = c.usr GROUP BY c.ts"
+    ),
+    (
+        "SELECT c.ts AS t, o.id FROM orders o LEFT JOIN clicks c ON o.usr = c.usr AND c.ts"
+        " BETWEEN o.ts - INTERVAL 1 HOUR AND o.ts"
+    ),
+    "SELECT o.ts AS t, c.id FROM orders o FULL JOIN clicks c ON o.ts = c.ts",
+    "SELECT o.ts, o.shipped AS t FROM orders o JOIN clicks c ON o.shipped <=> c.ts",
+    "SELECT shipped AS t, id FROM orders WHERE shipped <=> ts",
+    "SELECT ts, id FROM orders o WHERE shipped NOT IN (SELECT ts FROM clicks WHERE ts > o.ts)",
+    (
+        "SELECT ts AS t, id FROM orders UNION ALL SELECT ts, id FROM orders WHERE shipped BETWEEN"
+        " ts AND ts + INTERVAL 1 HOUR UNION ALL SELECT ts - INTERVAL 3 HOURS, id FROM orders"
+    ),
+    (
+        "SELECT h, count(*) AS n FROM (SELECT date_trunc('hour', ts) AS h FROM orders UNION ALL"
+        " SELECT date_trunc('hour', ts + INTERVAL 5 HOURS) FROM orders) GROUP BY h"
+    ),
+    (
+        "SELECT ts, id, sum(amount) OVER (ORDER BY ts, id RANGE BETWEEN CURRENT ROW AND CURRENT"
+        " ROW) AS s FROM orders"
+    ),
+    "SELECT least(ts, ts + INTERVAL 1 HOUR) AS t, id FROM orders",
+    "SELECT greatest(ts, ts + INTERVAL 1 HOUR) AS t, id FROM orders",
+    (
+        "SELECT coalesce(c.ts, o.ts) AS t, o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON"
+        " o.usr = c.usr AND c.ts BETWEEN o.ts AND o.ts + INTERVAL 2 HOURS"
+    ),
+    "SELECT ts + INTERVAL 2 DAYS AS t, id, count(*) OVER (PARTITION BY ts) AS n FROM orders",
+    "SELECT ts + (INTERVAL 2 HOURS - INTERVAL 30 MINUTES) AS t, id FROM orders",
+    (
+        "SELECT date_trunc('hour', ts) AS h, usr, count(*) AS n FROM orders GROUP BY GROUPING SETS"
+        " ((date_trunc('hour', ts), usr), (usr))"
+    ),
+    "SELECT ts, id FROM orders WHERE id > (SELECT max(id) FROM clicks)",
+    (
+        "SELECT ts, id FROM orders o WHERE amount > 3 OR EXISTS (SELECT 1 FROM clicks c WHERE"
+        " c.ts = o.ts AND c.usr = o.usr)"
+    ),
+    "SELECT * FROM (SELECT ts, id FROM orders ORDER BY ts, id LIMIT 3)",
+    "SELECT d, count(*) AS n FROM days GROUP BY d",
+    "SELECT last_day(ts) AS l, sum(amount) AS s FROM orders GROUP BY last_day(ts)",
+)
+APPENDING = (
+    "SELECT o.id, u.name FROM orders o LEFT JOIN users u ON o.usr = u.usr",
+    "SELECT o.id, u.name FROM users u LEFT JOIN orders o ON o.usr = u.usr",
+    "SELECT o.id, u.name FROM orders o RIGHT JOIN users u ON o.usr = u.usr",
+    "SELECT o.id, u.name FROM orders o FULL JOIN users u ON o.usr = u.usr",
+    "SELECT o.id, u.name FROM users u RIGHT JOIN orders o ON o.usr = u.usr",
+    "SELECT id, usr FROM orders UNION ALL SELECT id, usr FROM clicks",
+    "SELECT usr FROM orders UNION ALL SELECT usr FROM users",
+    "SELECT id, usr FROM orders UNION SELECT id, usr FROM clicks",
+    "SELECT DISTINCT id, usr FROM orders",
+    "SELECT id, row_number() OVER (ORDER BY id, ts, amount) AS r FROM orders",
+    "SELECT id FROM orders WHERE usr IN (SELECT usr FROM clicks)",
+    "SELECT id, (SELECT max(n) FROM clicks) AS m FROM orders",
+    "SELECT id FROM orders ORDER BY id, ts, amount LIMIT 3",
+    "SELECT max(id) AS m FROM orders",
+    "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.id = c.id",
+)
+TRIED = (BY_TIME[16], MERGING[17], BY_TIME[0], MERGING[0], BY_TIME[6], APPENDING[5], MERGING[31])
+"""Views that go through every strategy."""
+
+ALL = (
+    *BY_TIME,
+    *NULLS,
+    *MERGING,
+    *APPENDING,
+    *QUERIES.values(),
+    *(case.query for case in CASES),
+)
