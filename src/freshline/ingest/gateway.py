@@ -20,6 +20,7 @@ from freshline.ingest.exposition import metrics_record
 from freshline.ingest.http.app import GatewayApp
 from freshline.ingest.http.auth import Guard
 from freshline.ingest.http.server import HttpServer, bound_socket, tls_context
+from freshline.ingest.memory import keep_little
 from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.ingest.records.limits import Limits
 from freshline.ingest.records.records import RecordChecker
@@ -151,6 +152,7 @@ class Gateway:
             UserError: Another process is the gateway (``already-running``).
             PlatformError: The folder cannot be used.
         """
+        keep_little()
         settings = self._settings
         recovery = self._engine.start()
         for message in recovery.messages:
