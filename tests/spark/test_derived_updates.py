@@ -75,6 +75,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
         "changes": 2,
         "reason": "buckets",
         "read": 1,
+        "after": 0,
         "settings": {
             "spark.sql.session.timeZone": "Europe/Berlin",
             "spark.sql.ansi.enabled": "true",

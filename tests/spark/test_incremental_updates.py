@@ -13,7 +13,7 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
 from freshline.spark.views import bucket as bucket_updates
-from freshline.spark.views import groups
+from freshline.spark.views import groups, whole
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import (
     Buckets,
@@ -280,6 +280,7 @@ def test_groups_of_a_rollup_are_computed_again_without_a_state(arrivals, view):
 
 def test_more_groups_than_can_be_named_are_joined_with_their_keys(arrivals, view, monkeypatch):
     monkeypatch.setattr(groups, "MOST_NAMED", 1)
+    monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
     view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
     view("hourly", HOURLY, ViewPlan(NO, NO, HOURLY_STATES))
     names = ("people", "hourly")
@@ -316,7 +317,8 @@ MEANS_STATES = Decomposition(
 )
 
 
-def test_keys_that_have_no_literal_are_joined_too(arrivals, view):
+def test_keys_that_have_no_literal_are_joined_too(arrivals, view, monkeypatch):
+    monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
     view("means", MEANS, ViewPlan(NO, NO, MEANS_STATES))
     assert steps(arrivals, ("means",), hours=3)[-1] == ["group-merge"]
     one = {"id": 10**6, "at": None, "person": "ann", "cents": None}

@@ -72,6 +72,21 @@ class AddedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedTimes:
+    """What a commit of ours says of the rows that it replaced.
+
+    Attributes:
+        column: A TIMESTAMP column of the table.
+        spans_us: Closed intervals in which its values lie, in all of these rows.
+        null: Whether it can be NULL in them.
+    """
+
+    column: str
+    spans_us: tuple[tuple[int, int], ...]
+    null: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedChanges:
     """What commits did to a table's rows; compaction, which changes none, is passed over.
 
@@ -84,6 +99,7 @@ class LoggedChanges:
         size_bytes: Of what has to be read for them: files added, or of the change feed.
         readable: Whether :attr:`added` can be read as they are: no deletion vectors, no
             characters in a path that Spark takes for patterns.
+        replaced: What each commit that changed rows says of them; None: not every one does.
     """
 
     added: tuple[AddedFile, ...] = field(default=())
@@ -92,6 +108,7 @@ class LoggedChanges:
     rows: int = 0
     size_bytes: int = 0
     readable: bool = True
+    replaced: tuple[ReplacedTimes, ...] | None = ()
 
     def __bool__(self) -> bool:
         return bool(self.added) or self.rewrote or self.redefined
@@ -127,32 +144,45 @@ class _Tally:
         self._rewrote = self._redefined = False
         self._rows = self._bytes = 0
         self._readable = True
+        self._replaced: list[ReplacedTimes] | None = []
 
     def take(self, actions: Sequence[Mapping[str, Any]]) -> None:
         """Take one commit into account."""
         rows = size_bytes = feed_bytes = 0
         told: int | None = None
-        fed = False
+        fed = changed = False
+        facts: Mapping[str, Any] = {}
         for action in actions:
             added, removed = action.get("add"), action.get("remove")
             if added is not None and added.get("dataChange", True):
+                changed = True
                 self._add(added)
                 rows += _rows(added.get("stats"))
                 size_bytes += int(added.get("size") or 0)
             elif removed is not None and removed.get("dataChange", True):
-                self._rewrote = True
+                changed = self._rewrote = True
                 rows += _rows(removed.get("stats"))
             elif "cdc" in action:
-                self._rewrote = fed = True
+                changed = self._rewrote = fed = True
                 feed_bytes += int(action["cdc"].get("size") or 0)
             elif "metaData" in action:
                 self._redefined = True
             elif "commitInfo" in action:
                 facts = decode(action["commitInfo"].get("userMetadata")) or {}
                 told = facts.get("changes")
+        if changed:
+            self._tell(facts.get("replaced"))
         # With a change feed the files also hold rows that only moved from one to another.
         self._rows += told if fed and told is not None else rows
         self._bytes += feed_bytes if fed else size_bytes
+
+    def _tell(self, said: Mapping[str, Any] | None) -> None:
+        if said is None:
+            self._replaced = None
+        if said is None or self._replaced is None:
+            return
+        spans_us = tuple((int(first), int(last)) for first, last in said["us"])
+        self._replaced.append(ReplacedTimes(str(said["column"]), spans_us, bool(said["null"])))
 
     def _add(self, added: Mapping[str, Any]) -> None:
         name = unquote(str(added["path"]))
@@ -170,6 +200,7 @@ class _Tally:
             self._rows,
             self._bytes,
             self._readable,
+            None if self._replaced is None else tuple(self._replaced),
         )
 
 

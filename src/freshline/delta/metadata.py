@@ -18,7 +18,10 @@ FORMAT = 1
 COMPACT = "compact"
 """Strategy of a commit that changed no row: one that put files together, or a fence."""
 
-_OF_ONE_UPDATE = ("full", "range", "corrected", "ranges", "expected_s", "rewritten")
+_OF_ONE_UPDATE = (
+    *("full", "range", "corrected", "ranges", "expected_s", "rewritten"),
+    *("replaced", "after"),
+)
 """Keys that say what one update did; not true of the next commit."""
 
 _NOTHING_LOADED: tuple[tuple[str, Any], ...] = (("files", []), ("offsets", {}))

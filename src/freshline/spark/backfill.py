@@ -27,6 +27,7 @@ from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace
 from freshline.spark.commits.transaction import Transaction
@@ -37,7 +38,7 @@ from freshline.spark.engine.pins import Pinned, location, pin_statics, register_
 from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
-from freshline.spark.views.hindrances import are_others, changed_by_others, ids_of
+from freshline.spark.views.hindrances import are_others, ids_of
 from freshline.sql.text.reads import quoted
 from freshline.times import rfc3339
 
@@ -196,6 +197,7 @@ class Backfills:
             more={
                 **facts,
                 **replaced.facts,
+                "after": transaction.version,
                 "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)},
             },
         )

@@ -32,6 +32,12 @@ _GUESSES: Mapping[str, tuple[float, float]] = {
 }
 """Seconds, and seconds a MB."""
 
+_INTO_VIEW: Mapping[str, tuple[float, float]] = {
+    "bucket-merge": (0.6, 0.02),
+    "group-merge": (0.6, 0.02),
+}
+"""The same where the view is its own state."""
+
 _BYTES_PER_MB = 1e6
 _OF_ALL = ("full", BUILD)
 _NEWS = 0.3
@@ -86,6 +92,11 @@ class Costs:
         self._updates = int(facts.get("updates", 0))
         self._gaps: dict[str, int] = dict(facts.get("gaps", {}))
         self._tried: dict[str, int] = dict(facts.get("tried", {}))
+        self._guesses = _GUESSES
+
+    def guess_for(self, *, own_state: bool) -> None:
+        """Guess for a view that is its own state, or for one beside which a state is kept."""
+        self._guesses = {**_GUESSES, **_INTO_VIEW} if own_state else _GUESSES
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -113,7 +124,7 @@ class Costs:
         if size_bytes is None:
             return
         amount = size_bytes / _BYTES_PER_MB
-        alpha_s, beta = _GUESSES[strategy]
+        alpha_s, beta = self._guesses[strategy]
         ratio = min(max(seconds / (alpha_s + beta * amount), _SCALES[0]), _SCALES[1])
         self._scale += (_NEWS if self._learned else 1.0) * (ratio - self._scale)
         if strategy not in self._learned:
@@ -138,7 +149,7 @@ class Costs:
         learned = self._learned.get(strategy)
         if learned is not None:
             return learned.expected_s(amount)
-        alpha_s, beta = _GUESSES[strategy]
+        alpha_s, beta = self._guesses[strategy]
         return self._scale * (alpha_s + beta * amount)
 
     def told_s(self, strategies: Iterable[str], sizes: Sizes) -> dict[str, float]:

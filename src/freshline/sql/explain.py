@@ -77,6 +77,8 @@ def explanation_text(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) 
             lines.append(f"  {partial.name}, keys {keys}")
             lines.append(f"    partial: {partial.query}")
             lines.append(f"    combine: {partial.combine}")
+        if plan.merge.own_state is not None:
+            lines.append("  the view's own rows are the state: no table is kept beside it")
         if not isinstance(plan.buckets, Buckets):
             lines.append(f"  {touched_groups(plan.merge)}")
         lines.append(f"  final: {plan.merge.final}")
@@ -156,7 +158,7 @@ def _buckets(buckets: Buckets) -> dict[str, object]:
 
 
 def _merge(merge: Decomposition) -> dict[str, object]:
-    groups = merge.group_columns
+    groups, own = merge.group_columns, merge.own_state
     return {
         "linearity": merge.linearity,
         "partials": [
@@ -170,5 +172,6 @@ def _merge(merge: Decomposition) -> dict[str, object]:
         ],
         "final": merge.final,
         "group_columns": dict(groups) if groups is not None else None,
+        "own_state": dict(own) if own is not None else None,
         "touches": touched_groups(merge),
     }

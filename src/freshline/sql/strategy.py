@@ -191,20 +191,28 @@ def chosen(
     ways = incremental(plan, rewrote=rewrote, final=final)
     if not ways:
         return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
+    own = keeps_own_state(plan)
     best = _cheaper(ways, costs, sizes, holds_state=holds_state)
     # New rows alone, once more appended, are never dearer than all rows; and only a bucket that
     # is replaced by itself tells which rows were corrected after they had been shown as final.
     if table.refresh != "auto" or final or best == _APPEND:
         return best
-    return _or_full(best, costs, sizes, holds_state=holds_state)
+    return _or_full(best, costs, sizes, holds_state=holds_state, own=own)
 
 
-def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) -> Strategy:
+def keeps_own_state(plan: ViewPlan) -> bool:
+    """Whether merging needs no state beside the view."""
+    return isinstance(plan.merge, Decomposition) and plan.merge.own_state is not None
+
+
+def _or_full(
+    way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool, own: bool
+) -> Strategy:
     """An incremental strategy, or all anew where that is quicker.
 
     Where merging wants a state that is not there it has to be built, which is not done for the
     sake of trying. Where one is held a full update loses it: what building it again takes beyond
-    a merge is part of what trying costs.
+    a merge is part of what trying costs. A view that is its own state is whole after any update.
     """
     way_s, full_s = costs.expected_s(way.name, sizes), costs.expected_s("full", sizes)
     if way_s is None or full_s is None:
@@ -212,9 +220,9 @@ def _or_full(way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool) ->
     told = f"{way.name} should take {way_s:.2f} s, full {full_s:.2f} s"
     incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
     anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
-    if way.name in MERGING and not holds_state:
+    if way.name in MERGING and not (holds_state or own):
         return incrementally if costs.state_pays(way.name, sizes) else anew
-    if holds_state:
+    if holds_state and not own:
         if full_s * _CLEARLY < way_s:
             return anew
         build_s = costs.expected_s(BUILD, sizes) or full_s

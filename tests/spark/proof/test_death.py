@@ -25,7 +25,8 @@ from tests.spark.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-VIEWS = ("hourly", "daily", "near", "spenders")
+VIEWS = ("hourly", "daily", "near", "spenders", "crossed")
+"""A sum that spenders does not show as it is needs a state beside the view; crossed is its own."""
 
 FIRST_LOAD = ("feed.before_schema", "feed.after_schema")
 """Passed only when nothing was ever loaded."""

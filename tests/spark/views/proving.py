@@ -105,6 +105,12 @@ class Proving:
         plan = self.shop.plans[view]
         return ways(plan)[:2] == ("group-merge", "group-recompute")
 
+    def first_merge(self, view: str) -> str:
+        """The code of the first update that merges after one that leaves no state."""
+        merge = self.shop.plans[view].merge
+        assert isinstance(merge, Decomposition)
+        return "state-built" if merge.own_state is None else "merges"
+
     def merged(self, view: str) -> str:
         """The code of an update that merges: whether its groups alone are written."""
         merge = self.shop.plans[view].merge

@@ -96,13 +96,15 @@ class Expected:
         view: Its name.
         tells: Whether its rows show which groups they are of.
         merged: The code of its updates that merge.
+        first_merge: The code of the first of them after another update.
     """
 
-    def __init__(self, view: str, *, tells: bool, merged: str) -> None:
+    def __init__(self, view: str, *, tells: bool, merged: str, first_merge: str) -> None:
         self.way, _, self._code = WAYS[view].partition(" ")
         self.told = [("full", "first-build")]
         self._tells = tells
         self._merged = merged
+        self._first_merge = first_merge
         self._over_a_view = view in OVER_A_VIEW
         self._has_state = False
 
@@ -116,7 +118,7 @@ class Expected:
             elif name == "group-merge":
                 name, code = ("group-recompute", "groups") if self._tells else TAKEN_BACK
         if name.endswith("-merge"):
-            code = self._merged if self._has_state else "state-built"
+            code = self._merged if self._has_state else self._first_merge
         self._has_state = name.endswith("-merge") or (name == "group-recompute" and self._has_state)
         self.told.append((name, code))
 
@@ -132,6 +134,7 @@ def test_every_commit_of_every_view_equals_its_query(proving):
             view,
             tells=proving.tells_groups(view),
             merged=proving.merged(view) if proving.merges(view) else "",
+            first_merge=proving.first_merge(view) if proving.merges(view) else "",
         )
         for view in PROVED
     }

@@ -12,6 +12,7 @@ from freshline.delta.changelog import (
     AddedFile,
     ChangesGoneError,
     LoggedChanges,
+    ReplacedTimes,
     logged_changes,
 )
 
@@ -124,3 +125,32 @@ def test_statistics_that_do_not_tell_the_times_of_a_file_are_not_believed():
     assert added(**known, **plain).times_us("at") is None
     assert added(**known, **whole).times_us("at") is None
     assert added(**known, **plain).times_us("other") is None
+
+
+def _come(path: str, replaced: dict[str, object] | None, ident: int) -> None:
+    """One row more, by a commit of ours that says of which times the rows are that it replaced."""
+    facts: dict[str, object] = {"freshline": 1, "table": "t", "update": ident}
+    if replaced is not None:
+        facts["replaced"] = replaced
+    deltalake.write_deltalake(
+        path,
+        pa.table({"id": [ident]}),
+        mode="append",
+        commit_properties=deltalake.CommitProperties(
+            custom_metadata={"userMetadata": json.dumps(facts)}
+        ),
+    )
+
+
+def test_times_of_replaced_rows_are_told_where_every_commit_that_changed_rows_says_them(tmp_path):
+    path = str(tmp_path / "told")
+    hour = {"column": "hour", "us": [[0, 9], [20, 29]], "null": False}
+    none = {"column": "hour", "us": [], "null": True}
+    for ident, said in enumerate((None, hour, none, None, hour)):
+        _come(path, said, ident)
+    deltalake.DeltaTable(path).optimize.compact()  # changes no row, says nothing
+    told = ReplacedTimes("hour", ((0, 9), (20, 29)), null=False)
+    assert changes(path, 0, 2).replaced == (told, ReplacedTimes("hour", (), null=True))
+    assert changes(path, 3, 5).replaced == (told,)
+    assert changes(path, 4, 5).replaced == ()  # the compaction
+    assert [changes(path, 1, 3).replaced, changes(path, 2, 4).replaced] == [None, None]

@@ -133,3 +133,12 @@ def test_a_commit_carries_all_that_was_learned():
     for _ in range(2):
         again.note("full", SMALL, 0.2)
     assert expected(again, "full") < 0.6
+
+
+def test_merging_into_a_view_that_is_its_own_state_is_guessed_to_be_quicker():
+    costs = Costs()
+    beside = expected(costs, "group-merge")
+    costs.guess_for(own_state=True)
+    assert expected(costs, "group-merge") < beside
+    costs.guess_for(own_state=False)
+    assert expected(costs, "group-merge") == beside

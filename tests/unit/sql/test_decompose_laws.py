@@ -143,7 +143,7 @@ def _breaking(monkeypatch, name, rule):
     original = aggregates.rule_of
     monkeypatch.setattr(
         "freshline.sql.states.merged_block.rule_of",
-        lambda call, kind: rule(call) if call.name == name else original(call, kind),
+        lambda call, kind, sums=(): rule(call) if call.name == name else original(call, kind, sums),
     )
 
 

@@ -101,6 +101,15 @@ def test_what_a_row_touches_where_there_are_groups_and_no_buckets():
     )
 
 
+def test_a_view_that_is_its_own_state_says_so():
+    plan = ViewPlan(NO_MERGE, NO_MERGE, replace(MERGE, own_state={"k0": "h"}))
+    line = "  the view's own rows are the state: no table is kept beside it"
+    assert line in explanation_text("v", plan).splitlines()
+    data = explanation("v", plan)["merge"]
+    assert isinstance(data, dict)
+    assert data["own_state"] == {"k0": "h"}
+
+
 def test_both_ends_are_said_with_their_signs():
     buckets = Buckets("b", {"s": Reads("ts", -2 * D - 3 * H, 5 * M)})
     assert touched(buckets, "s") == (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -163,6 +163,16 @@ def test_a_state_that_is_there_is_given_up_only_for_a_clear_gain():
     costs = noted(group_merge=1.0, full=1.4, build=2.0)
     codes = [choose(plan, costs=costs, table=AUTO).code for _ in range(5)]
     assert codes == ["cheaper", "merges", "cheaper", "merges", "cheaper"]
+
+
+def test_a_view_that_is_its_own_state_is_merged_into_whatever_made_it():
+    plan = ViewPlan(KEEPS, UNBOUNDED, replace(GROUPS, own_state={"k0": "k"}))
+    quicker, slower = noted(group_merge=1.0, full=1.1), noted(group_merge=1.1, full=1.0)
+    assert [choose(plan, costs=quicker, table=AUTO).code for _ in range(5)] == ["merges"] * 5
+    # Nothing is lost by a full update, so the quicker way is taken however near they are.
+    for holds_state in (False, True):  # True: an older version kept one beside the view
+        found = choose(plan, costs=slower, table=AUTO, holds_state=holds_state)
+        assert found.code == "cheaper"
 
 
 def test_with_a_state_a_full_update_is_tried_when_losing_the_state_can_be_afforded():

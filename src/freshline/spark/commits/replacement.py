@@ -30,7 +30,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
 from freshline.spark.commits.selection import Selection
-from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.commits.transaction import Staged, Touched, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
 from freshline.sql.text.reads import quoted
@@ -84,6 +84,7 @@ def replace(
     input_bytes: int,
     counted: Mapping[str, str] | None = None,
     apart: str | None = None,
+    touched: Touched | None = None,
 ) -> Replaced:
     """Stage ``rows`` in place of those rows of the table that satisfy ``predicate``.
 
@@ -97,11 +98,14 @@ def replace(
         counted: SQL conditions by name: count the new rows that satisfy them.
         apart: SQL over the table's columns: which of the other rows in large files go into a
             file of their own.
+        touched: The table's files that may hold such rows, where ``rows`` is made of them; None:
+            they are looked for here.
     """
     session, counts = rows.sparkSession, _Counts(counted or {})
     replaced = Selection(predicate) if isinstance(predicate, str) else predicate
     by_condition = replaced.keys is None
-    touched = transaction.touched(replaced.sql, by_condition=by_condition)
+    if touched is None:
+        touched = transaction.touched(replaced.sql, by_condition=by_condition)
     if by_condition and (touched.partitions_alone or not transaction.feeds_changes):
         # Delta removes whole files, or has no change feed to write.
         rows = counts.on(rows)

@@ -315,7 +315,10 @@ class _Trial:
                 names[read.name] = quoted(_static_name(number))
         self._query = rewritten(self.table.query, names) if names else self.table.query
         return {
-            lane: (view, DerivedUpdates(trial, view, self.plan, choose=_preferring(lane)))
+            lane: (
+                view,
+                DerivedUpdates(trial, view, self.plan, choose=_preferring(lane), is_trial=True),
+            )
             for lane, view in copies.items()
         }
 

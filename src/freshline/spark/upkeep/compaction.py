@@ -14,13 +14,13 @@ import time
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError
-from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import CommitRecord, last_commit
+from freshline.delta.log import last_commit
 from freshline.delta.metadata import COMPACT, carried_on
 from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.rewrite import Rewrite
 from freshline.spark.engine.errors import SparkError, update_failed
@@ -49,7 +49,7 @@ def compact(
         if transaction.committed:
             return repeated_result(project, table, request, started_s)
         last = last_commit(path)
-        if last is None or _written_by_others(path, last, transaction.version):
+        if last is None or changed_by_others(path, transaction, last):
             # Under a commit of ours nobody would see that it happened.
             raise PlatformError(
                 "changed-by-others",
@@ -65,7 +65,8 @@ def compact(
         )
         failpoint("compact.after_data")
         facts = {"files": len(chosen), "bytes": size_bytes, "rows": staged.rows if staged else 0}
-        fields = carried_on(last.metadata, request.number, "small-files") | {"rewritten": facts}
+        fields = carried_on(last.metadata, request.number, "small-files")
+        fields |= {"rewritten": facts, "after": transaction.version}
         metadata = json.dumps(fields, ensure_ascii=False)
         failpoint("compact.before_commit")
         version = staged.commit(metadata) if staged else transaction.advance(metadata)
@@ -84,14 +85,3 @@ def compact(
         schema_changed=False,
         code="small-files",
     )
-
-
-def _written_by_others(path: str, last: CommitRecord, version: int) -> bool:
-    """Whether somebody else changed rows since the last commit of ours."""
-    if version == last.version:
-        return False
-    try:
-        changes = logged_changes(path, last.version, version)
-    except ChangesGoneError:
-        return True
-    return changes is None or bool(changes)

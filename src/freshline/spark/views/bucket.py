@@ -9,6 +9,7 @@ buckets or rows is as right, only dearer, so they are rounded outwards freely.
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
@@ -27,6 +28,7 @@ from freshline.spark.views.incremental import (
     Prepared,
 )
 from freshline.spark.views.timesets import (
+    MOST_INTERVALS,
     TimeSet,
     changed_by,
     covered,
@@ -54,7 +56,8 @@ def recompute(increment: Increment) -> Prepared:
     touched = _touched(increment, buckets)
     if goes_wrong("buckets.narrowed"):
         touched = TimeSet(tuple((lo + (hi - lo) // 2, hi) for lo, hi in touched.intervals))
-    shown, again, more = None, TimeSet(), {}
+    shown, again = None, TimeSet()
+    more: dict[str, Any] = {}
     if increment.table.emit == "final":
         shown = emission(
             increment.project,
@@ -70,6 +73,11 @@ def recompute(increment: Increment) -> Prepared:
         return Prepared(None, more)
     if shown is not None:
         predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
+    if kind == "timestamp" and len(touched.intervals) <= MOST_INTERVALS:
+        # Views over this one need not read the rows to know of which times they are.
+        spans = [list(interval) for interval in touched.intervals]
+        replaced_rows = {"column": buckets.column, "us": spans, "null": touched.null}
+        more = {**more, "replaced": replaced_rows}
     apart = earlier(buckets.column, kind, touched, zone)
     touched = covered(kind, touched, zone)
     for parent in increment.parents:
@@ -132,9 +140,16 @@ def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
 def _logged_times(parent: Parent, column: str) -> TimeSet | None:
     """The event times of the change rows as the log knows them; None: they must be read.
 
-    Good enough where no file spans more time than one of the bins that reading would tell.
+    What commits say that replaced the rows of such times, or the files' statistics, which are good
+    enough where no file spans more time than one of the bins that reading would tell.
     """
-    told = parent.changes.times_us(column) if parent.kind(column) == "timestamp" else None
+    if parent.kind(column) != "timestamp":
+        return None
+    replaced = parent.changes.replaced_us(column)
+    if replaced is not None:
+        spans_us, null = replaced
+        return time_set(spans_us, null=null, most=max(1, len(spans_us)))
+    told = parent.changes.times_us(column)
     if told is None:
         return None
     spans = [span for span, _ in told if span is not None]

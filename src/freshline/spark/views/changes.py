@@ -92,6 +92,17 @@ class Changes:
         told = [file.times_us(column) for file in self._logged.added]
         return None if None in told else [each for each in told if each is not None]
 
+    def replaced_us(self, column: str) -> tuple[list[tuple[int, int]], bool] | None:
+        """Intervals of a TIMESTAMP column's values in all change rows, and whether NULL is there.
+
+        As the commits say that replaced rows by such intervals; None: the rows must be read.
+        """
+        told = self._logged.replaced
+        if not told or any(each.column.lower() != column.lower() for each in told):
+            return None
+        spans = [span for each in told for span in each.spans_us]
+        return spans, any(each.null for each in told)
+
     def inserted(self, schema: StructType) -> DataFrame:
         """The rows inserted, where some were and none were deleted or updated.
 

@@ -67,6 +67,7 @@ from freshline.sql.strategy import (
     chosen,
     full,
     incremental,
+    keeps_own_state,
 )
 
 _WAYS: Mapping[str, Way] = {
@@ -101,6 +102,7 @@ class DerivedUpdates:
         plan: How it can be maintained; None: analysed at the first update.
         is_cold: Whether Spark was started so lately that what updates take says nothing.
         choose: Takes one of the strategies that are right; by default, by cost.
+        is_trial: The table is a copy of a view, of which every way is to be tried.
     """
 
     def __init__(
@@ -110,6 +112,8 @@ class DerivedUpdates:
         plan: ViewPlan | None = None,
         is_cold: Callable[[], bool] = lambda: False,
         choose: Choice = chosen,
+        *,
+        is_trial: bool = False,
     ) -> None:
         self._project = project
         self._table = table
@@ -119,6 +123,7 @@ class DerivedUpdates:
         self._in_vain = 0
         self._is_cold = is_cold
         self._choose = choose
+        self._is_trial = is_trial
         self._costs: Costs | None = None
 
     def is_read_by(self, child: DerivedUpdates) -> None:
@@ -219,6 +224,7 @@ class DerivedUpdates:
         change_rows = sum(parent.changes.rows for parent in parents)
         costs = self._costs
         assert costs is not None
+        costs.guess_for(own_state=keeps_own_state(plan))
         whole_bytes = known_bytes((parent.path, parent.changes.new) for parent in parents)
         if whole_bytes is None:  # the logs are elsewhere
             whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)
@@ -260,6 +266,7 @@ class DerivedUpdates:
             schema,
             sizes,
             costs,
+            self._is_trial,
         )
         try:
             prepared = _WAYS[strategy.name](increment)
@@ -365,6 +372,7 @@ class DerivedUpdates:
                 "read": read_rows,
                 "settings": settings_of(update.session),
                 "ids": update.ids,
+                "after": update.transaction.version,
                 "costs": costs.facts,
                 **prepared.more,
             },

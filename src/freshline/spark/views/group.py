@@ -14,22 +14,14 @@ one count together. The sources of views have none (:mod:`freshline.spark.views.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, same_columns
+from freshline.spark.engine.in_driver import Held, held
 from freshline.spark.views.groups import Scope, scope
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
-from freshline.spark.views.merge import (
-    combining,
-    named_versions,
-    rows_of_changes,
-    sql_of,
-    state_facts,
-    state_of,
-    write,
-)
+from freshline.spark.views.merge import named_versions, state_facts, state_of, write
+from freshline.spark.views.partials import combining, rows_of_changes, sql_of
 from freshline.sql.query.records import Decomposition, Partial
 
 
@@ -38,15 +30,12 @@ def recompute_groups(increment: Increment) -> Prepared:
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
     (partial,) = plan.partials
-    changed = rows_of_changes(increment, plan, partial, Parent.changed).persist()
-    try:
+    with held(rows_of_changes(increment, plan, partial, Parent.changed)) as changed:
         return _recomputed(increment, plan, partial, changed)
-    finally:
-        changed.unpersist()
 
 
 def _recomputed(
-    increment: Increment, plan: Decomposition, partial: Partial, changed: DataFrame
+    increment: Increment, plan: Decomposition, partial: Partial, changed: Held
 ) -> Prepared:
     keep_wall_clocks(increment.session, (each.dataType.simpleString() for each in increment.schema))
     may_join = increment.transaction.feeds_changes

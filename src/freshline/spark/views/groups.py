@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from freshline.spark.commits.selection import Selection
 from freshline.spark.engine.columns import kind_of
+from freshline.spark.engine.in_driver import Held
 from freshline.spark.views.timesets import literal
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.query.zone import DAY_US
@@ -24,6 +25,9 @@ from freshline.sql.text.reads import quoted
 
 MOST_NAMED = 200
 """Groups in one condition; of more, Spark takes longer to read it than to join."""
+
+Span = tuple[Any, Any, int]
+"""First value, last value, number of NULLs."""
 
 NOWHERE = "false"
 """The condition of a scope without groups."""
@@ -56,7 +60,7 @@ class Scope:
 
 
 def scope(
-    plan: ViewPlan, rows: DataFrame, view: StructType, *, may_join: bool = True
+    plan: ViewPlan, changed: Held, view: StructType, *, may_join: bool = True
 ) -> Scope | None:
     """The groups of ``rows``, or all groups of their buckets; None: they cannot be told apart.
 
@@ -64,12 +68,12 @@ def scope(
 
     Args:
         plan: Of the view, with a decomposition.
-        rows: State rows of the changes; read several times.
+        changed: State rows of the changes.
         view: The view's columns.
         may_join: Whether groups can be told by a join with their keys too.
     """
     assert isinstance(plan.merge, Decomposition)
-    shown = plan.merge.group_columns
+    rows, shown = changed.frame, plan.merge.group_columns
     if not shown:
         return None
     columns = {output.lower(): key for output, key in shown.items()}
@@ -84,14 +88,15 @@ def scope(
     outputs = tuple(next(each for each, key in columns.items() if key == name) for name in order)
     keys = rows.select(
         *(F.col(quoted(key)).alias(f"freshline_key_{number}") for number, key in enumerate(order))
-    ).distinct()
+    )
     types = [kinds[key] for key in order]
+    if not changed.is_in_driver:
+        keys = keys.distinct()
     if not all(_has_literals(kind) for kind in types):
-        return _joined(keys, order, outputs, types) if may_join else None
-    values = [f"{_read(key, kind)} AS {key}" for key, kind in zip(keys.columns, types, strict=True)]
-    found = [tuple(row) for row in keys.selectExpr(*values).limit(MOST_NAMED + 1).collect()]
-    if len(found) > MOST_NAMED:
-        return _joined(keys, order, outputs, types) if may_join else None
+        return _joined(changed, keys, order, outputs, types) if may_join else None
+    found = _found(changed, keys, types)
+    if found is None:
+        return _joined(changed, keys, order, outputs, types) if may_join else None
     earlier = None
     if isinstance(plan.buckets, Buckets) and outputs[0].lower() == plan.buckets.column.lower():
         known = [value for (value,) in found if value is not None]
@@ -102,10 +107,38 @@ def scope(
     )
 
 
+def _found(changed: Held, keys: DataFrame, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
+    """The keys as Python holds them, each once; None: more than are named."""
+    values = keys.selectExpr(*_values(keys, types))
+    if not changed.is_in_driver:
+        values = values.limit(MOST_NAMED + 1)
+    found = list(dict.fromkeys(tuple(row) for row in values.collect()))
+    return found if len(found) <= MOST_NAMED else None
+
+
+def _values(keys: DataFrame, types: Sequence[str]) -> list[str]:
+    return [f"{_read(key, kind)} AS {key}" for key, kind in zip(keys.columns, types, strict=True)]
+
+
 def _joined(
-    keys: DataFrame, order: tuple[str, ...], outputs: tuple[str, ...], types: Sequence[str]
+    changed: Held,
+    keys: DataFrame,
+    order: tuple[str, ...],
+    outputs: tuple[str, ...],
+    types: Sequence[str],
 ) -> Scope:
     """The scope of groups that are too many to be named."""
+    told = _spans_in_driver(keys, types) if changed.is_in_driver else _spans(keys, types)
+    if told is None:
+        return Scope(Selection(NOWHERE), Selection(NOWHERE))
+    return Scope(
+        Selection(_spanned(order, types, told), keys, order),
+        Selection(_spanned(outputs, types, told), keys, outputs),
+    )
+
+
+def _spans(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:
+    """First and last value and number of NULLs by place of a key; None: there are no keys."""
     spans = {
         number: (
             F.min(F.expr(_read(key, kind))),
@@ -117,17 +150,27 @@ def _joined(
     }
     found = keys.agg(F.count("*"), *(each for span in spans.values() for each in span)).collect()[0]
     if not found[0]:
-        return Scope(Selection(NOWHERE), Selection(NOWHERE))
-    told = {number: tuple(found[1 + 3 * at : 4 + 3 * at]) for at, number in enumerate(spans)}
-    return Scope(
-        Selection(_spanned(order, types, told), keys, order),
-        Selection(_spanned(outputs, types, told), keys, outputs),
-    )
+        return None
+    return {number: tuple(found[1 + 3 * at : 4 + 3 * at]) for at, number in enumerate(spans)}
 
 
-def _spanned(
-    names: Sequence[str], kinds: Sequence[str], spans: Mapping[int, tuple[Any, Any, int]]
-) -> str:
+def _spans_in_driver(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:
+    """The same without a job, of rows in the driver."""
+    places = [number for number, kind in enumerate(types) if _has_literals(kind)]
+    values = _values(keys, types)
+    rows = keys.selectExpr("1 AS present", *(values[number] for number in places)).collect()
+    if not rows:
+        return None
+    spans: dict[int, Span] = {}
+    for at, number in enumerate(places, start=1):
+        known = [row[at] for row in rows if row[at] is not None]
+        # Texts are ordered by their code points, here and by Spark's UTF-8.
+        first, last = (min(known), max(known)) if known else (None, None)
+        spans[number] = (first, last, len(rows) - len(known))
+    return spans
+
+
+def _spanned(names: Sequence[str], kinds: Sequence[str], spans: Mapping[int, Span]) -> str:
     """SQL: whether each column lies between the first and the last of its keys; never NULL."""
     terms = []
     for number, (first, last, nulls) in spans.items():

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.log import CommitRecord, table_id
 from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import Pinned
 
@@ -100,14 +100,3 @@ def hindrance(
             return code
     path = project.table_path(table.name)
     return "changed-by-others" if changed_by_others(path, transaction, last) else None
-
-
-def changed_by_others(path: str, transaction: Transaction, last: CommitRecord) -> bool:
-    """Whether somebody else changed the rows of the table at ``path`` since its last update."""
-    if transaction.version == last.version:
-        return False
-    try:
-        changes = logged_changes(path, last.version, transaction.version)
-    except ChangesGoneError:
-        return True
-    return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing

@@ -89,6 +89,7 @@ class Increment:
         schema: The view's columns.
         sizes: Of what changed, and of all that the parents hold.
         costs: What former updates took.
+        is_trial: The view is a copy of which every way is to be tried.
     """
 
     session: SparkSession
@@ -105,6 +106,7 @@ class Increment:
     schema: StructType
     sizes: Sizes
     costs: Costs
+    is_trial: bool = False
 
     @property
     def zone(self) -> str:

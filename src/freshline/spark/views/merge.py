@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
-
-from pyspark.sql import DataFrame
 
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to
+from freshline.spark.engine.in_driver import held
 from freshline.spark.engine.sizing import sized
 from freshline.spark.views.groups import Scope, scope
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
-from freshline.spark.views.state import Combine, State
+from freshline.spark.views.own_state import merge_into_view
+from freshline.spark.views.partials import combining, rows_of_changes, sql_of
+from freshline.spark.views.state import State
+from freshline.spark.views.whole import EVERYTHING, is_small
 from freshline.sql.query.records import Decomposition, Partial
 from freshline.sql.strategy import STATE_BUILT, WHOLE, Strategy
-from freshline.sql.text.reads import quoted, reads_of, rewritten
 
 _WHY_WHOLE = (
     "the new rows' aggregates are merged; all rows are written, since a row does not show which"
@@ -38,23 +39,28 @@ def merge(increment: Increment) -> Prepared:
     """Add the inserted rows' state, or build the state where there is none that fits."""
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
+    if plan.own_state is not None:
+        return merge_into_view(increment, plan)
     named = named_versions(increment, plan)
     if not any(parent.changes.some for parent in increment.parents):
         return Prepared(None, state_facts(plan, named) if named is not None else {})
     if named is None:
         return _build(increment, plan)
-    changes = {
-        partial.name: rows_of_changes(increment, plan, partial, Parent.inserted)
-        for partial in plan.partials
-    }
-    for rows in changes.values():
-        rows.persist()
-    try:
+    with ExitStack() as until_written:
+        changes = {
+            partial.name: rows_of_changes(increment, plan, partial, Parent.inserted)
+            for partial in plan.partials
+        }
         written = None
-        if len(plan.partials) == 1:
-            (rows,) = changes.values()
-            may_join = increment.transaction.feeds_changes
-            written = scope(increment.plan, rows, increment.schema, may_join=may_join)
+        if len(plan.partials) == 1 and plan.group_columns:
+            ((name, frame),) = changes.items()
+            if is_small(increment, (state_of(increment, plan.partials[0]).path, named[name])):
+                written = EVERYTHING
+            else:
+                rows = until_written.enter_context(held(frame))
+                changes[name] = rows.frame
+                may_join = increment.transaction.feeds_changes
+                written = scope(increment.plan, rows, increment.schema, may_join=may_join)
         versions = {}
         for partial in plan.partials:
             state = state_of(increment, partial)
@@ -62,9 +68,6 @@ def merge(increment: Increment) -> Prepared:
                 changes[partial.name], named[partial.name], combining(increment, partial)
             )
         return write(increment, plan, versions, written)
-    finally:
-        for rows in changes.values():
-            rows.unpersist()
 
 
 def _build(increment: Increment, plan: Decomposition) -> Prepared:
@@ -79,43 +82,6 @@ def _build(increment: Increment, plan: Decomposition) -> Prepared:
     name = increment.strategy.name
     why = "the state that merging needs was built from all rows"
     return Prepared(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
-
-
-def rows_of_changes(
-    increment: Increment,
-    plan: Decomposition,
-    partial: Partial,
-    news: Callable[[Parent], DataFrame],
-) -> DataFrame:
-    """The state rows of what changed.
-
-    Args:
-        increment: The update.
-        plan: The view's.
-        partial: One of its.
-        news: A parent's rows that changed; none where nothing did.
-    """
-    if plan.linearity == "joint":
-        for parent in increment.parents:
-            increment.register(parent.name, news(parent))
-        return sql_of(increment, partial.query)
-    read = {mention.name.lower() for mention in reads_of(partial.query)}
-    terms = []
-    for number, changed in enumerate(increment.parents):
-        if not changed.changes.some or quoted(changed.name).lower() not in read:
-            continue
-        for other, parent in enumerate(increment.parents):
-            if other < number:
-                frame = parent.frame
-            elif other == number:
-                frame = news(parent)
-            else:
-                frame = parent.before()
-            increment.register(parent.name, frame)
-        terms.append(sql_of(increment, partial.query))
-    if not terms:  # of a partial that none of the changed parents has to do with
-        return sql_of(increment, partial.query).limit(0)
-    return reduce(DataFrame.unionAll, terms)
 
 
 def write(
@@ -178,22 +144,6 @@ def write(
     return Prepared(staged, more, whole)
 
 
-def combining(increment: Increment, partial: Partial) -> Combine:
-    """What makes one row a group of a partial's state rows."""
-
-    def combine(rows: DataFrame) -> DataFrame:
-        increment.register(partial.name, rows)
-        return sql_of(increment, partial.combine)
-
-    return combine
-
-
-def sql_of(increment: Increment, query: str) -> DataFrame:
-    """A query made from the view's, with the static tables at their versions."""
-    names = increment.statics
-    return increment.session.sql(rewritten(query, names) if names else query)
-
-
 def state_of(increment: Increment, partial: Partial) -> State:
     """Where the partial's state is."""
     return State(increment.session, increment.project, partial.name, increment.request)
@@ -202,6 +152,8 @@ def state_of(increment: Increment, partial: Partial) -> State:
 def named_versions(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
     """Version of each partial's state that belongs to the view's last commit; None: no state."""
     state = increment.last.metadata.get("state")
+    if plan.own_state is not None:  # a state beside the view is of an older version of ours
+        return None
     if not isinstance(state, Mapping) or state.get("definition") != _definition(plan):
         return None
     return {name: int(version) for name, version in state["versions"].items()}

@@ -19,7 +19,7 @@ from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed
-from freshline.spark.views.verify import typer, verify
+from freshline.spark.views.verify import shows_state, typer, verify
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
@@ -110,7 +110,10 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
     plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
     if isinstance(plan.merge, Decomposition):
         refusal = verify(session, query, plan.merge)
-        plan = plan if refusal is None else replace(plan, merge=refusal)
+        merge = plan.merge
+        if merge.own_state is not None and not shows_state(session, merge):
+            merge = replace(merge, own_state=None)
+        plan = replace(plan, merge=merge if refusal is None else refusal)
     return confirmed(session, query, sources, plan)
 
 

@@ -21,6 +21,7 @@ from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.refusal import Refused
 from freshline.sql.text.canonical import kind_of
+from freshline.sql.text.reads import quoted
 from freshline.sql.text.tokens import Token, tokens
 
 
@@ -68,6 +69,28 @@ def verify(session: SparkSession, query: str, decomposition: Decomposition) -> R
         what = differences[0] if differences else f"{len(found)} columns instead of {len(wanted)}"
         return Reason("ROUND_TRIP", f"cut into states the query has other columns: {what}")
     return None
+
+
+def shows_state(session: SparkSession, decomposition: Decomposition) -> bool:
+    """Whether Spark confirms that the view's rows are the state of its only partial.
+
+    The state's columns read back from the final query must be, to Spark's optimiser, the very
+    query that puts the state's rows together: the same groups, none left out, the same types.
+    """
+    shown = decomposition.own_state
+    if shown is None or len(decomposition.partials) != 1:
+        return False
+    columns = ", ".join(f"{quoted(output)} AS {quoted(name)}" for name, output in shown.items())
+    try:
+        with with_partials(session, decomposition):
+            wanted = session.sql(decomposition.partials[0].combine)
+            back = session.sql(f"SELECT {columns} FROM ({decomposition.final})")
+            if _columns(back.schema) != _columns(wanted.schema):
+                return False
+            plan = java_frame(back).queryExecution().optimizedPlan()
+            return bool(plan.sameResult(java_frame(wanted).queryExecution().optimizedPlan()))
+    except SparkError:
+        return False
 
 
 def same_plan(session: SparkSession, query: str) -> bool:

@@ -110,12 +110,15 @@ class Decomposition:
         group_columns: Where each output row is a function of one group of the only partial
             and shows its keys: state key by output column. Else None: after a change any
             output row can differ.
+        own_state: Where the result's rows are the state of the only partial, no more and no
+            fewer: output column by the partial's column. Else None.
     """
 
     partials: tuple[Partial, ...]
     final: str
     linearity: Literal["joint", "each"] = "joint"
     group_columns: Mapping[str, str] | None = None
+    own_state: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

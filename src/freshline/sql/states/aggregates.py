@@ -7,7 +7,7 @@ batches gives the state of both. Whatever has no such rule is refused with its c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -172,8 +172,14 @@ def call_of(node: exp.Expr) -> Call:
     return Call(node, name, tuple(args), distinct)
 
 
-def rule_of(call: Call, type_: str) -> Rule:
+def rule_of(call: Call, type_: str, sums: Collection[str] = ()) -> Rule:
     """How ``call``, whose result has the Spark type ``type_``, is kept and merged.
+
+    Args:
+        call: The call.
+        type_: The simple string.
+        sums: Arguments, as text, of which the same query shows a sum that is a double: an
+            average beside it needs no sum of its own.
 
     Raises:
         Refused: It has no state that merges; the reason says what to use instead.
@@ -188,7 +194,7 @@ def rule_of(call: Call, type_: str) -> Rule:
     if name in {"count", "count_if"}:
         return _count(name, args)
     if name == "avg" and not type_.startswith("interval"):
-        return _average(args[0], type_)
+        return _average(args[0], type_, is_summed=args[0].sql(dialect="spark") in sums)
     if name in VARIANCES and not call.distinct:
         return _variance(name, args[0])
     if name in {"max_by", "min_by"} and len(args) == 2:  # noqa: PLR2004 - value and ordering
@@ -196,6 +202,15 @@ def rule_of(call: Call, type_: str) -> Rule:
     if name in {"median", "percentile"} and not call.distinct:
         return _percentile(name, args)
     raise _refusal(call)
+
+
+def double_sums(calls: Iterable[Call], types: Iterable[str]) -> frozenset[str]:
+    """Arguments, as text, of the sums among ``calls`` that are doubles, by the calls' types."""
+    return frozenset(
+        call.args[0].sql(dialect="spark")
+        for call, type_ in zip(calls, types, strict=True)
+        if call.name == "sum" and not call.distinct and type_ == "double"
+    )
 
 
 def _name(node: exp.Expr) -> str | None:
@@ -296,10 +311,10 @@ def _count(name: str, args: Sequence[exp.Expr]) -> Rule:
     return Rule((), (_counted(name, args),), lambda _, merged, __: merged[0])
 
 
-def _average(value: exp.Expr, type_: str) -> Rule:
+def _average(value: exp.Expr, type_: str, *, is_summed: bool) -> Rule:
     """Sum and count; a sum of doubles where the average is one, as Spark computes it."""
     decimal = type_.startswith("decimal")
-    summed = value.copy() if decimal else exp.cast(value.copy(), "double")
+    summed = value.copy() if decimal or is_summed else exp.cast(value.copy(), "double")
     total = _itself("sum", summed, type_).states[0]
 
     def finish(_: object, merged: Sequence[exp.Expr], __: object) -> exp.Expr:

@@ -21,6 +21,7 @@ from freshline.sql.query.scopes import aliases_inside, items_of, windows_in
 from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
 from freshline.sql.states.linear import LinearAnalysis, Linearity
+from freshline.sql.states.own_state import own_state
 from freshline.sql.states.states import Typer
 
 _OTHER_WAY = frozenset({"JOIN_ACROSS_BATCHES"})
@@ -85,7 +86,13 @@ def _cut(
     _name_outputs(final, names)
     if groups is not None:
         groups = {outputs[column.lower()]: key for column, key in groups.items()}
-    return Decomposition(tuple(cutter.partials), final.sql(dialect="spark"), linearity, groups)
+    return Decomposition(
+        tuple(cutter.partials),
+        final.sql(dialect="spark"),
+        linearity,
+        groups,
+        own_state(final, cutter.partials),
+    )
 
 
 def _reads_states_once(final: exp.Query, cutter: Cutter) -> bool:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from freshline.sql.query.refusal import refused
 from freshline.sql.query.scopes import free_aliases, items_of, queries_in, windows_in
-from freshline.sql.states.aggregates import Call, Rule, call_of, calls_in, rule_of
+from freshline.sql.states.aggregates import Call, Rule, call_of, calls_in, double_sums, rule_of
 from freshline.sql.states.block_parts import (
     Block,
     add,
@@ -51,9 +51,9 @@ def merged_block(cutter: Cutter, block: Block) -> exp.Select:
     for late in block.late:
         _cut_subqueries(cutter, late)
     foreign = {text for text, call in calls.items() if not _local(block, call)}
-    rules = {
-        text: rule_of(call, types[text]) for text, call in calls.items() if text not in foreign
-    }
+    own = {text: call for text, call in calls.items() if text not in foreign}
+    sums = double_sums(own.values(), (types[text] for text in own))
+    rules = {text: rule_of(call, types[text], sums) for text, call in own.items()}
     sets = list(dict.fromkeys(key_texts(rule) for rule in rules.values() if rule.keys))
     group = select.args.get("group")
     if len(sets) > 1 and not (outer or block.joins_later) and (group is None or is_plain(group)):

@@ -1,0 +1,26 @@
+"""Whether others changed the rows of a table that updates of ours fill."""
+
+from __future__ import annotations
+
+from freshline.delta.changelog import ChangesGoneError, logged_changes
+from freshline.delta.log import CommitRecord
+from freshline.spark.commits.transaction import Transaction
+
+
+def changed_by_others(path: str, transaction: Transaction, last: CommitRecord) -> bool:
+    """Whether somebody else changed the rows of the table at ``path`` since its last update.
+
+    Also just before that update's commit: Delta lets a commit follow another one that does not
+    touch what it read.
+    """
+    after = int(last.metadata.get("after", last.version - 1))
+    spans = ((after, last.version - 1), (last.version, transaction.version))
+    return any(since < until and _changed(path, since, until) for since, until in spans)
+
+
+def _changed(path: str, since: int, until: int) -> bool:
+    try:
+        changes = logged_changes(path, since, until)
+    except ChangesGoneError:
+        return True
+    return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing

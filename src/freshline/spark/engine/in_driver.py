@@ -1,0 +1,69 @@
+"""Rows that are held in the driver and read again without a Spark job.
+
+The rows of a small change are asked for several times: which groups they are of, what they add
+to these. A cached frame takes a job for every question; rows in the driver take one in all, and
+Spark carries them into the next query's plan. They stay in the JVM as Spark's own rows, so no
+type is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from freshline.spark.engine import jvm
+
+MOST_ROWS = 5_000
+"""They go into the plan of each query that reads them, and so to every task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Rows that can be read several times.
+
+    Attributes:
+        frame: The rows.
+        is_in_driver: Whether to project them takes no job.
+    """
+
+    frame: DataFrame
+    is_in_driver: bool
+
+
+@contextmanager
+def held(frame: DataFrame) -> Iterator[Held]:
+    """The frame's rows: in the driver where they are few, else cached by the executors.
+
+    Args:
+        frame: Read once, at once, where its rows are few.
+    """
+    few = _collected(frame)
+    if few is not None:
+        yield Held(few, is_in_driver=True)
+        return
+    frame.persist()
+    try:
+        yield Held(frame, is_in_driver=False)
+    finally:
+        frame.unpersist()
+
+
+def _collected(frame: DataFrame) -> DataFrame | None:
+    """The same rows without a job behind them; None where there are too many."""
+    session = frame.sparkSession
+    jvm.activate(session)
+    execution = jvm.java_frame(frame.limit(MOST_ROWS + 1)).queryExecution()
+    rows = jvm.named(session, "scala.Predef.genericWrapArray")(
+        execution.executedPlan().executeCollect()
+    )
+    if int(rows.length()) > MOST_ROWS:
+        return None
+    relation = jvm.named(session, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")(
+        execution.analyzed().output(), rows.toSeq(), False, jvm.none(session)
+    )
+    of_rows: Any = jvm.named(session, "org.apache.spark.sql.classic.Dataset.ofRows")
+    return DataFrame(of_rows(jvm.java_session(session), relation), session)
