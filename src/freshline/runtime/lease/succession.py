@@ -47,7 +47,9 @@ def _fence(project: Project, name: str, epoch: int) -> str | None:
         last = last_commit(path)
         if last is None or int(last.metadata.get("epoch", 0)) >= epoch:
             return None
-        fields = carried_on(last.metadata, last.update, "fence") | {"epoch": epoch}
+        fields = carried_on(last.metadata, last.update, "fence")
+        # What others did between the two is for the next update to notice.
+        fields |= {"epoch": epoch, "after": last.version}
         try:
             table = delta_table(path)
             table.create_write_transaction(
