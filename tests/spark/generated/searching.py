@@ -111,6 +111,14 @@ def started(work: Path) -> SparkSession:
     return start_session(project, app_name="generated views")
 
 
+def is_alive(spark: SparkSession) -> bool:
+    """Whether Spark answers; where it does not, every further seed would fail for nothing."""
+    try:
+        return spark.range(1).count() == 1
+    except Exception:  # noqa: BLE001 - of a Spark that is gone, anything comes
+        return False
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -142,7 +150,9 @@ def main() -> None:
                     spark, work, seed,
                     views=arguments.views, keep=arguments.keep, tries=arguments.tries,
                 )  # fmt: skip
-        except Exception as error:  # noqa: BLE001 - it is told, and the next seed is tried
+        except Exception as error:
+            if not is_alive(spark):
+                raise
             told = "".join(traceback.format_exception(error)[-12:])
             outcome, paths = Outcome([Failure("crash", "", 0, "", told[-4000:])]), []
         coverage.save(lines)
