@@ -56,7 +56,7 @@ class S3Server:
             region_name="us-east-1",
         )
 
-    def keys(self, prefix: str = "") -> list[str]:
+    def names(self, prefix: str = "") -> list[str]:
         """Names of objects."""
         found = self.client().list_objects_v2(Bucket=self.BUCKET, Prefix=prefix)
         return [each["Key"] for each in found.get("Contents", [])]

@@ -41,6 +41,7 @@ from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listening import Heard, Listening
 from freshline.runtime.feeds.listing import PeriodEstimate
 from freshline.runtime.feeds.pending import PendingFiles
+from freshline.runtime.handover import Handover, inherit
 from freshline.runtime.idle import has_work, late_tables
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.recovery import Recovered, recover
@@ -130,6 +131,8 @@ class Warehouse:
         self._journal, self._ledger = journal, Ledger(journal)
         self._tick()
         reloaded = tuple(filter(self.options.is_rebuilt, self.options.refresh))
+        if inherit(self.project, journal, self._lease.epoch):
+            self._observer.notice("costs, pauses and requests of the last leader are taken over")
         recovered = recover(self.project, journal, self._ledger, reloaded)
         if self.options.refresh:
             self._narrow(journal, recovered)
@@ -141,6 +144,7 @@ class Warehouse:
         self._scheduler: Scheduler = scheduler_for(self.project, specs, self._now_s)
         setting = {
             "start_s": self._now_s,
+            "epoch": self._lease.epoch,
             "scheduler": dataclasses.asdict(self.project.scheduler),
             "specs": [dataclasses.asdict(spec) for spec in specs],
             "targets": target_lags(self.project),
@@ -214,6 +218,8 @@ class Warehouse:
 
     def _hire(self, journal: Journal) -> None:
         """Those who each know one thing about a run."""
+        lease = self._lease
+        self._handover = Handover(self.project, journal, lease.epoch, lease.check_commit)
         self._pending = PendingFiles(journal)
         self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
         self._reports = Reports(
@@ -304,6 +310,7 @@ class Warehouse:
                 self._instant(ended + events)
                 self._go_on_with_reports()
                 self._offer_upkeep()
+                self._handover.step()
                 if self.options.until_idle and self._is_idle():
                     return len(late_tables(self._scheduler) | self._listening.deaf)
             else:

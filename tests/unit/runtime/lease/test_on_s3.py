@@ -17,12 +17,14 @@ from freshline.delta.stores import arrow_store, storage_options, use
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
 from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.handover import Handover, inherit
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.lease.leader import leader_record
 from freshline.runtime.lease.leadership import Leadership, boot_s
 from freshline.runtime.lease.log_store import LogStore
 from freshline.runtime.lease.store import SwapRefusedError
 from tests.s3_server import S3Server
-from tests.unit.runtime.shop import made_project
+from tests.unit.runtime.shop import LiveRun, Shop, eventually, made_project
 
 FAR = Holder("far", "elsewhere", 77, "another machine")
 OTHER = Holder("other", "elsewhere", 78, "another machine")
@@ -72,7 +74,7 @@ def test_a_lease_of_days_is_read_from_where_it_is_checkpointed(project, s3):
         if number % 7 == 0:
             assert reader.read() == (Record(FAR, 1, 0.0, number), tag)
     assert LogStore(project.own_path).read() == (Record(FAR, 1, 0.0, 44), "44")
-    names = s3.keys(project.own_path.removeprefix("s3a://lake/"))
+    names = s3.names(project.own_path.removeprefix("s3a://lake/"))
     assert any(name.endswith("_last_checkpoint") for name in names)
 
 
@@ -148,3 +150,80 @@ def test_settings_of_one_bucket_come_before_those_of_all():
     assert keys["open"]["AWS_SKIP_SIGNATURE"] == "true"
     assert storage_options("/a/path") is None
     assert arrow_store("s3a://one/a/b/")[1] == "one/a/b"
+
+
+def test_costs_pauses_and_requests_follow_to_a_journal_on_another_host(project, tmp_path, s3):
+    def journal(host: str) -> Journal:
+        return Journal(tmp_path / host / "journal.db", create=True)
+
+    def lead(host: Journal, epoch: int) -> Handover:
+        assert not inherit(project, host, epoch) or epoch in (2, 3)
+        setting = json.dumps({"epoch": epoch})
+        host.write("INSERT INTO runs (pid, started_s, setting) VALUES (1, 0, ?)", (setting,))
+        host.flush()
+        return Handover(project, host, epoch, lambda: None)
+
+    here, there = journal("here"), journal("there")
+    first = lead(here, 1)
+    here.put("tables", {"name": "orders"}, alpha_s=0.5, beta=0.25, cost_samples=9, paused=1)
+    here.flush()
+    here.ask(7.0, "refresh", "orders", "full")
+    here.put("backfills", {"id": 3}, table_name="orders", from_s=1.0, to_s=2.0, state="waiting")
+    here.flush()
+    first.step()
+    eventually(lambda: any(name.endswith("handover.json") for name in s3.names()))
+    second = lead(there, 2)
+    row = there.row("SELECT * FROM tables")
+    assert row is not None
+    assert (row["name"], row["alpha_s"], row["beta"], row["paused"]) == ("orders", 0.5, 0.25, 1)
+    asked = there.rows("SELECT at_s, kind, table_name, argument FROM requests")
+    assert [tuple(each) for each in asked] == [(7.0, "refresh", "orders", "full")]
+    waiting = there.rows("SELECT table_name, from_s, to_s, state FROM backfills")
+    assert [tuple(each) for each in waiting] == [("orders", 1.0, 2.0, "waiting")]
+    # Back again: what the second learned and answered counts, not what was here before.
+    there.put("tables", {"name": "orders"}, alpha_s=0.75, paused=0)
+    there.write("UPDATE requests SET answered_s=8", ())
+    there.write("UPDATE backfills SET state='done'", ())
+    there.flush()
+    written = s3.client().get_object(Bucket="lake", Key=handover_key(project))["ETag"]
+    second.step()
+    eventually(
+        lambda: s3.client().get_object(Bucket="lake", Key=handover_key(project))["ETag"] != written
+    )
+    lead(here, 3)
+    row = here.row("SELECT * FROM tables")
+    assert row is not None
+    assert (row["alpha_s"], row["paused"]) == (0.75, 0)
+    assert here.rows("SELECT * FROM requests WHERE answered_s IS NULL") == []
+    assert here.rows("SELECT * FROM backfills WHERE state='waiting'") == []
+    # The last leader's own journal knows more than what it left for others.
+    here.put("tables", {"name": "orders"}, alpha_s=0.9)
+    here.flush()
+    lead(here, 4)
+    row = here.row("SELECT * FROM tables")
+    assert row is not None
+    assert row["alpha_s"] == 0.9
+
+
+def handover_key(project) -> str:
+    return f"{project.own_path}/handover.json".removeprefix("s3a://lake/")
+
+
+def test_a_whole_run_on_s3_leaves_what_its_successor_elsewhere_needs(project, s3):
+    """The loop itself writes and reads the document; only Spark is replaced."""
+    shop = Shop(project)
+    live = LiveRun(shop)
+    with live:
+        shop.recorder.wait_for("ready")
+        assert shop.ask("pause", "orders")["ok"]
+        eventually(lambda: handover_key(project) in s3.names())
+    elsewhere = Shop(dataclasses.replace(project, root=project.root / "elsewhere"))
+    key = handover_key(project)
+    text = json.loads(s3.client().get_object(Bucket="lake", Key=key)["Body"].read())
+    assert text["epoch"] == 1
+    assert set(text["tables"]) == {"orders"}
+    with LiveRun(elsewhere):
+        elsewhere.recorder.wait_for(
+            "notice costs, pauses and requests of the last leader are taken over"
+        )
+        elsewhere.recorder.wait_for("ready")

@@ -1,0 +1,147 @@
+"""What a successor on another host needs of the journal: one small document in the storage.
+
+Where the storage is a URI the journal is on this host's disk. The tables' logs give back nearly all
+of it; here is the rest: what updates cost, what people paused, what they asked for and was
+not answered. Where the journal stands in the storage itself there is no need.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from freshline.core.errors import FreshlineError
+from freshline.delta.log import local_log
+from freshline.delta.stores import arrow_store
+from freshline.project.model import Project
+from freshline.runtime.journal.store import Journal
+
+WRITE_S = 30.0
+"""The document is written at most so often, and only when it changed."""
+
+_NAME = "handover.json"
+_COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused")
+_ASKED = {
+    "requests": (("at_s", "kind", "table_name", "argument"), "answered_s IS NULL"),
+    "backfills": (("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'"),
+}
+"""What people asked for: its columns, and how it is told that it still waits."""
+
+
+class Handover:
+    """Keeps the document of one run up to date.
+
+    Args:
+        project: Whose storage it is.
+        journal: The run's.
+        epoch: Of the run's lease.
+        check: Raises where this process may not write any more.
+    """
+
+    def __init__(
+        self, project: Project, journal: Journal, epoch: int, check: Callable[[], None]
+    ) -> None:
+        self._project = project
+        self._journal = journal
+        self._epoch = epoch
+        self._check = check
+        self._written = ""
+        self._due_s = 0.0
+        self._thread: threading.Thread | None = None
+
+    def step(self) -> None:
+        """Write the document if it is due and changed; another thread waits for the store."""
+        now_s = time.monotonic()
+        if now_s < self._due_s or not _is_remote(self._project):
+            return
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._due_s = now_s + WRITE_S
+        text = json.dumps({"epoch": self._epoch} | _said(self._journal))
+        if text != self._written:
+            self._thread = threading.Thread(
+                target=self._write, args=(text,), name="handover", daemon=True
+            )
+            self._thread.start()
+
+    def _write(self, text: str) -> None:
+        try:
+            self._check()
+            system, base = arrow_store(self._project.own_path)
+            with system.open_output_stream(f"{base}/{_NAME}") as out:
+                out.write(text.encode())
+        except (FreshlineError, OSError):
+            return  # it is tried again when it is due
+        self._written = text
+
+
+def inherit(project: Project, journal: Journal, epoch: int) -> bool:
+    """Take over what the last leader left, unless this journal was the last leader's.
+
+    Args:
+        project: Whose storage it is.
+        journal: Of the run that starts; the caller flushes.
+        epoch: Of its lease.
+
+    Returns:
+        Whether anything was taken over.
+    """
+    if not _is_remote(project):
+        return False
+    try:
+        system, base = arrow_store(project.own_path)
+        with system.open_input_file(f"{base}/{_NAME}") as file:
+            found = json.loads(bytes(file.read()))
+        last = int(found["epoch"])
+        tables, asked = dict(found["tables"]), {name: list(found[name]) for name in _ASKED}
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # there is none, or nobody knows: costs are learned again
+    if last >= epoch or last <= _last_epoch(journal):
+        return False
+    for name, values in tables.items():
+        known = {column: values[column] for column in _COLUMNS if column in values}
+        if known:
+            journal.put("tables", {"name": name}, **known)
+    for name, (columns, still) in _ASKED.items():
+        # What waited in this journal was done, or given up, by leaders since.
+        journal.write(f"DELETE FROM {name} WHERE {still}", ())
+        marks = ", ".join("?" for _ in columns)
+        for values in asked[name]:
+            journal.write(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})", values)
+    journal.flush()
+    return True
+
+
+def _said(journal: Journal) -> dict[str, Any]:
+    columns = ", ".join(_COLUMNS)
+    return {
+        "tables": {
+            row["name"]: {column: row[column] for column in _COLUMNS}
+            for row in journal.rows(f"SELECT name, {columns} FROM tables WHERE dropped=0")
+        },
+        **{
+            name: [
+                list(row)
+                for row in journal.rows(
+                    f"SELECT {', '.join(asked)} FROM {name} WHERE {still} ORDER BY id"
+                )
+            ]
+            for name, (asked, still) in _ASKED.items()
+        },
+    }
+
+
+def _last_epoch(journal: Journal) -> int:
+    """That of the last run in this journal; 0 where none says so."""
+    row = journal.row("SELECT setting FROM runs ORDER BY id DESC LIMIT 1")
+    try:
+        return int(json.loads(row["setting"])["epoch"]) if row else 0
+    except (ValueError, KeyError, TypeError):
+        return 0
+
+
+def _is_remote(project: Project) -> bool:
+    return local_log(project.own_path) is None
