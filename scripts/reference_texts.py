@@ -20,6 +20,7 @@ SECTIONS = {
     ("server", "_tls"): "tls",
     ("ingest", "read_ingest"): "ingest",
     ("alerts", "_entry"): "alerts",
+    ("checks", "_entry"): "checks",
 }
 """The section that a reader reads, by its module and name."""
 
@@ -40,6 +41,7 @@ KEYS = {
         "alerts": "Where changes of state are posted, a list; see below.",
         "lineage": "OpenLineage events; see below.",
         "catalog": "Where tables are registered by name; see below.",
+        "checks": "What `freshline verify` checks of tables' rows, a list by table; see below.",
     },
     "feeds: kind files": {
         "kind": "`files`.",
@@ -138,6 +140,18 @@ KEYS = {
         "on": "Which changes: `late`, `recovered`, `failing`, `silent`, `quarantine`,"
         " `bound-broken`, `report-late`, `wrong-view`.",
         "for": "How long a state must last before it is posted.",
+    },
+    "checks": {
+        "unique": "A column or SQL expression, or a list of them, no value of which comes twice.",
+        "not_null": "A column or expression that is never NULL.",
+        "accepted_values": "A column or expression; `values` lists what it may be.",
+        "relationships": "A column or expression; each of its values is one of `field` of `to`.",
+        "values": "The values that `accepted_values` accepts.",
+        "to": "The table that `relationships` refers to; another of Spark's by a name with dots.",
+        "field": "Its column or expression.",
+        "where": "The rows that the check is about, as an SQL condition; all without it.",
+        "severity": "`error`, or `warn`: what fails is told, and the exit status stays.",
+        "name": "What messages call the check.",
     },
 }
 """What each key means, by section, in the order of the page."""

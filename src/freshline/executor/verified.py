@@ -89,5 +89,35 @@ class VersionCheck:
         return f"{name} is wrong: {self.difference.told()} (strategy {self.strategy})"
 
 
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """What came of one check of a table's rows.
+
+    Attributes:
+        table: Its name.
+        check: The check's name.
+        outcome: right, wrong or skipped.
+        warns: The exit status does not depend on it.
+        failing: Rows, or values that come too often or are not accepted.
+        sample: Some of them.
+        reason: Why it was skipped or could not be run; else empty.
+        versions: The Delta version of each table that it read.
+    """
+
+    table: str
+    check: str
+    outcome: str
+    warns: bool
+    failing: int = 0
+    sample: tuple[Mapping[str, Any], ...] = ()
+    reason: str = ""
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the exit status says so."""
+        return self.outcome == WRONG and not self.warns
+
+
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"

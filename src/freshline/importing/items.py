@@ -52,12 +52,31 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test of the other tool that has no counterpart here yet."""
+    """A data test of the other tool.
+
+    Attributes:
+        key: Its name there, unique.
+        kind: Its kind there; of those that are taken, a kind of ``checks:``.
+        of: The key of the item whose rows it is about.
+        column: A column or an SQL expression.
+        values: Of accepted_values.
+        to: Of relationships: the key of the item that is referred to.
+        field: Of relationships: a column or expression over that item.
+        where: The rows that it is about, as an SQL condition; None: all.
+        warns: Rows that fail it are a warning there.
+        refusal: Why it cannot be taken, or None.
+    """
 
     key: str
     kind: str
-    table: str
-    detail: str
+    of: str
+    column: str = ""
+    values: tuple[str | int | float | bool, ...] = ()
+    to: str | None = None
+    field: str | None = None
+    where: str | None = None
+    warns: bool = False
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

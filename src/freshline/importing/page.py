@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from freshline.importing.assembly import Assembly
+from freshline.importing.checks import TakenCheck
 from freshline.importing.items import Found, Outcome
 
 
-def page(found: Found, assembly: Assembly, warnings: Sequence[str]) -> str:
+def page(
+    found: Found, assembly: Assembly, checks: Sequence[TakenCheck], warnings: Sequence[str]
+) -> str:
     """The page.
 
     Args:
+        checks: What became of each test.
         warnings: Of loading the new project.
     """
     outcomes = assembly.outcomes
@@ -32,11 +36,20 @@ def page(found: Found, assembly: Assembly, warnings: Sequence[str]) -> str:
             ),
         ),
     ]
-    if found.checks:
+    if checks:
         parts.append("\n## Tests\n")
-        parts.append("freshline has no data tests yet. These were not taken:\n")
-        rows = ((f"`{each.key}`", each.kind, each.table, each.detail) for each in found.checks)
-        parts.append(_table(("test", "kind", "of", "detail"), rows))
+        parts.append("`freshline verify` runs those that became checks, in freshline.yml.\n")
+        rows = (
+            (
+                f"`{each.check.key}`",
+                each.check.kind,
+                f"`{each.check.of}`",
+                f"check of `{each.table}`" if each.table is not None else "not taken",
+                each.reason,
+            )
+            for each in checks
+        )
+        parts.append(_table(("test", "kind", "of", "what it is here", "why not taken"), rows))
     if found.notes or warnings:
         parts.append("\n## Notes\n")
         parts += [f"- {note}" for note in (*found.notes, *warnings)]

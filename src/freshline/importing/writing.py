@@ -11,6 +11,7 @@ import yaml
 
 from freshline.core.errors import PlatformError, UserError, UserErrors
 from freshline.importing.assembly import Assembly, assemble
+from freshline.importing.checks import TakenCheck, taken_checks
 from freshline.importing.items import Found, Table
 from freshline.importing.page import page
 from freshline.project.load import PROJECT_FILE, collect
@@ -25,10 +26,12 @@ class Written:
     """What an import left on the disk.
 
     Attributes:
+        checks: What became of each test.
         files: Relative to the project's folder.
     """
 
     assembly: Assembly
+    checks: tuple[TakenCheck, ...]
     files: tuple[str, ...]
 
 
@@ -51,7 +54,8 @@ def write(found: Found, into: Path) -> Written:
             next_step="Name another one with --into DIR.",
         )
     assembly, files, warnings = _loadable(found)
-    files[PAGE] = page(found, assembly, warnings)
+    checks = taken_checks(found.checks, found.items, assembly)
+    files[PAGE] = page(found, assembly, checks, warnings)
     if found.appendix is not None:
         files[APPENDIX] = found.appendix
     try:
@@ -62,7 +66,7 @@ def write(found: Found, into: Path) -> Written:
             f"cannot write {error.filename or into}: {error.strerror}",
             next_step="Check the disk and the permissions.",
         ) from error
-    return Written(assembly, tuple(files))
+    return Written(assembly, checks, tuple(files))
 
 
 def _loadable(found: Found) -> tuple[Assembly, dict[str, str], tuple[str, ...]]:
@@ -122,6 +126,12 @@ def _files(found: Found, assembly: Assembly) -> dict[str, str]:
     }
     if feeds:
         top["feeds"] = feeds
+    checks: dict[str, list[dict[str, object]]] = {}
+    for each in taken_checks(found.checks, found.items, assembly):
+        if each.table is not None and each.entry is not None:
+            checks.setdefault(each.table, []).append(dict(each.entry))
+    if checks:
+        top["checks"] = checks
     text = yaml.safe_dump(top, sort_keys=False, allow_unicode=True, width=100)
     files = {
         PROJECT_FILE: f"# Imported from the {found.origin}; {PAGE} says what became of it.\n{text}"

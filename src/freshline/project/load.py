@@ -19,6 +19,7 @@ from freshline.project.model import Feed, Project, TableDef
 from freshline.project.references import References
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.alerts import read_alerts
+from freshline.project.sections.checks import read_checks
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.server import read_server
@@ -39,7 +40,7 @@ PROJECT_FILE = "freshline.yml"
 PIPELINE_FILES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
-    "ingest", "maintenance", "alerts", "lineage", "catalog",
+    "ingest", "maintenance", "alerts", "lineage", "catalog", "checks",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -163,6 +164,7 @@ def assembled(
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
+    checks = read_checks(top, tables)
     lineage = read_lineage(top.sub("lineage", "lineage"))
     catalog = read_catalog(top.sub("catalog", "catalog"))
     spark = read_spark(top.sub("spark", "spark"), root)
@@ -205,6 +207,7 @@ def assembled(
         alerts=alerts,
         lineage=lineage,
         catalog=catalog,
+        checks=checks,
         sql_files=tuple(library.files),
         warnings=tuple(warnings),
     )

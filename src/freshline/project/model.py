@@ -289,6 +289,36 @@ class AlertSettings:
     for_s: float = 0.0
 
 
+CheckKind = Literal["unique", "not_null", "accepted_values", "relationships"]
+CHECK_KINDS: tuple[CheckKind, ...] = ("unique", "not_null", "accepted_values", "relationships")
+
+
+@dataclass(frozen=True, slots=True)
+class DataCheck:
+    """What has to hold of a table's rows: one entry of ``checks:`` of freshline.yml.
+
+    Attributes:
+        name: What messages call it.
+        kind: unique, not_null, accepted_values or relationships.
+        columns: SQL expressions over the table's columns; several for unique alone.
+        values: Of accepted_values.
+        to: Of relationships: a table of the project, or of Spark's catalog by a name with dots.
+        field: Of relationships: an expression over the columns of ``to``.
+        where: The rows that it is about, as an SQL condition; None: all.
+        warns: Rows that fail it are told, and the exit status does not depend on them.
+    """
+
+    name: str
+    kind: CheckKind
+    place: Place
+    columns: tuple[str, ...]
+    values: tuple[str | int | float | bool, ...] = ()
+    to: str | None = None
+    field: str | None = None
+    where: str | None = None
+    warns: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
     """``catalog:`` of freshline.yml: where tables are registered by name.
@@ -374,6 +404,7 @@ class Project:
         sql_files: All that were read.
         warnings: What is allowed but probably not meant, one sentence each.
         alerts: Where changes of state are posted, in the order of freshline.yml.
+        checks: What has to hold of the rows of tables and reports, by name.
         lineage: Namespace of the jobs in OpenLineage events; None: no events.
         update_timeout_s: After so long an update is cancelled; None: by its estimate.
         catalog: Where tables are registered by name; None: nowhere.
@@ -397,6 +428,7 @@ class Project:
     reports: tuple[TableDef, ...] = ()
     alerts: tuple[AlertSettings, ...] = ()
     lineage: str | None = None
+    checks: Mapping[str, tuple[DataCheck, ...]] = field(default_factory=dict)
     update_timeout_s: float | None = None
     catalog: CatalogSettings | None = None
 

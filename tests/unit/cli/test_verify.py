@@ -7,7 +7,7 @@ import json
 import pytest
 
 from freshline.cli.commands.verify import _repair, _wanted
-from freshline.cli.render.verified import verified_lines, verified_record
+from freshline.cli.render.verified import row_lines, verified_lines, verified_record
 from freshline.core.errors import UserError
 from freshline.executor.verified import (
     RIGHT,
@@ -15,6 +15,7 @@ from freshline.executor.verified import (
     WRONG,
     Difference,
     DifferingRow,
+    RowCheck,
     VersionCheck,
 )
 from tests.unit.runtime.shop import LiveRun, made_shop
@@ -50,6 +51,37 @@ def test_people_get_a_line_a_table_and_what_is_wrong():
         "  others version 4 is wrong: it has other",
         "new: it has no version yet",
     ]
+
+
+OF_ROWS = [
+    RowCheck("orders", "unique of id", RIGHT, warns=False, versions={"orders": 7}),
+    RowCheck("orders", "kinds", WRONG, warns=True, failing=1, sample=({"value_1": "x"},)),
+    RowCheck("new", "not_null of id", SKIPPED, warns=False, reason="new has no version yet"),
+    RowCheck("sales", "refs", WRONG, warns=False, reason="it cannot be run: no column"),
+]
+
+
+def test_checks_of_rows_stand_beside_what_is_wrong():
+    assert row_lines(OF_ROWS) == [
+        "1 check of rows held",
+        "orders: kinds (warning): 1 row or value fail it",
+        "    {'value_1': 'x'}",
+        "new: not_null of id: not checked: new has no version yet",
+        "sales: refs: it cannot be run: no column",
+    ]
+    record = verified_record(CHECKS, OF_ROWS)["tables"]
+    assert record["orders"]["checks"] == [
+        {
+            "name": "unique of id", "outcome": "right", "severity": "error", "failing": 0,
+            "reason": "", "versions": {"orders": 7}, "sample": [],
+        },
+        {
+            "name": "kinds", "outcome": "wrong", "severity": "warn", "failing": 1,
+            "reason": "", "versions": {}, "sample": [{"value_1": "x"}],
+        },
+    ]  # fmt: skip
+    assert "checks" not in record["others"]
+    assert [each.fails for each in OF_ROWS] == [False, False, False, True]
 
 
 def test_programs_get_every_version_under_one_of_three_keys():

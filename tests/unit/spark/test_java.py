@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from freshline.core.errors import PlatformError
+from freshline.spark.engine import submission
 from freshline.spark.engine.java import MODULE, Java, candidates, find_java
 
 
@@ -52,6 +54,16 @@ def test_a_home_without_a_program_is_passed_over(tmp_path):
     wanted = home(tmp_path / "jvm" / "java-21", "21.0.1", MODULE)
     found = find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": ""}, tmp_path / "jvm")
     assert found == Java(wanted, 21, has_module=True)
+
+
+def test_without_java_spark_is_not_started_and_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(submission, "find_java", lambda: None)
+    with pytest.raises(PlatformError) as caught:
+        submission.use_java()
+    assert caught.value.render() == (
+        "[no-java] no Java for Spark was found; it needs Java 17 or newer with the module"
+        " jdk.incubator.vector. Install openjdk-17-jre-headless, or set JAVA_HOME to such a Java."
+    )
 
 
 def test_none_fits(tmp_path):

@@ -12,11 +12,11 @@ import typer
 from freshline.cli.asking import ask, running_process
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import print_json
-from freshline.cli.render.verified import verified_lines, verified_record
+from freshline.cli.render.verified import row_lines, verified_lines, verified_record
 from freshline.core.errors import UserError
 from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
-from freshline.executor.verified import SKIPPED, WRONG, VersionCheck
+from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
 from freshline.runtime.requests import Answer
 from freshline.runtime.subset import named_tables
@@ -41,13 +41,16 @@ def verify(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
-    """Compute tables again from what their commits name, and compare; exit 3 where one is wrong."""
+    """Compute tables again from what their commits name, compare, and run the checks of rows.
+
+    Exit status 3 where a table is wrong, or rows of a newest version fail a check.
+    """
     found = opened(project, analyse=True)
     wanted = _wanted(versions)
-    checks = _checked(found, tables or [], wanted)
-    record = verified_record(checks)
+    checks, of_rows = _checked(found, tables or [], wanted)
+    record = verified_record(checks, of_rows)
     if not as_json:
-        print("\n".join(verified_lines(checks)), flush=True)
+        print("\n".join([*verified_lines(checks), *row_lines(of_rows)]), flush=True)
     wrong = [each for found in checks.values() for each in found if each.outcome == WRONG]
     if repair:
         answers = _repair(found, [found[-1] for found in checks.values() if found])
@@ -56,7 +59,7 @@ def verify(
             print("\n".join(f"{name}: {each['message']}" for name, each in answers.items()))
     if as_json:
         print_json(record)
-    return WRONG_STATUS if wrong else 0
+    return WRONG_STATUS if wrong or any(each.fails for each in of_rows) else 0
 
 
 def _wanted(text: str) -> str | int:
@@ -79,9 +82,10 @@ def _wanted(text: str) -> str | int:
 
 def _checked(
     project: Project, names: Sequence[str], wanted: str | int
-) -> dict[str, list[VersionCheck]]:
-    """What verifying gave, by table, parents before children, reports last."""
+) -> tuple[dict[str, list[VersionCheck]], list[RowCheck]]:
+    """What verifying gave, by table, parents before children, reports last; then the checks."""
     from freshline.spark.engine.session import start_session
+    from freshline.spark.verification.checks import checked
     from freshline.spark.verification.run import verified
 
     reports = [each for each in project.reports if not names or _is_named(each.name, names)]
@@ -95,6 +99,7 @@ def _checked(
             checks[each.table].append(each)
             if sys.stderr.isatty():
                 print(f"\r{number} versions verified", end="", file=sys.stderr)
+        of_rows = list(checked(session, project, [*tables, *reports]))
     finally:
         session.stop()
         if sys.stderr.isatty():
@@ -106,7 +111,10 @@ def _checked(
             if version is None
             else [VersionCheck(report.name, version, SKIPPED, reason=_A_REPORT)]
         )
-    return {name: sorted(each, key=lambda check: check.version) for name, each in checks.items()}
+    by_table = {
+        name: sorted(each, key=lambda check: check.version) for name, each in checks.items()
+    }
+    return by_table, of_rows
 
 
 def _is_named(name: str, names: Iterable[str]) -> bool:

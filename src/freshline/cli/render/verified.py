@@ -7,7 +7,14 @@ from typing import Any
 
 from freshline.cli.render.output import clock, counted, moment
 from freshline.executor.distrust import WrongView
-from freshline.executor.verified import RIGHT, SKIPPED, WRONG, Difference, VersionCheck
+from freshline.executor.verified import (
+    RIGHT,
+    SKIPPED,
+    WRONG,
+    Difference,
+    RowCheck,
+    VersionCheck,
+)
 
 SAMPLE_ROWS = 5
 
@@ -15,9 +22,39 @@ Checks = Mapping[str, Sequence[VersionCheck]]
 """By table, in the order of versions; nothing for one without a version."""
 
 
-def verified_record(checks: Checks) -> dict[str, Any]:
-    """The whole as JSON."""
-    return {"tables": {name: _table_record(found) for name, found in checks.items()}}
+def verified_record(checks: Checks, of_rows: Sequence[RowCheck] = ()) -> dict[str, Any]:
+    """The whole as JSON; ``checks`` of a table where freshline.yml has some of it."""
+    record = {name: _table_record(found) for name, found in checks.items()}
+    for each in of_rows:
+        record[each.table].setdefault("checks", []).append(
+            {
+                "name": each.check,
+                "outcome": each.outcome,
+                "severity": "warn" if each.warns else "error",
+                "failing": each.failing,
+                "reason": each.reason,
+                "versions": dict(each.versions),
+                "sample": [dict(row) for row in each.sample],
+            }
+        )
+    return {"tables": record}
+
+
+def row_lines(of_rows: Sequence[RowCheck]) -> list[str]:
+    """The checks of rows: a line for those that hold, and for each other."""
+    held = sum(each.outcome == RIGHT for each in of_rows)
+    lines = [f"{counted(held, 'check')} of rows held"] if held else []
+    for each in of_rows:
+        if each.outcome == SKIPPED:
+            lines.append(f"{each.table}: {each.check}: not checked: {each.reason}")
+        elif each.outcome == WRONG:
+            mild = " (warning)" if each.warns else ""
+            told = (
+                each.reason or f"{counted(each.failing, 'row or value', 'rows or values')} fail it"
+            )
+            lines.append(f"{each.table}: {each.check}{mild}: {told}")
+            lines += [f"    {dict(row)}" for row in each.sample]
+    return lines
 
 
 def verified_lines(checks: Checks) -> list[str]:

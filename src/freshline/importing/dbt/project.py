@@ -8,7 +8,8 @@ from typing import Any
 
 from freshline.importing.dbt.introspection import asks, depends_on_full_refresh, moment
 from freshline.importing.dbt.manifest import Manifest, read_manifest
-from freshline.importing.items import Check, Found, Item, Role
+from freshline.importing.dbt.tests import read_test
+from freshline.importing.items import Found, Item, Role
 from freshline.sql.text.tokens import SqlTextError, tokens
 
 _ROLES: dict[str, Role] = {
@@ -52,7 +53,7 @@ def read_dbt(folder: Path) -> Found:
         elif kind == "snapshot":
             items.append(_snapshot(key, node))
         elif kind == "test":
-            checks.append(_check(key, node))
+            checks.append(read_test(key, node))
     notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
     if not any(item.role == "base" for item in items):
         notes.append(
@@ -200,16 +201,6 @@ def _left_out(node: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
     if described:
         found.append(f"descriptions of columns ({', '.join(described)}): only tables have comments")
     return found
-
-
-def _check(key: str, node: Mapping[str, Any]) -> Check:
-    test = _mapping(node.get("test_metadata"))
-    of = str(node.get("attached_node") or ", ".join(_depends(node)))
-    arguments = {
-        name: value for name, value in _mapping(test.get("kwargs")).items() if name != "model"
-    }
-    detail = ", ".join(f"{name}: {value}" for name, value in arguments.items())
-    return Check(key, str(test.get("name") or "query"), of, detail)
 
 
 def _depends(node: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,96 @@
+"""dbt's data tests: the four kinds that are checks here, and why another is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from freshline.importing.items import Check
+from freshline.project.model import CHECK_KINDS
+
+_NAME = re.compile(r"""["']([^"']+)["']""")
+_READS = re.compile(r"\{\{|\{%|\bselect\b", re.IGNORECASE)
+_LIMITS = (
+    ("error_if", "!= 0"),
+    ("warn_if", "!= 0"),
+    ("fail_calc", "count(*)"),
+    ("limit", None),
+)
+"""Options that change which number of failing rows is a failure, with dbt's defaults."""
+
+
+def read_test(key: str, node: Mapping[str, Any]) -> Check:
+    """A test of the manifest."""
+    about = _mapping(node.get("test_metadata"))
+    arguments = _mapping(about.get("kwargs"))
+    config = _mapping(node.get("config"))
+    nodes = [str(each) for each in _mapping(node.get("depends_on")).get("nodes") or ()]
+    kind = str(about.get("name") or "query")
+    of = str(node.get("attached_node") or "") or _named(str(arguments.get("model")), nodes)
+    where = config.get("where")
+    column = arguments.get("column_name") or node.get("column_name")
+    values = arguments.get("values")
+    quote = arguments.get("quote", True)
+    check = Check(
+        key,
+        kind,
+        of or ", ".join(nodes),
+        column=str(column or ""),
+        values=tuple(str(each) if quote else each for each in _list(values)),
+        to=_named(str(arguments.get("to")), nodes) if kind == "relationships" else None,
+        field=str(arguments["field"]) if "field" in arguments else None,
+        where=str(where) if where else None,
+        warns=str(config.get("severity", "")).lower() == "warn",
+    )
+    refusal = _refusal(check, about, arguments, config)
+    return check if refusal is None else Check(key, kind, check.of, refusal=refusal)
+
+
+def _refusal(
+    check: Check,
+    about: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> str | None:
+    """Why the test is no check here, or None."""
+    if not about:
+        return "it is a query of its own"
+    if about.get("namespace") or check.kind not in CHECK_KINDS:
+        return f"only {', '.join(CHECK_KINDS)} of dbt itself are checked"
+    for name, default in _LIMITS:
+        if config.get(name, default) not in {default, None}:
+            return f"its {name} is {config[name]}: a check fails where a row fails"
+    if not check.column:
+        return "it names no column"
+    if check.where is not None and _READS.search(check.where):
+        return "its where reads other tables, or is filled in when dbt runs"
+    if check.kind == "accepted_values":
+        return _unfit_values(check, quoted=arguments.get("quote", True) is True)
+    if check.kind == "relationships" and (not check.to or check.field is None):
+        return "the manifest does not say which table it refers to"
+    return None
+
+
+def _unfit_values(check: Check, *, quoted: bool) -> str | None:
+    if not check.values:
+        return "it lists no values"
+    unfit = [str(each) for each in check.values if not isinstance(each, int | float)]
+    if unfit and not quoted:
+        return f"its values are SQL expressions: {', '.join(unfit)}"
+    return None
+
+
+def _named(text: str, nodes: Sequence[str]) -> str:
+    """The node that ``ref('x')`` or ``source('a', 'b')`` names; empty where it is not clear."""
+    name = ".".join(_NAME.findall(text))
+    fit = [node for node in nodes if name and node.endswith(f".{name}")]
+    return fit[0] if len(fit) == 1 else ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
