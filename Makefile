@@ -4,6 +4,7 @@
 VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
+DBT   := .cache/dbt
 # Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
 # in one of them. The order is that of tests/conftest.py: the dearest files first.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
@@ -29,12 +30,14 @@ setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install 
 	@scripts/find-java --install >/dev/null
 	@$(VENV)/bin/freshline jars --into .cache/jars >/dev/null
 
-tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium
+tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium, dbt
 	@$(with_java) $(PY) -m demo.kafka_jars
 	@command -v promtool >/dev/null || scripts/apt-install prometheus \
 	    || echo 'promtool is not installed: tests of docs/monitoring are skipped' >&2
 	@command -v chromium >/dev/null || scripts/apt-install chromium \
 	    || echo 'chromium is not installed: tests of the page are skipped' >&2
+	@$(MAKE) --silent --no-print-directory $(DBT)/.stamp 2>$(VENV)/.dbt-log \
+	    || echo 'dbt is not installed ($(VENV)/.dbt-log says why): its tests are skipped' >&2
 
 demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (five minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
@@ -82,9 +85,11 @@ figures: setup  ## play the papers' experiments: ONLY=name for one, QUICK=1 in a
 	@$(PY) -m experiments $(ONLY) $(if $(FULL),--full) $(ARGS)
 
 # The hashes pin the content, so no address needs to be in the file: any mirror will do.
-lock: setup  ## write requirements.txt anew from pyproject.toml; ARGS=--upgrade for newer versions
+lock: setup  ## write requirements.txt and requirements-dbt.txt again from pyproject.toml; ARGS=--upgrade for newer versions
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    --group dev --group bench pyproject.toml --output-file requirements.txt $(ARGS)
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-strip-extras --group pyproject.toml:dbt --output-file requirements-dbt.txt $(ARGS)
 
 clean:  ## remove what running leaves behind (.venv stays)
 	rm -rf build dist demo-out spark-warehouse metastore_db derby.log .cache \
@@ -105,4 +110,12 @@ $(STAMP)-packages: requirements.txt | $(STAMP)-venv
 # Its dependencies are installed and hatchling is among them: nothing is fetched here.
 $(STAMP)-package: pyproject.toml $(STAMP)-packages
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# dbt in an environment of its own, after which the packages of .venv are found: pyspark is there.
+$(DBT)/.stamp: requirements-dbt.txt
+	@rm -rf $(DBT) && $(PY) -m venv $(DBT)
+	@$(DBT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dbt.txt
+	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > $$($(DBT)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/freshline.pth
 	@touch $@

@@ -14,43 +14,54 @@ _SCHEME_END = ":" + 2 * "/"
 """Of an address; not written out, so that no search for addresses finds this file."""
 
 ROOT = Path(__file__).parents[2]
-LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+LOCKS = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("requirements.txt", "requirements-dbt.txt")
+}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DECLARED = [
-    *PROJECT["project"]["dependencies"],
-    *PROJECT["dependency-groups"]["dev"],
-    *PROJECT["dependency-groups"]["bench"],
-    *PROJECT["build-system"]["requires"],
-]
+DECLARED = {
+    "requirements.txt": [
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["dependency-groups"]["dev"],
+        *PROJECT["dependency-groups"]["bench"],
+        *PROJECT["build-system"]["requires"],
+    ],
+    "requirements-dbt.txt": PROJECT["dependency-groups"]["dbt"],
+}
 
 
-def entries() -> list[tuple[Requirement, str]]:
+def entries(lock: str) -> list[tuple[Requirement, str]]:
     """Each pinned requirement with the lines that belong to it."""
-    joined = re.sub(r"\\\n\s*", " ", LOCK)
+    joined = re.sub(r"\\\n\s*", " ", LOCKS[lock])
     lines = [line for line in joined.splitlines() if line and not line.lstrip().startswith("#")]
     return [(Requirement(line.split(" --hash")[0].strip()), line) for line in lines]
 
 
-def test_no_line_names_an_address_or_a_host():
-    words = re.findall(r"\S+", LOCK)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_line_names_an_address_or_a_host(lock):
+    text = LOCKS[lock]
+    words = re.findall(r"\S+", text)
     assert [word for word in words if _SCHEME_END in word or word.startswith("git+")] == []
-    options = [line for line in LOCK.splitlines() if re.match(r"\s*(-i|-f|--(?!hash=))", line)]
+    options = [line for line in text.splitlines() if re.match(r"\s*(-i|-f|--(?!hash=))", line)]
     assert options == []
-    hosts = re.findall(r"\b[\w-]+(?:\.[\w-]+)*\.(?:org|com|io|net|dev|example)\b", LOCK)
+    hosts = re.findall(r"\b[\w-]+(?:\.[\w-]+)*\.(?:org|com|io|net|dev|example)\b", text)
     assert hosts == []
 
 
-def test_every_requirement_is_pinned_to_one_version_by_hash():
-    assert entries()
-    for requirement, line in entries():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_pinned_to_one_version_by_hash(lock):
+    assert entries(lock)
+    for requirement, line in entries(lock):
         assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), line
         assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", line), requirement
 
 
-@pytest.mark.parametrize("declared", DECLARED)
-def test_every_declared_dependency_is_locked_within_its_range(declared):
+@pytest.mark.parametrize(
+    ("lock", "declared"), [(lock, each) for lock, listed in DECLARED.items() for each in listed]
+)
+def test_every_declared_dependency_is_locked_within_its_range(lock, declared):
     wanted = Requirement(declared)
-    locked = {canonicalize_name(found.name): found for found, _ in entries()}
+    locked = {canonicalize_name(found.name): found for found, _ in entries(lock)}
     pin = locked[canonicalize_name(wanted.name)]
     version = str(pin.specifier).removeprefix("==")
     assert wanted.specifier.contains(version, prereleases=True), f"{pin} against {wanted}"
