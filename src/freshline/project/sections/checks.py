@@ -57,7 +57,10 @@ def read_checks(top: Section, tables: list[TableDef]) -> dict[str, tuple[DataChe
 
 
 def _entry(section: Section, names: Mapping[str, str]) -> DataCheck | None:
-    section.only(*CHECK_KINDS, "values", "to", "field", "where", "severity", "name")
+    section.only(
+        "unique", "not_null", "accepted_values", "relationships",
+        "values", "to", "field", "where", "severity", "name",
+    )  # fmt: skip
     kinds = [kind for kind in CHECK_KINDS if kind in section.data]
     if len(kinds) != 1:
         section.fault(
