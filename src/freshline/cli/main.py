@@ -33,7 +33,7 @@ def main() -> None:
     """Run the command line; the console script's entry point."""
     status = 0
     try:
-        app_for(sys.argv[1:])()
+        app_for(_completed() or sys.argv[1:])()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     flushed = True
@@ -57,7 +57,6 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         name="freshline",
         help="Keeps the tables of a warehouse fresh: the one that matters most first.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,6 +69,18 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
             module = importlib.import_module(module_name)
             app.command(name)(reported(getattr(module, function)))
     return app
+
+
+def _completed() -> list[str]:
+    """The words of the line that a shell wants completed, so far; none where it wants nothing.
+
+    The shell calls the program without them, and has them in its variables: bash in COMP_WORDS,
+    the others in typer's own.
+    """
+    if not any(name.endswith("_COMPLETE") for name in os.environ if "FRESHLINE" in name):
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return line.split()[1:]
 
 
 def _version(wanted: bool) -> None:

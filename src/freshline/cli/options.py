@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.core.errors import UserError, UserErrors
+from freshline.core.errors import FreshlineError, UserError, UserErrors
 from freshline.delta.stores import use
 from freshline.project.load import collect as collect_plain
 from freshline.project.load import find_project, pipeline_files
@@ -26,7 +26,22 @@ ProjectDir = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
-TableNames = Annotated[list[str], typer.Argument(metavar="TABLE...", help="Tables of the project.")]
+
+
+def table_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The project's tables and reports that begin so, for a shell; none where it has errors."""
+    try:
+        found = opened(context.params.get("project"))
+    except (FreshlineError, OSError):
+        return []
+    names = [table.name for table in (*found.tables, *found.reports)]
+    return [name for name in names if name.lower().startswith(incomplete.lower())]
+
+
+TableNames = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE...", help="Tables of the project.", autocompletion=table_names),
+]
 
 
 def opened(directory: Path | None, *, analyse: bool = False) -> Project:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from freshline.cli.asking import ask, running_process, tell
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
 from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.journal.paths import journal_path
@@ -18,7 +18,10 @@ from freshline.runtime.subset import named_tables
 
 
 def backfill(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the project.")],
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
+    ],
     begin: Annotated[
         str, typer.Option("--from", metavar="T", help="First moment, like 2026-01-31T00:00:00Z.")
     ],

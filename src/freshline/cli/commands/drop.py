@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from freshline.cli.asking import running_process, tell
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import CatalogSettings, Project
 from freshline.project.names import name_fault
@@ -18,7 +18,11 @@ from freshline.runtime.requests import Answer
 def drop(
     tables: Annotated[
         list[str],
-        typer.Argument(metavar="TABLE...", help="Tables, also those the project has no longer."),
+        typer.Argument(
+            metavar="TABLE...",
+            help="Tables, also those the project has no longer.",
+            autocompletion=table_names,
+        ),
     ],
     project: ProjectDir = None,
     as_json: AsJson = False,

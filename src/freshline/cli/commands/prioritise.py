@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 from freshline.cli.asking import ask, must_run, tell
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
 from freshline.runtime.subset import named_tables
 
 
 def prioritise(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the project.")],
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
+    ],
     priority: Annotated[float, typer.Argument(metavar="N", help="Greater than 0.")],
     project: ProjectDir = None,
     as_json: AsJson = False,

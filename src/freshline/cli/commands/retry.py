@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from freshline.cli.asking import ask, tell
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
 from freshline.executor.distrust import trust_again
 from freshline.project.model import Project
@@ -19,7 +19,11 @@ from freshline.runtime.subset import named_tables
 def retry(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE...]", help="Without any: all that have failed."),
+        typer.Argument(
+            metavar="[TABLE...]",
+            help="Without any: all that have failed.",
+            autocompletion=table_names,
+        ),
     ] = None,
     project: ProjectDir = None,
     as_json: AsJson = False,

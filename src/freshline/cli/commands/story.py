@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
 from freshline.cli.render.story import chapter_record, told
 from freshline.runtime.journal.paths import journal_path
@@ -16,7 +16,10 @@ from freshline.runtime.subset import named_tables
 
 
 def story(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the project.")],
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
+    ],
     last: Annotated[int, typer.Option("--last", min=1, help="How many updates.")] = 5,
     project: ProjectDir = None,
     as_json: AsJson = False,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from freshline.cli.asking import ask, running_process
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
 from freshline.cli.render.verified import row_lines, verified_lines, verified_record
 from freshline.core.errors import UserError
@@ -27,7 +27,10 @@ _A_REPORT = "it is a report: its rows are those of a window, read while the wind
 
 def verify(
     tables: Annotated[
-        list[str] | None, typer.Argument(metavar="[TABLE...]", help="Without any: all tables.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE...]", help="Without any: all tables.", autocompletion=table_names
+        ),
     ] = None,
     versions: Annotated[
         str,
