@@ -35,7 +35,7 @@ def table_names(context: typer.Context, incomplete: str) -> list[str]:
     except (FreshlineError, OSError):
         return []
     names = [table.name for table in (*found.tables, *found.reports)]
-    return [name for name in names if name.lower().startswith(incomplete.lower())]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 TableNames = Annotated[
@@ -60,6 +60,15 @@ def opened(directory: Path | None, *, analyse: bool = False) -> Project:
         raise UserErrors(errors)
     use(project.configuration)
     return project
+
+
+def is_in_project() -> bool:
+    """Whether the working directory, or one above it, is a project's."""
+    try:
+        find_project(Path.cwd(), None)
+    except UserError:
+        return False
+    return True
 
 
 def collected(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from freshline.cli.errors import error_record, show
-from freshline.cli.options import AsJson, ProjectDir
+from freshline.cli.options import AsJson, ProjectDir, collected, is_in_project
 from freshline.cli.render.output import print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.doctor.finding import Finding
-from freshline.project.load import PROJECT_FILE, collect
+from freshline.project.load import PROJECT_FILE
 from freshline.ui.address import served_at
 
 UNFIT = 3
@@ -27,13 +26,10 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     from freshline.doctor.project import findings
 
     found = [machine.java(), machine.spark(), machine.delta(), machine.clock()]
-    here = Path.cwd()
     errors: list[UserError] = []
     note = ""
-    if project is not None or any(
-        (each / PROJECT_FILE).is_file() for each in (here, *here.parents)
-    ):
-        opened, errors = collect(here, project)
+    if project is not None or is_in_project():
+        opened, errors = collected(project)
         if opened is not None:
             found += findings(opened, served_at(opened))
     else:

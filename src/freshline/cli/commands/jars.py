@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, is_in_project, opened
 from freshline.cli.render.output import counted, print_json
 from freshline.project.load import PROJECT_FILE
 from freshline.project.model import Project
@@ -48,6 +48,4 @@ def jars(
 
 def _found(directory: Path | None) -> Project | None:
     """The project that is named or around here; None where there is none."""
-    here = Path.cwd()
-    around = any((each / PROJECT_FILE).is_file() for each in (here, *here.parents))
-    return opened(directory) if directory is not None or around else None
+    return opened(directory) if directory is not None or is_in_project() else None
