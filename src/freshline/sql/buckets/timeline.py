@@ -25,6 +25,7 @@ from freshline.sql.query.normal import UNNAMED, normalise, source_name
 from freshline.sql.query.records import Buckets, Reads, Reason, Source
 from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.zone import Zone, zone
+from freshline.sql.text.canonical import unquote
 
 _MOST_CHOICES = 64  # of one time column for each source that declares none
 
@@ -60,6 +61,7 @@ def buckets(
     """
     try:
         tree = normalise(query, sources)
+        unquote(tree)
         require_deterministic(tree, functions=functions)
         return _best(tree, sources, zone(session_zone), column)
     except Refused as refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
@@ -83,12 +84,16 @@ class Walk:
         return relation
 
     def _from(self, select: exp.Select) -> Relation:
-        source = select.args.get("from_")
+        source, where = select.args.get("from_"), select.args.get("where")
         relation = self._relation(source.this) if source is not None else Relation()
-        return self._joins(relation, select.args.get("joins") or [])
+        asked = list(conjuncts(where.this if where else None))
+        return self._joins(relation, select.args.get("joins") or [], asked)
 
-    def _joins(self, relation: Relation, joins: Sequence[exp.Join]) -> Relation:
-        for join in joins:
+    def _joins(
+        self, relation: Relation, joins: Sequence[exp.Join], asked: Sequence[exp.Expr] = ()
+    ) -> Relation:
+        """The rows joined; ``asked``: conditions that all rows meet which are left in the end."""
+        for at, join in enumerate(joins):
             side, kind = side_of(join), kind_of(join)
             if kind not in {"", "INNER", "CROSS", "OUTER"} or (
                 join.args.get("using") or is_natural(join)
@@ -98,6 +103,8 @@ class Walk:
             if condition is not None and any(self._moves(q) for q in condition.find_all(exp.Query)):
                 raise refused("SUBQUERY_IN_ON", "a subquery in ON; write it in WHERE", condition)
             right = self._relation(join.this)
+            if not side and not any(side_of(each) in {"RIGHT", "FULL"} for each in joins[at + 1 :]):
+                condition = _with_asked(condition, asked, relation.aliases | right.aliases)
             left, relation = relation, joined(relation, right, side, condition, self.zone)
             if side in {"LEFT", "RIGHT"}:
                 kept, other = (left, right) if side == "LEFT" else (right, left)
@@ -245,6 +252,22 @@ class Walk:
             if self._moves(query):
                 raise refused("SUBQUERY", "a subquery within a subquery", query)
         return inner, matched
+
+
+def _with_asked(
+    condition: exp.Expr | None, asked: Sequence[exp.Expr], aliases: AbstractSet[str]
+) -> exp.Expr | None:
+    """An inner join's condition, and what WHERE asks of its rows alone: the same rows are left.
+
+    Only where no later join adds rows without them, which WHERE would see as NULL.
+    """
+    more = [
+        part.copy()
+        for part in asked
+        if not any(True for _ in part.find_all(exp.Query))
+        and {column.table for column in part.find_all(exp.Column)} <= aliases
+    ]
+    return exp.and_(condition, *more, copy=False) if more else condition
 
 
 def _needs_rows(body: exp.Expr) -> bool:

@@ -72,6 +72,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
         raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
     _spell_out_group_by_all(tree)
+    _spell_out_constant_keys(tree)
     return with_unique_aliases(tree)
 
 
@@ -318,6 +319,19 @@ def _type(kind: str) -> exp.DataType:
         return exp.DataType.build(kind, dialect=_DIALECT)
     except (SqlglotError, ValueError):
         return exp.DataType.build("unknown")
+
+
+def _spell_out_constant_keys(tree: exp.Expr) -> None:
+    """Puts a text in GROUP BY where its place stands; a number there would be a place itself."""
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        for key in list(group.expressions) if group is not None else []:
+            if isinstance(key, exp.Literal) and not key.is_string and key.name.isdecimal():
+                at = int(key.name) - 1
+                items = select.expressions
+                item = items[at].unalias() if at in range(len(items)) else None
+                if isinstance(item, exp.Literal) and item.is_string:
+                    key.replace(item.copy())
 
 
 def _spell_out_group_by_all(tree: exp.Expr) -> None:

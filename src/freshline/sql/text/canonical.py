@@ -2,13 +2,15 @@
 
 The parser keeps some things as they were typed: ``preceding`` and ``PRECEDING`` are different
 strings in its tree, ``any(x)`` is no call of an aggregate, the LIMIT of a query in parentheses
-hangs on the parentheses, and ``interval 1 hour 30 minutes`` is a sum without its parentheses.
+hangs on the parentheses, ``interval 1 hour 30 minutes`` is a sum without its parentheses, and
+``(x)`` in a list of columns or keys is another tree than ``x``.
 Every tree goes through :func:`canonical` once, right behind the parser; after that one form is
 all that analyses meet, and no text is compared with a keyword anywhere else (a guard sees to it).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal, cast
 
 from sqlglot import exp
@@ -26,6 +28,21 @@ _KEYWORDS: dict[type[exp.Expr], tuple[str, ...]] = {
 _MODIFIERS = ("order", "sort", "cluster", "distribute", "limit", "offset", "with_")
 """Clauses that can stand behind a query in parentheses."""
 
+_WHOLE: dict[type[object], tuple[str, ...]] = {
+    exp.Alias: ("this",),
+    exp.Cast: ("this",),
+    exp.Group: ("expressions",),
+    exp.Having: ("this",),
+    exp.Ordered: ("this",),
+    exp.Select: ("expressions",),
+    exp.TryCast: ("this",),
+    exp.Where: ("this",),
+    exp.Window: ("partition_by",),
+}
+"""Arguments that are whole expressions: parentheses around one say nothing."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
 
 def canonical(tree: exp.Expr) -> exp.Expr:
     """``tree``, changed in place, in the one spelling."""
@@ -35,7 +52,22 @@ def canonical(tree: exp.Expr) -> exp.Expr:
             _any_as_aggregate(node)
         elif isinstance(node, exp.Add):
             _keep_together(node)
+        elif isinstance(node, exp.Paren) and node.arg_key in _WHOLE.get(type(node.parent), ()):
+            node.replace(node.unnest())
     return _modified_queries(tree)
+
+
+def unquote(tree: exp.Expr) -> None:
+    """Puts the names of one thing in one spelling: `a` becomes a.
+
+    For comparing texts, and not for Spark: a name may be a word of SQL. Those that need their
+    quotes, such as one with a point in it, keep them.
+    """
+    for name in tree.find_all(exp.Identifier):
+        if _PLAIN_NAME.fullmatch(name.name):
+            name.set("quoted", False)
+            if isinstance(name.parent, exp.Dot):
+                name.set("this", name.name.lower())
 
 
 def side_of(join: exp.Expr) -> Side:
