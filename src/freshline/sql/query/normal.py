@@ -11,6 +11,7 @@ plans of both first, since sqlglot changes some of Spark's functions in silence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import sqlglot
@@ -29,6 +30,10 @@ from freshline.sql.text.legible import legible
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _DIALECT = "spark"
+_REMEMBERED, _TYPES = 8, 1024
+Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Of each source its name, and its columns with their types."""
+
 _WINDOWS = ("window", "session_window")
 _GENERATORS = (exp.Explode, exp.Inline, exp.Posexplode, exp.ExplodeOuter, exp.PosexplodeOuter)
 UNNAMED = "_col_"
@@ -48,6 +53,14 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
             analysed (UNKNOWN_TABLE, RECURSIVE, TIME_TRAVEL, SAMPLE, PIVOT, LATERAL_SUBQUERY,
             GROUP_BY_ALL, STREAM_WINDOW, SYNTAX).
     """
+    columns = tuple((source.name, tuple(source.columns.items())) for source in sources)
+    return _normalised(query, columns).copy()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _normalised(query: str, columns: Columns) -> exp.Query:
+    """The tree itself; four analyses of a query ask for it one after the other."""
+    sources = [Source(name, dict(types)) for name, types in columns]
     tree = parsed(query)
     _refuse_forms(tree)
     _name_outputs(tree)
@@ -315,6 +328,11 @@ def _types(source: Source) -> dict[str, object]:
 
 
 def _type(kind: str) -> exp.DataType:
+    return _known_type(kind).copy()
+
+
+@lru_cache(maxsize=_TYPES)
+def _known_type(kind: str) -> exp.DataType:
     try:
         return exp.DataType.build(kind, dialect=_DIALECT)
     except (SqlglotError, ValueError):
