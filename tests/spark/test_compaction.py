@@ -109,6 +109,7 @@ def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders):
     assert len(shop.rows("orders")) == 8
 
 
+@pytest.mark.proof
 def test_done_again_it_is_the_same_commit_and_the_next_update_goes_on(shop, orders):
     upkeep(shop, "orders")
     shop.numbers["orders"] -= 1
@@ -168,6 +169,7 @@ def test_views_go_on_incrementally_over_compactions_of_their_parent_and_of_thems
     assert {row["h"]: row["s"] for row in shop.rows("hourly")} == sums
 
 
+@pytest.mark.proof
 def test_readers_see_no_change_while_it_happens(shop, orders):
     before = shop.rows("orders")
     for point in ("compact.before_data", "compact.after_data", "compact.before_commit"):
@@ -216,6 +218,7 @@ def test_vacuum_keeps_what_a_slow_child_needs_and_the_child_goes_on_incrementall
     assert deltalake.DeltaTable(shop.path("orders")).version() == 6
 
 
+@pytest.mark.proof
 def test_a_view_forgets_commits_that_nobody_needs_and_goes_on(shop, orders):
     shop.table("twice", "SELECT id, price * 2 AS twice FROM orders")
     shop.derive("twice", orders=0)

@@ -79,6 +79,7 @@ def test_because_a_parent_is_read_at_an_older_version(hourly):
     hourly.check("hourly")
 
 
+@pytest.mark.proof
 def test_because_a_parent_was_removed_and_made_anew_up_to_the_same_version(hourly, view):
     view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
     hourly.update("daily")
@@ -113,6 +114,7 @@ def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, sho
     assert arrivals.update("rated").strategy == "append"
 
 
+@pytest.mark.proof
 def test_because_the_sessions_time_zone_changed(hourly, spark: SparkSession):
     shop = hourly.shop
     other = cast("SparkSession", UtcSessions(spark))
@@ -145,6 +147,7 @@ def test_because_vacuum_removed_what_was_added_since(hourly):
     assert why(hourly.update("hourly")) == ("full", "changes-gone")
 
 
+@pytest.mark.proof
 def test_because_commits_were_cleaned_up(hourly):
     for hour in (2, 3):
         hourly.come("events", hourly.rows(hour, 5))
@@ -200,6 +203,7 @@ def test_because_it_is_quicker(hourly, view):
     assert hourly.facts("hourly")["costs"]["learned"] == {}
 
 
+@pytest.mark.proof
 def test_nothing_is_learned_in_a_cold_process(hourly, view, monkeypatch):
     assert hourly.facts("hourly")["costs"]["learned"] == {}
     monkeypatch.setattr("freshline.spark.updates._COLD_UPDATES", 1)
@@ -211,6 +215,7 @@ def test_nothing_is_learned_in_a_cold_process(hourly, view, monkeypatch):
     assert (name, samples) == ("bucket-recompute", 1)  # the second; the third is under way
 
 
+@pytest.mark.proof
 def test_a_state_is_left_and_built_again_as_costs_change(arrivals, view):
     view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES), refresh="auto")
     told = []
@@ -227,7 +232,7 @@ def test_a_state_is_left_and_built_again_as_costs_change(arrivals, view):
     assert "state" not in arrivals.facts("people")
 
 
-@pytest.mark.parametrize("partitions", [(), ("hour",)])
+@pytest.mark.parametrize("partitions", [(), pytest.param(("hour",), marks=pytest.mark.proof)])
 def test_views_over_one_that_is_overwritten_hear_of_what_differs_alone(arrivals, view, partitions):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto", partitioned_by=partitions)
     view("daily", DAILY, ViewPlan(NO, BY_DAY, NO))
@@ -248,6 +253,7 @@ def test_views_over_one_that_is_overwritten_hear_of_what_differs_alone(arrivals,
     assert (*why(daily), daily.read_rows, daily.rows) == ("bucket-recompute", "buckets", 2, 1)
 
 
+@pytest.mark.proof
 def test_who_is_always_made_anew_is_not_told_what_differs(arrivals, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
     view("sizes", SIZES, ViewPlan(NO, NO, NO))
@@ -261,6 +267,7 @@ def test_who_is_always_made_anew_is_not_told_what_differs(arrivals, view):
     assert told == [False, True, True, True, True, False, False]
 
 
+@pytest.mark.proof
 def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkeypatch):
     def nothing(*_: object) -> None:
         """As of a log that is not on this machine."""
@@ -273,6 +280,7 @@ def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkey
     assert why(hourly.update("hourly")) == ("full", "changed-by-others")
 
 
+@pytest.mark.proof
 def test_a_static_table_whose_columns_change_their_type(arrivals, shop):
     def rates(kind: pa.DataType, rate: object) -> None:
         rows = pa.table({"person": ["ann", "bob"], "rate": pa.array([rate, rate], kind)})

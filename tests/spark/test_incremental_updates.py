@@ -187,6 +187,7 @@ def test_a_strict_view_that_can_only_be_computed_in_full_is_refused(shop, arriva
     assert arrivals.update("hourly", full=True).code == "requested"
 
 
+@pytest.mark.proof
 def test_a_strict_view_over_one_that_replaces_its_rows_is_refused_at_its_second_update(
     shop, arrivals, view
 ):
@@ -267,6 +268,7 @@ def test_groups_that_lost_rows_are_computed_again_and_their_state_goes_on(shop, 
     assert [(each.strategy, each.code) for each in told] == [("group-merge", "merges")] * 2
 
 
+@pytest.mark.proof
 def test_groups_of_a_rollup_are_computed_again_without_a_state(arrivals, view):
     """A view over one that rewrites its buckets, which it does at every update."""
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
@@ -278,6 +280,7 @@ def test_groups_of_a_rollup_are_computed_again_without_a_state(arrivals, view):
     assert "state" not in arrivals.facts("sizes")
 
 
+@pytest.mark.proof
 def test_more_groups_than_can_be_named_are_joined_with_their_keys(arrivals, view, monkeypatch):
     monkeypatch.setattr(groups, "MOST_NAMED", 1)
     monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
@@ -317,6 +320,7 @@ MEANS_STATES = Decomposition(
 )
 
 
+@pytest.mark.proof
 def test_keys_that_have_no_literal_are_joined_too(arrivals, view, monkeypatch):
     monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
     view("means", MEANS, ViewPlan(NO, NO, MEANS_STATES))
@@ -328,6 +332,7 @@ def test_keys_that_have_no_literal_are_joined_too(arrivals, view, monkeypatch):
     assert arrivals.update("means").strategy == "group-recompute"
 
 
+@pytest.mark.proof
 def test_a_view_that_does_not_show_its_groups_says_that_it_is_written_whole(arrivals, view):
     view("pairs", PAIRS, ViewPlan(NO, NO, PAIRS_STATES))
     view("sorts", "SELECT pairs, count(*) AS n FROM pairs GROUP BY 1", ViewPlan(NO, NO, NO))
@@ -357,6 +362,7 @@ def test_nothing_changed_is_a_commit_without_files(arrivals, view):
     assert arrivals.facts("people")["state"] == before
 
 
+@pytest.mark.proof
 def test_a_static_table_at_a_new_version_means_all_anew(shop, arrivals, view):
     shop.delta("region", pa.table({"person": ["ann", "bob"], "region": ["n", "s"]}))
     query = "SELECT e.id, r.region FROM events e JOIN delta.`region` r ON e.person = r.person"

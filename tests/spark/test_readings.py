@@ -24,6 +24,7 @@ from freshline.sql.query.records import (
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.terms import Attribute
+from tests.spark.share import share
 from tests.unit.sql.recorded_plans import FILE, QUERIES
 from tests.unit.sql.recorded_plans import plans as recorded_now
 from tests.unit.sql.view_cases import CASES, SOURCES
@@ -51,7 +52,7 @@ def test_recorded_plans_are_what_spark_makes_of_the_queries(empty):
         assert found[name] == kept[name], f"record again: {name}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", share(CASES, part=4), ids=lambda case: case.name)
 def test_intervals_from_spark_are_those_that_were_worked_out_by_hand(empty, case):
     plan = spark_plan(empty, case.query)
     columns = {name: _column(case.name, name) for name in ("orders", "clicks", "days")}

@@ -121,7 +121,13 @@ def test_a_row_that_others_wrote_is_found_and_the_view_still_trusted(shop, arriv
     assert audit(shop, "hourly").code == "right"
 
 
-@pytest.mark.parametrize("fault", ["audit.before_distrust=eio", "audit.after_distrust=eio"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "audit.before_distrust=eio",
+        pytest.param("audit.after_distrust=eio", marks=pytest.mark.proof),
+    ],
+)
 def test_an_audit_that_fails_beside_its_finding_finds_it_again(shop, arrivals, fault):
     arrivals.come("events", arrivals.rows(0, 40))
     update(arrivals)
