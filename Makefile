@@ -39,7 +39,7 @@ tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtoo
 	@$(MAKE) --silent --no-print-directory $(DBT)/.stamp 2>$(VENV)/.dbt-log \
 	    || echo 'dbt is not installed ($(VENV)/.dbt-log says why): its tests are skipped' >&2
 
-demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (five minutes); FEED=kafka
+demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
 
 quick: setup  ## run the tests that need no Spark and are quick, for every save

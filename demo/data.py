@@ -34,11 +34,16 @@ def write_static_tables(places: Places) -> None:
             deltalake.write_deltalake(str(places.static / name), rows)
 
 
-def cut(places: Places, slices: int) -> dict[str, int]:
+def cut(places: Places, slices: int, *, history: float = 0.0) -> dict[str, int]:
     """Cut orders and their lineitems into ``slices`` files each, by order date.
 
     Slice n holds the orders of the n-th stretch of TPC-H's 2406 days, and lineitem's file of
     that slice their items: a file's rows belong together, as a shop's would.
+
+    Args:
+        places: Where they are.
+        slices: How many.
+        history: Share of the days that the first one holds; zero: as many as the others.
 
     Returns:
         Rows in all files together, by table.
@@ -52,9 +57,11 @@ def cut(places: Places, slices: int) -> dict[str, int]:
             f"""
             CREATE TABLE cut AS
             WITH days AS (SELECT min(o_orderdate) AS first, max(o_orderdate) AS last FROM orders)
-            SELECT o_orderkey,
-                   {slices} * (o_orderdate - first) // (last - first + 1) AS slice
-            FROM orders, days"""
+            SELECT o_orderkey, greatest(
+                       CAST(floor({slices} * (passed - {history}) / (1.0 - {history})) AS INT),
+                       0) AS slice
+            FROM (SELECT o_orderkey, (o_orderdate - first) / (last - first + 1.0) AS passed
+                  FROM orders, days)"""
         )
         rows = {}
         for name, key, form in (

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import IO
 
 from demo.places import DemoError, Places, installed
 
+_SHOWN_UPDATES = 16
+_UPDATE = re.compile(rb" rows in [0-9.]+ s, ")
+_FROM_JAVA = b"WARNING: Using incubator modules"
 _GRACE_S = 60.0
 _GONE_S = 3.0
 
 
 class Warehouse:
-    """``freshline run`` as a child, with this terminal as its own.
+    """``freshline run`` as a child, with this terminal as its own; elsewhere its lines in short.
 
     It leads a process group, in which its JVM is, too: so all of it can be killed at once.
     """
@@ -26,14 +32,26 @@ class Warehouse:
     def __init__(self, project: Path) -> None:
         self._project = project
         self._process: subprocess.Popen[bytes] | None = None
+        self._teller: threading.Thread | None = None
 
     def start(self) -> None:
         """Start it; returns at once."""
+        at_a_terminal = sys.stderr.isatty()
         self._process = subprocess.Popen(
             [installed("freshline"), "run", "--project", str(self._project)],
             stdin=subprocess.DEVNULL,
+            stderr=None if at_a_terminal else subprocess.PIPE,
             process_group=0,
         )
+        if self._process.stderr is not None:
+            self._teller = threading.Thread(target=tell_in_short, args=(self._process.stderr,))
+            self._teller.start()
+
+    def _told(self) -> None:
+        """Wait until what it wrote is told, once it has ended."""
+        teller, self._teller = self._teller, None
+        if teller is not None:
+            teller.join(_GONE_S)
 
     def must_run(self) -> None:
         """Check that it runs.
@@ -60,6 +78,7 @@ class Warehouse:
             while time.monotonic() < deadline_s:
                 os.killpg(process.pid, 0)
                 time.sleep(0.02)
+        self._told()
         restore_terminal()
 
     def stop(self) -> int:
@@ -80,8 +99,23 @@ class Warehouse:
             self.kill()
             raise DemoError(f"`freshline run` did not end {_GRACE_S:.0f} s after SIGTERM") from None
         self._process = None
+        self._told()
         restore_terminal()
         return status
+
+
+def tell_in_short(lines: IO[bytes]) -> None:
+    """Pass on what a warehouse writes, of its updates the first ones and how many followed."""
+    updates = 0
+    for line in lines:
+        if line.startswith(_FROM_JAVA):
+            continue
+        updates += bool(_UPDATE.search(line))
+        if updates <= _SHOWN_UPDATES or not _UPDATE.search(line):
+            print(line.decode(errors="replace"), end="", file=sys.stderr, flush=True)
+    lines.close()
+    if updates > _SHOWN_UPDATES:
+        print(f"... and {updates - _SHOWN_UPDATES} more updates", file=sys.stderr, flush=True)
 
 
 def show_status(project: Path) -> None:

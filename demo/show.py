@@ -58,7 +58,9 @@ def freshness_table(
         rows: A table's query, its commits and its staleness.
         end_s: When the measuring ended.
     """
-    table = _table("table", "priority>", "target>", "updates>", "mean>", "max>", "at the end>")
+    table = _table(
+        "table", "priority>", "target>", "updates>", "from changes>", "mean>", "max>", "at the end>"
+    )
     for query, log, stale in rows:
         last = f"{end_s - log[-1].to_s:.1f} s" if log else "never"
         table.add_row(
@@ -66,6 +68,7 @@ def freshness_table(
             f"{query.priority:g}",
             query.target,
             str(len(log)),
+            "" if query.base else str(sum(commit.strategy != "full" for commit in log)),
             f"{stale.mean_s:.1f} s",
             f"{stale.max_s:.1f} s",
             last,
