@@ -17,7 +17,7 @@ from tests.spark.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-FILES = 40 if WHOLE else 12
+FILES = 40 if WHOLE else 16
 
 
 def feed_files(shop: Shop, seed: int) -> list[list]:
