@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.core.errors import UserError
+from freshline.core.errors import PlatformError, UserError
 from freshline.importing.pipelines.load import collect
 from freshline.project.model import Project
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.run import verified
 from tests.spark.proof.support import UtcSessions, run_here
 
@@ -196,3 +197,20 @@ def pattern():
         ("stream-refused", "t/a.py:26", "a stream reads the pattern in/*.json"),
     ]  # fmt: skip
     assert "nope" in refused.errors[3].what
+
+
+def test_a_run_goes_on_with_the_functions_of_its_start(pipeline, spark, monkeypatch):
+    text = f"{HEAD}@dp.materialized_view\ndef n():\n    return spark.range(2)\n"
+    lone = pipeline(text)
+    project = lone.project
+    (lone.root / "t" / "a.py").write_text(text.replace("2", "3"))
+    own = spark.newSession()
+    register_programs(own, project, project.table("n"))
+    assert own.table("n").count() == 2
+    monkeypatch.setattr("freshline.spark.pipelines.modules._IMPORTED", {})
+    with pytest.raises(PlatformError) as raised:
+        register_programs(own, project, project.table("n"))
+    assert str(raised.value) == (
+        "[definition-gone] t/a.py:3: the file with the function of n changed; the files of a"
+        " pipeline are read when a run starts. Start the run again."
+    )

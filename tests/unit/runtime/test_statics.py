@@ -126,3 +126,33 @@ def test_a_paused_view_is_left_alone_and_a_table_that_is_gone_is_no_news(shop, m
     shutil.rmtree(Path(shop.root) / "static_joined")
     shop.run_until_idle()
     assert made(shop) == before
+
+
+@pytest.fixture
+def lonely(tmp_path):
+    """A view that reads no table of the project, and one over it."""
+    project = made_project(tmp_path, {"orders": (), "alone": ("orders",), "over": ("alone",)})
+
+    def lone(table):
+        return dataclasses.replace(table, parents=()) if table.name == "alone" else table
+
+    return Shop(dataclasses.replace(project, tables=tuple(map(lone, project.tables))))
+
+
+def test_a_view_without_parents_is_computed_once_in_each_run(lonely):
+    lonely.run_until_idle()
+    asked = [(request.table, dict(request.parents)) for request in lonely.executor.requests]
+    assert asked == [("alone", {}), ("over", {"alone": 0})]
+    lonely.run_until_idle()
+    asked = [(request.table, dict(request.parents)) for request in lonely.executor.requests]
+    assert asked[2:] == [("alone", {}), ("over", {"alone": 1})]
+
+
+def test_a_view_without_parents_is_computed_by_its_period(lonely):
+    tables = tuple(
+        dataclasses.replace(table, period_s=0.1) if table.name == "alone" else table
+        for table in lonely.project.tables
+    )
+    lonely.project = dataclasses.replace(lonely.project, tables=tables)
+    with LiveRun(lonely):
+        lonely.recorder.wait_for("done over", times=3)

@@ -26,6 +26,10 @@ SOURCE_TYPE = (
 )
 """Of the column ``_kafka``, which a query may name."""
 
+RAW = "raw"
+"""The format of a feed whose records are those of the topic as they are, keys and values in bytes:
+what a pipeline's ``readStream.format("kafka")`` gives."""
+
 OF_THE_SOURCE = frozenset(
     {"minpartitions", "maxrecordsperpartition", "groupidprefix", "kafkaconsumer.polltimeoutms"}
 )
@@ -33,7 +37,8 @@ OF_THE_SOURCE = frozenset(
 
 
 _NO_RECORDS = f"""
-SELECT s.key, CAST(NULL AS BINARY) AS value, s.partition, s.offset, s.timestamp, s.headers
+SELECT s.key, CAST(NULL AS BINARY) AS value, s.partition, s.offset, s.timestamp, s.headers,
+  CAST(NULL AS INT) AS timestampType
 FROM (SELECT CAST(NULL AS {SOURCE_TYPE}) AS s) WHERE false"""
 
 
@@ -78,6 +83,12 @@ class TopicReader(FeedReader):
         fields = [StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields]
         whole = StructType([*fields, StructField(CORRUPT, StringType())])
         records = self._of_topic(session, names)
+        source = F.struct("key", "partition", "offset", "timestamp", "headers").cast(SOURCE_TYPE)
+        if self.feed.format == RAW:
+            found = records.withColumn("topic", F.lit(self._topic))
+            columns = [F.col(each.name).cast(each.dataType).alias(each.name) for each in fields]
+            corrupt = F.lit(None).cast("string").alias(CORRUPT)
+            return found.select(*columns, corrupt, source.alias(SOURCE))
         text = F.decode("value", "UTF-8")
         options = self._parsing | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         parse = F.from_csv if self.feed.format == "csv" else F.from_json
@@ -85,9 +96,7 @@ class TopicReader(FeedReader):
         found = records.select(
             parse(text, ddl, options).alias("parsed"),
             text.alias("text"),
-            F.struct("key", "partition", "offset", "timestamp", "headers")
-            .cast(SOURCE_TYPE)
-            .alias(SOURCE),
+            source.alias(SOURCE),
         )
         columns = [F.col(f"parsed.{backquoted(f.name)}").alias(f.name) for f in fields]
         # A record without a value (a tombstone), or of blanks alone, is parsed to nothing.
@@ -161,7 +170,7 @@ class TopicReader(FeedReader):
         reader = reader.option("failOnDataLoss", "true").option("includeHeaders", "true")
         try:
             return reader.load().select(
-                "key", "value", "partition", "offset", "timestamp", "headers"
+                "key", "value", "partition", "offset", "timestamp", "headers", "timestampType"
             )
         except SparkError as error:
             if "Failed to find data source: kafka" in str(error) or "DATA_SOURCE" in str(error):

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
-from freshline.project.model import Project
+from freshline.project.model import Program, Project
 from freshline.project.programs import PythonDefinitions, PythonFlow, PythonOutput
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.pipelines.current import CURRENT, Call, calling
@@ -56,6 +56,14 @@ class Modules:
                         _import(path)
                 except Exception as error:  # noqa: BLE001 - it is the user's code
                     self.found.errors.append(failed(error, f"importing {file}", root, file))
+
+    def function(self, program: Program) -> Function | None:
+        """The function that a program means, if these are the files in which it was found."""
+        same = any(
+            flow.key == program.key and flow.fingerprint == program.fingerprint
+            for flow in self.found.flows
+        )
+        return self.functions.get(program.key) if same else None
 
 
 def _no_stream(_: object) -> str:
@@ -238,6 +246,12 @@ def modules_of(root: Path, files: Sequence[Path], session: SparkSession) -> Modu
         return _IMPORTED[key]
 
 
-def functions_of(project: Project, session: SparkSession) -> dict[str, Function]:
-    """The functions of a project's Python files."""
-    return modules_of(project.root, project.sql_files, session).functions
+def function_of(project: Project, program: Program, session: SparkSession) -> Function | None:
+    """The function of a program; None where its file has another text now, or none of the kind.
+
+    A run goes on with the files as they were when it began.
+    """
+    for modules in list(_IMPORTED.values()):
+        if (found := modules.function(program)) is not None:
+            return found
+    return modules_of(project.root, project.sql_files, session).function(program)

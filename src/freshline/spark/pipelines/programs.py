@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Program, Project, TableDef
 from freshline.spark.pipelines.current import Call, Stream, calling
-from freshline.spark.pipelines.modules import failed, functions_of
+from freshline.spark.pipelines.modules import failed, function_of
 from freshline.sql.text.reads import quoted
 
 
@@ -28,11 +28,11 @@ def register_programs(session: SparkSession, project: Project, table: TableDef) 
 def _result(
     session: SparkSession, project: Project, table: TableDef, program: Program
 ) -> DataFrame:
-    function = functions_of(project, session).get(program.key)
+    function = function_of(project, program, session)
     if function is None:
         raise PlatformError(
             "definition-gone",
-            f"the function of {program.name} is no longer in the files",
+            f"the file with the function of {program.name} changed",
             where=table.place,
             rule="the files of a pipeline are read when a run starts",
             next_step="Start the run again.",

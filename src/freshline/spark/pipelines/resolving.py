@@ -33,7 +33,7 @@ _ROW_WISE = frozenset(
         "Project", "Filter", "Generate", "SubqueryAlias", "View", "LocalRelation", "LogicalRDD",
         "EventTimeWatermark", "Expand", "ResolvedHint", "UnresolvedHint", "RepartitionByExpression",
         "Repartition", "TypedFilter", "SerializeFromObject", "MapElements", "DeserializeToObject",
-        "BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow",
+        "BatchEvalPython", "ArrowEvalPython",
     }
 )  # fmt: skip
 """Operators of Spark's that make rows of each row by itself."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
 from freshline.project.sections.feeds import resolved
+from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
 
 _FILES = ("parquet", "csv", "json")
@@ -19,12 +20,21 @@ _LEFT_OUT = frozenset(
     }
 )  # fmt: skip
 """Which files are loaded when is the scheduler's to choose."""
+_UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
 _PATTERN = re.compile(r"[*?\[\]{}]")
-KAFKA_SCHEMA = (
+_KAFKA_SCHEMA = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP,"
     " timestampType INT"
 )
 """The columns that Spark's source for Kafka gives."""
+_HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+_STARTING = ("earliest", "latest")
+_OURS = frozenset(
+    {
+        "kafka.bootstrap.servers", "subscribe", "startingoffsets", "failondataloss",
+        "includeheaders", "maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay",
+    }
+)  # fmt: skip
 
 
 def feed_for(
@@ -46,24 +56,34 @@ def feed_for(
     for feed in project.feeds.values():
         if feed.name.lower() == name.lower():
             return feed
+    if stream.format == "kafka":
+        return _topic(stream, name, known, place)
     if stream.format not in _FILES:
         raise _refused(
             f"a stream of format {stream.format} is not taken",
-            f"streams from outside are files of {', '.join(_FILES)}",
+            f"streams from outside are files of {', '.join(_FILES)}, and topics of Kafka",
             place,
             f"Declare the feed {name} in a freshline.yml beside the pipeline, or load the data"
             " into files.",
         )
+    return _folder(stream, name, project, known, place)
+
+
+def _folder(
+    stream: Stream, name: str, project: Project, known: Mapping[str, Feed], place: Place
+) -> Feed:
+    """A folder of files."""
     if not stream.path:
         raise _refused("a stream of files has no path", "it is load(path)", place, "Give it.")
     options = {key: value for key, value in stream.options.items() if key.lower() not in _LEFT_OUT}
-    if any(key.lower() == "cleansource" for key in options):
-        raise _refused(
-            "a stream of files removes them (cleanSource)",
-            "a feed's files stay as they are",
-            place,
-            "Take the option out.",
-        )
+    for key in options:
+        if key.lower() in _UNFIT:
+            raise _refused(
+                f"a stream of files has the option {key}",
+                "every complete file of the folder is loaded, and stays as it is",
+                place,
+                "Take the option out.",
+            )
     path = resolved(stream.path.removeprefix("file://"), project.root).rstrip("/")
     if _PATTERN.search(path):
         raise _refused(
@@ -73,12 +93,13 @@ def feed_for(
             "Name the folder.",
         )
     folder = Path(path)
-    if folder.is_dir() and any("=" in each.name for each in folder.iterdir() if each.is_dir()):
+    whole = {key.lower(): value.lower() for key, value in options.items()}
+    if whole.get("recursivefilelookup") != "true" and _has_folders(folder):
         raise _refused(
-            f"the folder {stream.path} is partitioned",
-            "columns that only the names of folders tell are not read",
+            f"the folder {stream.path} has folders in it",
+            "Spark leaves them out or takes their names for columns, and a feed loads all files",
             place,
-            "Write the columns into the files.",
+            "Take a folder without others, or set recursiveFileLookup.",
         )
     if stream.schema is None and stream.format != "parquet":
         raise _refused(
@@ -94,14 +115,40 @@ def feed_for(
     return Feed(name, "files", path, stream.format, options, stream.schema, None, None, place)
 
 
-def kafka_source(stream: Stream) -> KafkaSource | None:
-    """Servers and topic of a stream of Kafka; None where it names no single topic."""
-    options = {key.lower(): value for key, value in stream.options.items()}
-    servers, topic = options.get("kafka.bootstrap.servers"), options.get("subscribe")
+def _has_folders(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
+    return any(each.is_dir() and each.name[0] not in "_." for each in folder.iterdir())
+
+
+def _topic(stream: Stream, name: str, known: Mapping[str, Feed], place: Place) -> Feed:
+    """A topic, whose records stay as they are."""
+    given = {key.lower(): value for key, value in stream.options.items()}
+    servers, topic = given.get("kafka.bootstrap.servers"), given.get("subscribe", "")
     if not servers or not topic or "," in topic:
-        return None
-    starting = options.get("startingoffsets", "latest")
-    return KafkaSource(servers, topic, starting, None)
+        raise _refused(
+            "a stream of Kafka names no single topic",
+            "it has kafka.bootstrap.servers, and one topic under subscribe",
+            place,
+            "Make a table for each topic.",
+        )
+    starting = given.get("startingoffsets", "latest").strip()
+    if starting not in _STARTING:
+        raise _refused(
+            f"a stream of Kafka starts at {starting}",
+            f"it starts at one of {', '.join(_STARTING)}",
+            place,
+            "Take one of them; what is loaded is not loaded again.",
+        )
+    options = {key: value for key, value in stream.options.items() if key.lower() not in _OURS}
+    schema = _KAFKA_SCHEMA
+    if given.get("includeheaders", "false").lower() == "true":
+        schema += _HEADERS
+    source = KafkaSource(servers, topic, starting, None)
+    for other in known.values():
+        if (other.settings, dict(other.options), other.schema) == (source, options, schema):
+            return other
+    return Feed(name, "kafka", "", RAW, options, schema, None, None, place, source)
 
 
 def _refused(what: str, rule: str, place: Place, next_step: str) -> UserError:

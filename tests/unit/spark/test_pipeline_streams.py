@@ -1,0 +1,87 @@
+"""What ``readStream`` was asked for, as a feed or as an error that says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshline.core.errors import Place, UserError
+from freshline.project.model import Feed, KafkaSource, Project
+from freshline.spark.pipelines.current import Stream
+from freshline.spark.pipelines.streams import feed_for
+
+PLACE = Place("t/a.py", 7)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project("shop", tmp_path, str(tmp_path / "kept"), (), {})
+
+
+def test_a_folder_is_a_feed_without_the_options_that_are_the_schedulers(project, tmp_path):
+    options = {"maxFilesPerTrigger": "1", "header": "true"}
+    feed = feed_for(Stream("csv", "in", options, "id INT"), "orders", project, {}, PLACE)
+    assert feed == Feed(
+        "orders_feed", "files", str(tmp_path / "in"), "csv", {"header": "true"}, "id INT", None,
+        None, PLACE,
+    )  # fmt: skip
+    again = Stream("csv", f"file://{tmp_path}/in/", {"header": "true"}, "id INT")
+    assert feed_for(again, "others", project, {"orders_feed": feed}, PLACE) is feed
+
+
+def test_a_topic_is_a_feed_with_its_records_as_they_are(project):
+    options = {
+        "kafka.bootstrap.servers": "h:1", "subscribe": "clicks", "startingOffsets": "earliest",
+        "kafka.security.protocol": "SSL", "includeHeaders": "true", "failOnDataLoss": "false",
+    }  # fmt: skip
+    feed = feed_for(Stream("kafka", None, options, None), "clicks", project, {}, PLACE)
+    assert (feed.kind, feed.format, feed.options) == (
+        "kafka", "raw", {"kafka.security.protocol": "SSL"},
+    )  # fmt: skip
+    assert feed.settings == KafkaSource("h:1", "clicks", "earliest", None)
+    assert feed.schema == (
+        "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP,"
+        " timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+    )
+
+
+def test_what_freshline_yml_declares_under_the_name_goes_before(project, tmp_path):
+    declared = Feed("Orders_feed", "files", "/x", "json", {}, "id INT", None, 60.0, PLACE)
+    known = Project("shop", tmp_path, "kept", (), {"Orders_feed": declared})
+    stream = Stream("rate", None, {}, None)
+    assert feed_for(stream, "orders", known, {}, PLACE) is declared
+
+
+@pytest.mark.parametrize(
+    ("stream", "what"),
+    [
+        (Stream("rate", None, {}, None), "a stream of format rate is not taken"),
+        (Stream("json", None, {}, "a INT"), "a stream of files has no path"),
+        (Stream("json", "in", {}, None), "a stream of json has no schema"),
+        (Stream("json", "in/*.json", {}, "a INT"), "a stream reads the pattern in/*.json"),
+        (Stream("json", "parts", {}, "a INT"), "the folder parts has folders in it"),
+        (
+            Stream("json", "in", {"cleanSource": "delete"}, "a INT"),
+            "a stream of files has the option cleanSource",
+        ),
+        (
+            Stream("kafka", None, {"kafka.bootstrap.servers": "h", "subscribe": "a,b"}, None),
+            "a stream of Kafka names no single topic",
+        ),
+        (
+            Stream(
+                "kafka",
+                None,
+                {"kafka.bootstrap.servers": "h", "subscribe": "a", "startingOffsets": '{"a": 1}'},
+                None,
+            ),
+            'a stream of Kafka starts at {"a": 1}',
+        ),
+    ],
+)
+def test_what_cannot_be_a_feed_is_refused_at_its_line(project, tmp_path, stream, what):
+    (tmp_path / "parts" / "day=1").mkdir(parents=True)
+    with pytest.raises(UserError) as raised:
+        feed_for(stream, "orders", project, {}, PLACE)
+    assert (raised.value.what, raised.value.where) == (what, PLACE)
