@@ -132,7 +132,7 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
     if build_after.get("count") and build_after.get("period") and "target_lag" not in ours:
         ours["target_lag"] = f"{build_after['count']} {build_after['period']}s"
         changed.append(f"its build_after became the target lag {ours['target_lag']}")
-    if config.get("file_format") not in {None, "delta"}:
+    if role == "table" and config.get("file_format") not in {None, "delta"}:
         changed.append(f"Delta, not {config['file_format']}")
     is_table = role == "table"
     return Item(

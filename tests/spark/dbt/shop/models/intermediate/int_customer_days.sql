@@ -1,0 +1,1 @@
+select distinct customer_id, day from {{ ref('stg_orders') }}

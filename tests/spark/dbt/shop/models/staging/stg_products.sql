@@ -1,0 +1,1 @@
+select product_id, title, kind from {{ source('raw', 'products') }}
