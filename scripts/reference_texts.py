@@ -73,6 +73,8 @@ KEYS = {
         "format": "`json` or `csv`.",
         "schema": "Columns and types of a record, as in DDL. Required.",
         "starting": "`earliest`, `latest` or a moment: where to begin.",
+        "on_new_topic": "Where another topic has the name now, or its offsets went back: `refuse`"
+        " stops the feed, `read` reads on.",
         "options": "Options of the Kafka client; `${env:NAME}` and `${file:PATH}` in a value are"
         " replaced.",
         "time": "The event-time column.",

@@ -54,12 +54,15 @@ class KafkaSource:
         starting: Where a table's first update begins: earliest, latest, or a moment in RFC
             3339 (then with the first records stamped as late or later).
         time: The event-time column of its schema.
+        on_new_topic: What becomes of tables that have read a topic where another one has its
+            name now, or its offsets went back: ``refuse`` or ``read``.
     """
 
     servers: str
     topic: str
     starting: str
     time: str | None
+    on_new_topic: str = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,7 @@ def test_a_topic_that_is_deleted_is_missing_and_one_made_again_is_another(shop):
     assert any("[topic-missing]" in notice for notice in seen.notices)
     shop.broker.make_topic(shop.topic, 1)
     shop.send(7)
+    shop.declare(more="    on_new_topic: read\n")
     pause(shop, "resume")
     seen, left = shop.run()
     assert left == 0, (seen.failed, seen.notices)

@@ -11,7 +11,7 @@ from freshline.executor.offsets import OffsetRange
 from freshline.executor.topic import PartitionLook, TopicLook, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource
 from freshline.runtime.feeds import topics
-from freshline.runtime.feeds.topics import TopicListing
+from freshline.runtime.feeds.topics import NO_ID, TopicListing
 
 NOW_S = 1000.0
 
@@ -45,8 +45,8 @@ def partition(end):
     return PartitionLook(0, end)
 
 
-def listing(topic, known=(), starting="earliest", newest_s=None):
-    source = KafkaSource("h:1", "orders", starting, None)
+def listing(topic, known=(), starting="earliest", newest_s=None, on_new_topic="refuse"):
+    source = KafkaSource("h:1", "orders", starting, None, on_new_topic)
     place = Place("freshline.yml", 3)
     feed = Feed("f", "kafka", "", "json", {}, "id INT", None, None, place, source)
     return TopicListing(feed, "t", topic, known, newest_s)
@@ -123,7 +123,7 @@ def test_what_vanished_is_told_again_as_far_as_it_is_there():
 
 
 def test_a_topic_made_again_is_read_from_its_first_offset():
-    looked = listing(Scripted(3, topic_id="B"), ["A/0:0-9"], "latest")
+    looked = listing(Scripted(3, topic_id="B"), ["A/0:0-9"], "latest", on_new_topic="read")
     news = looked.news(NOW_S)
     assert told(news) == [("B/0:0-3", 2.0)]
     assert news.notices == [
@@ -132,14 +132,56 @@ def test_a_topic_made_again_is_read_from_its_first_offset():
     assert looked.news(NOW_S).notices == []
 
 
+def refused(looked):
+    with pytest.raises(PlatformError) as caught:
+        looked.news(NOW_S)
+    return caught.value.render()
+
+
+def test_another_topic_of_the_name_is_refused_until_somebody_chooses():
+    """A mirror has the same records at other offsets: each would be read twice."""
+    topic = Scripted(3, topic_id="B")
+    looked = listing(topic, ["A/0:0-9"])
+    assert refused(looked) == (
+        "[topic-replaced] freshline.yml:3: topic orders of feed f is another one than what was"
+        " read from it; a mirror of the old one has the same records at other offsets. Go back to"
+        " the old one. Where the records are new ones, `on_new_topic: read` reads it from its"
+        " first offset."
+    )
+    assert refused(looked) == refused(looked)  # asking often is no answer
+    topic.now = dataclasses.replace(topic.now, topic_id="A")
+    topic.stands(p0=(0, 11))
+    assert told(looked.news(NOW_S)) == [("A/0:9-11", 10.0)]  # the old one is back
+
+
+def test_offsets_that_went_back_are_refused_until_they_are_there_again():
+    topic = Scripted(4)
+    looked = listing(topic, ["A/0:0-9"])
+    assert refused(looked) == (
+        "[topic-cut-back] freshline.yml:3: partition 0 of topic orders of feed f ends at offset 4,"
+        " although it was read up to 9; the brokers have lost records, or are other ones with the"
+        " same topic's id. Restore the topic. Where what was read is to stay,"
+        " `on_new_topic: read` goes on behind it."
+    )
+    topic.stands(p0=(0, 9))
+    assert told(looked.news(NOW_S)) == []
+
+
+def test_brokers_that_give_no_ids_are_refused_at_once():
+    looked = listing(Scripted(4, topic_id=NO_ID))
+    assert refused(looked).startswith("[topic-without-id] freshline.yml:3: the brokers of feed f")
+    chosen = listing(Scripted(4, topic_id=NO_ID), on_new_topic="read")
+    assert told(chosen.news(NOW_S)) == [(f"{NO_ID}/0:0-4", 3.0)]
+
+
 def test_a_topic_made_again_and_still_empty_is_told_of_once():
-    looked = listing(Scripted(0, topic_id="B"), ["A/0:0-9"], newest_s=8.0)
+    looked = listing(Scripted(0, topic_id="B"), ["A/0:0-9"], newest_s=8.0, on_new_topic="read")
     assert told(looked.news(NOW_S)) == [("B/0:0-0", 8.0)]
     assert looked.news(NOW_S).notices == []
 
 
 def test_a_topic_cut_back_is_said_once():
-    looked = listing(Scripted(4), ["A/0:0-9"])
+    looked = listing(Scripted(4), ["A/0:0-9"], on_new_topic="read")
     assert looked.news(NOW_S).notices == [
         (
             "feed f: partition 0 of topic orders ends at offset 4, although it was read up to 9:"

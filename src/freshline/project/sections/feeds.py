@@ -101,8 +101,9 @@ def _files(section: Section, name: str, root: Path) -> Feed:
 
 def _kafka(section: Section, name: str, _root: Path) -> Feed:
     section.only(
-        "kind", "servers", "topic", "format", "schema", "starting", "options", "time", "period"
-    )
+        "kind", "servers", "topic", "format", "schema", "starting", "options", "time", "period",
+        "on_new_topic",
+    )  # fmt: skip
     section.require("servers", "topic")
     _require_schema(section, "records of a topic do not carry their types")
     schema, columns = _schema(section)
@@ -121,6 +122,7 @@ def _kafka(section: Section, name: str, _root: Path) -> Feed:
             section.text("topic") or "",
             _starting(section),
             _time(section, columns),
+            section.choice("on_new_topic", ("refuse", "read"), "refuse"),
         ),
     )
 

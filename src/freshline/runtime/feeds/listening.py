@@ -31,6 +31,12 @@ _REPEAT_S = 60.0
 
 _STOP_S = 1.0
 
+_STATES = {
+    "topic-missing": "missing", "topic-replaced": "refused", "topic-cut-back": "refused",
+    "topic-without-id": "refused",
+}  # fmt: skip
+"""Of a topic, by the code of what is wrong with it."""
+
 _SHOWN = 3
 """So many problems of a feed are said one by one."""
 
@@ -234,7 +240,7 @@ class Listening:
         error, news, table = heard.error, heard.topic, heard.key
         state = "read"
         if error is not None:
-            state = "missing" if error.code == "topic-missing" else "unreachable"
+            state = _STATES.get(error.code, "unreachable")
             self.deaf.add(table)
         else:
             self.deaf.discard(table)
@@ -250,7 +256,7 @@ class Listening:
             return []
         self._states[table] = (state, ends)
         if state != before[0]:
-            values |= {"state": state, "since_s": now_s, "error": error.what if error else None}
+            values |= {"state": state, "since_s": now_s, "error": _shown(state, error)}
         self._ledger.journal.put("topics", {"table_name": table}, **values)
         if state == before[0]:
             return []
@@ -296,3 +302,10 @@ class Listening:
         files = [] if news is None else news.files
         heard = Heard(listing.table, listing.feed, (listing.table,), files, news, error, last)
         self._put(("heard", heard))
+
+
+def _shown(state: str, error: FreshlineError | None) -> str | None:
+    """What status says of a topic; of one that is refused, what to choose, too."""
+    if error is None:
+        return None
+    return error.render() if state == "refused" else error.what

@@ -9,16 +9,19 @@ that is said, and counted.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 
-from freshline.core.errors import FreshlineError
+from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.offsets import Coverage, OffsetRange, Span, parsed, sliced
 from freshline.executor.records import FeedFile
 from freshline.executor.topic import Topic, TopicLook, gone
 from freshline.project.model import Feed, KafkaSource
+
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The id that brokers without topic ids give to every topic: all bits 0."""
 
 MOST_OFFSETS = 1_000_000
 """Of one range: an update of more would hold its track for minutes and fail as a whole."""
@@ -39,6 +42,52 @@ class TopicNews:
     files: list[FeedFile] = field(default_factory=list)
     lost: list[OffsetRange] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+
+
+def refuse_another(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) -> None:
+    """Stop where going on could read records twice, or skip some.
+
+    Args:
+        feed: Of kind kafka.
+        told: What a table was told of, by the topic's id; nothing at its first start.
+        look: The topic now.
+
+    Raises:
+        PlatformError: It cannot be told from others (``topic-without-id``), is another one
+            (``topic-replaced``), or ends before what was read (``topic-cut-back``).
+    """
+    assert isinstance(feed.settings, KafkaSource)
+    topic, choice = feed.settings.topic, "`on_new_topic: read`"
+    if look.topic_id == NO_ID:
+        raise PlatformError(
+            "topic-without-id",
+            f"the brokers of feed {feed.name} give topic {topic} no id",
+            where=feed.place,
+            rule="without one, a topic that was deleted and made again cannot be noticed",
+            next_step=f"Take brokers of Kafka 2.8 or newer, or {choice} where nobody remakes it.",
+        )
+    if told and look.topic_id not in told:
+        raise PlatformError(
+            "topic-replaced",
+            f"topic {topic} of feed {feed.name} is another one than what was read from it",
+            where=feed.place,
+            rule="a mirror of the old one has the same records at other offsets",
+            next_step="Go back to the old one. Where the records are new ones,"
+            f" {choice} reads it from its first offset.",
+        )
+    known = told.get(look.topic_id)
+    for partition, there in sorted(look.partitions.items()) if known is not None else ():
+        assert known is not None
+        if there.end < known.top(partition):
+            raise PlatformError(
+                "topic-cut-back",
+                f"partition {partition} of topic {topic} of feed {feed.name} ends at offset"
+                f" {there.end}, although it was read up to {known.top(partition)}",
+                where=feed.place,
+                rule="the brokers have lost records, or are other ones with the same topic's id",
+                next_step="Restore the topic. Where what was read is to stay,"
+                f" {choice} goes on behind it.",
+            )
 
 
 class TopicListing:
@@ -95,7 +144,7 @@ class TopicListing:
         """Look at the topic.
 
         Raises:
-            PlatformError: The brokers do not answer, or the topic is not there.
+            PlatformError: The brokers do not answer, or the topic is not there, or is refused.
         """
         look = self._topic.look()
         with self._lock:
@@ -105,6 +154,8 @@ class TopicListing:
         news = TopicNews(look)
         begins = not self._told
         unknown = look.topic_id not in self._told
+        if self._source.on_new_topic == "refuse":
+            refuse_another(self.feed, self._told, look)
         if unknown and not begins:
             news.notices.append(
                 f"feed {self.feed.name}: topic {self._source.topic} was deleted and made again;"
