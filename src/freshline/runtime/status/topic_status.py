@@ -20,8 +20,8 @@ class TopicStatus:
         feed: The feed's name.
         table: The table that reads it.
         topic: The topic's name.
-        state: read, refused (it is another one, or lost records), unreachable (the brokers do not answer, or refuse), missing (there is no
-            such topic) or new (no run has looked yet).
+        state: read, refused (it is another one, or lost records), unreachable (the brokers do not
+            answer, or refuse), missing (there is no such topic) or new (no run has looked yet).
         since_s: Since when that is so.
         error: Why it is not read; None where it is.
         ends: Behind the last offset of each partition, as seen last.
