@@ -68,13 +68,16 @@ STRATEGIES = (
         ),
     ),
     *faults_in(
-        "spark/views/merge.py",
+        "spark/views/partials.py",
         ("both sides of a join are new at once", "if other < number:", "if other <= -1:"),
         ("new rows meet new rows twice", "frame = parent.before()", "frame = parent.frame"),
+    ),
+    *faults_in(
+        "spark/views/merge.py",
         (
             "a state that is not there is taken for empty",
-            "    if named is None:\n        return _build(increment, plan)\n    changes",
-            "    if named is None:\n        return Prepared(None)\n    changes",
+            "    if named is None:\n        return _build(increment, plan)\n    with",
+            "    if named is None:\n        return Prepared(None)\n    with",
         ),
     ),
     *faults_in(
@@ -99,8 +102,8 @@ STRATEGIES = (
         "spark/views/group.py",
         (
             "groups of deleted rows are forgotten",
-            "partial, Parent.changed).persist()",
-            "partial, Parent.before).persist()",
+            "partial, Parent.changed)) as changed",
+            "partial, Parent.before)) as changed",
         ),
     ),
     *faults_in(
