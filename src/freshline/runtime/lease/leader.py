@@ -7,7 +7,7 @@ from typing import Any
 from freshline.core.lease import Record
 from freshline.project.model import Project
 from freshline.runtime.lease.machine import has_ended, this_machine
-from freshline.runtime.lease.place import store_of
+from freshline.runtime.lease.place import readable_store_of
 from freshline.times import rfc3339
 
 
@@ -18,7 +18,7 @@ def leader(project: Project) -> Record | None:
     killed the record stays until another process takes over.
     """
     try:
-        record, _ = store_of(project).read()
+        record, _ = readable_store_of(project).read()
     except OSError:
         return None
     if record is None or record.released:

@@ -37,20 +37,21 @@ class LogStore:
         """The record and its tag, which is the log's version."""
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        text = None if self._newest is None else self._commit(self._newest)
-        if text is None:
+        newest = self._newest  # several threads may ask at once
+        text = None if newest is None else self._commit(newest)
+        if newest is None or text is None:
             self._table = None
             try:
-                self._newest = int(delta_table(self.place).version())
+                newest = int(delta_table(self.place).version())
             except TableNotFoundError:
                 return None, None
             except DeltaError as error:
                 raise OSError(str(error)) from error
-            text = self._commit(self._newest)
-        assert self._newest is not None
-        while (later := self._commit(self._newest + 1)) is not None:
-            self._newest, text = self._newest + 1, later
-        return decoded(_record_in(text or "")), str(self._newest)
+            text = self._commit(newest)
+        while (later := self._commit(newest + 1)) is not None:
+            newest, text = newest + 1, later
+        self._newest = newest
+        return decoded(_record_in(text or "")), str(newest)
 
     def swap(self, record: Record, tag: str | None) -> str:
         """Commit the version after ``tag``; the new tag."""
