@@ -1,7 +1,7 @@
 """Write what each test file cost in the last `make test`: tests/costs.json, dearest first.
 
 Processor seconds, those of started processes included. The next run starts with the dearest
-files, and tests/guards/test_costs.py holds the sum against a budget.
+files.
 """
 
 from __future__ import annotations
