@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
+from freshline.cli.commands import explain
 from freshline.cli.commands.explain import costs_told, record, sources_of, text
 from freshline.core.errors import Place
 from freshline.delta.log import CommitRecord
+from freshline.executor.distrust import distrust
+from freshline.executor.verified import WRONG, VersionCheck
+from freshline.executor.verified import Difference as Differing
+from freshline.project.definition import definition_of
 from freshline.project.load import load_project
 from freshline.project.model import StaticRead
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
@@ -97,3 +103,39 @@ def test_what_is_done_comes_first_then_what_a_change_touches_and_why_not_better(
     assert told["merge"]["code"] == "HOLISTIC"
     assert [each["name"] for each in told["reads"]] == ["orders", "delta.`/d/zones`"]
     assert table.place == Place("tables/shop.sql", 4)
+
+
+def test_a_view_that_was_found_wrong_says_what_was_wrong_and_where_it_is_kept(
+    shop, freshline, answer, monkeypatch
+):
+    project = load_project(shop.root, shop.root)
+    table = project.table("big")
+    columns = {"orders": (("at", "timestamp"), ("n", "bigint"))}
+    analysis = SimpleNamespace(plans={"big": PLAN}, columns=columns)
+    monkeypatch.setattr(explain, "_analysed", lambda _project: analysis)
+    assert answer("explain", "big")["wrong"] is None
+    kept = shop.root / "kept"
+    check = VersionCheck("big", 7, WRONG, strategy="bucket-recompute", difference=Differing(1, 2))
+    distrust(project, check, definition_of(table), 100.0, kept)
+    told = answer("explain", "big")
+    assert (told["strategy"], told["code"]) == ("full", "found-wrong")
+    assert told["wrong"] == {
+        "table": "big",
+        "version": 7,
+        "strategy": "bucket-recompute",
+        "missing": 1,
+        "extra": 2,
+        "found_s": 100.0,
+        "definition": definition_of(table),
+        "evidence": str(kept),
+    }
+    first, second, *_ = freshline("explain", "big").stdout.splitlines()
+    assert first == (
+        "tables/shop.sql:4: full, found-wrong: computed in full: a version made from changes was"
+        " wrong; `freshline retry` trusts it again"
+    )
+    assert second == (
+        f"version 7, made by bucket-recompute, lacked 1 row and had 2 rows too many; kept in {kept}"
+    )
+    distrust(project, check, "another query", 100.0, kept)
+    assert answer("explain", "big")["wrong"] is None

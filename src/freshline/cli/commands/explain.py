@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.delta.log import CommitRecord, last_commit
-from freshline.executor.distrust import distrusted
+from freshline.executor.distrust import WrongView, distrusted
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.status.trusted import objection
@@ -38,22 +39,23 @@ def explain(
     (name,) = named_tables(found, [view])
     table = found.table(name)
     if table.kind == "base":
-        plan, sources, chosen, learned = None, [], APPEND_FILES, None
+        plan, sources, chosen, learned, wrong = None, [], APPEND_FILES, None, None
     else:
         own = subset(found, [name])
         analysis = _analysed(own)
         plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
         chosen = announced(own.tables, analysis.plans)[name]
         code = None if chosen.name == "full" else objection(found, table)
-        if distrusted(found, name, definition_of(table)) is not None:
+        wrong = distrusted(found, name, definition_of(table))
+        if wrong is not None:
             code = "found-wrong"
         if code is not None:
             chosen = full(code)
         learned = costs_told(last_commit(found.table_path(name)))
     if as_json:
-        print_json(record(table, plan, sources, chosen, learned))
+        print_json(record(table, plan, sources, chosen, learned, wrong))
     else:
-        print(text(table, plan, sources, chosen, learned), end="")
+        print(text(table, plan, sources, chosen, learned, wrong), end="")
 
 
 def costs_told(commit: CommitRecord | None) -> dict[str, Any] | None:
@@ -81,6 +83,7 @@ def record(
     sources: list[Source],
     chosen: Strategy,
     learned: dict[str, Any] | None = None,
+    wrong: WrongView | None = None,
 ) -> dict[str, Any]:
     """The whole as JSON: the plan, what is made of it, and what that takes."""
     told: dict[str, Any] = {
@@ -94,9 +97,10 @@ def record(
         "code": chosen.code,
         "reason": chosen.reason,
     }
-    return (
-        told if plan is None else told | explanation(table.name, plan, sources) | {"costs": learned}
-    )
+    if plan is None:
+        return told
+    more = {"costs": learned, "wrong": None if wrong is None else asdict(wrong)}
+    return told | explanation(table.name, plan, sources) | more
 
 
 def text(
@@ -105,11 +109,18 @@ def text(
     sources: list[Source],
     chosen: Strategy,
     learned: dict[str, Any] | None = None,
+    wrong: WrongView | None = None,
 ) -> str:
     """The same for people: what is done comes first, then what else would be right."""
     lines = [f"{table.place}: {chosen.name}, {chosen.code}: {chosen.reason}"]
     if plan is None:
         return f"{lines[0]}\nreads feed {table.feed}\n"
+    if wrong is not None:
+        lines.append(
+            f"version {wrong.version}, made by {wrong.strategy}, lacked"
+            f" {counted(wrong.missing, 'row')} and had {counted(wrong.extra, 'row')} too many;"
+            f" kept in {wrong.evidence}"
+        )
     if (table.refresh, table.emit) != ("auto", "early"):
         lines.append(f"freshline.refresh = {table.refresh}, freshline.emit = {table.emit}")
     told = "\n".join(lines) + "\n" + explanation_text(table.name, plan, sources)
