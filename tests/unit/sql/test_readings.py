@@ -9,6 +9,7 @@ import pytest
 
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.readings.comparison import differences, grouped
+from freshline.sql.readings.ingredients import ingredients
 from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output, simplified
@@ -290,3 +291,19 @@ def test_with_queries_that_grow_beyond_measure_are_refused():
     last = Tree("CTERelationRef", (), {"cteId": 39, "output": ()})
     with pytest.raises(ValueError, match="WITH queries that are read many times over"):
         simplified(Tree("WithCTE", (last, *definitions), {"plan": 0}))
+
+
+def column(number: int) -> Tree:
+    return Tree("AttributeReference", (), {"exprId": number, "name": f"c{number}"})
+
+
+def test_grouping_sets_that_spark_leaves_out_bound_nothing_and_come_from_their_columns_below():
+    """Spark writes null for the projections of some plans (TPC-DS 77)."""
+    rows = Tree("LogicalRDD", (), {"output": (column(1), column(2))})
+    source = Tree("View", (rows,), {"desc": "orders"})
+    source = Tree("Project", (source,), {"projectList": (column(1), column(2))})
+    sets = Tree("Expand", (source,), {"projections": None, "output": (column(1), column(3))})
+    relation = Reader({"orders": "c1"}).read(sets)
+    assert relation.columns == (Attribute(1), Attribute(3))
+    assert relation.span("orders", Attribute(1)) == Span(*ANY)
+    assert ingredients(sets).shown == [frozenset({"orders.c1"}), frozenset()]

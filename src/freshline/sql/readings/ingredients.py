@@ -122,9 +122,12 @@ class _Reader:
         if plan.kind in ("Union", *_SET_OPERATIONS):
             return self._together(plan, below)
         self._note(plan, known)
-        if plan.kind == "Expand":
+        projections = plan.fields.get("projections") or ()
+        # Spark leaves them out now and then. A column of grouping sets is then that of its number
+        # below, or NULL, which comes from nothing.
+        if plan.kind == "Expand" and projections:
             return {
-                column.number: self._of([row[at] for row in plan.fields["projections"]], known)
+                column.number: self._of([row[at] for row in projections], known)
                 for at, column in enumerate(plan.trees("output"))
             }
         if plan.kind == "Generate":

@@ -7,6 +7,7 @@ is not correlated, and with every operator that is not known here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from freshline.sql.readings.conditions import bound, conjuncts
 from freshline.sql.readings.groups import (
@@ -137,9 +138,13 @@ class Reader:
         return Relation(columns, below.links, reads)
 
     def _expand(self, plan: Tree) -> Relation:
+        projections = [
+            each for each in plan.fields.get("projections") or () if isinstance(each, tuple)
+        ]
+        if not projections:  # Spark leaves them out now and then
+            return replace(self._anything(plan), columns=tuple(map(_attribute, output(plan))))
         below = self.read(plan.children[0])
         links = below.links.copy()
-        projections = [each for each in plan.fields["projections"] if isinstance(each, tuple)]
         for at, column in enumerate(plan.trees("output")):
             choices = []
             for projection in projections:
@@ -362,6 +367,10 @@ class Reader:
                 read.source,
                 {held.get(term) or _inner(term): span for term, span in read.within.items()},
             )
+
+
+def _attribute(column: Tree) -> Attribute:
+    return Attribute(column.number)
 
 
 def _inner(term: Term) -> Term:
