@@ -6,4 +6,4 @@ from tests.spark.mutation.faults_of_states import APPENDS, STATES
 from tests.spark.mutation.faults_of_strategies import STRATEGIES
 from tests.spark.mutation.faults_of_times import BUCKETS
 
-ALL = (*BUCKETS, *APPENDS, *STATES, *STRATEGIES)
+ALL = (*STATES, *BUCKETS, *APPENDS, *STRATEGIES)

@@ -84,35 +84,47 @@ class Judges:
         self._tried = tuple(tried)
         self._types: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._sources = {query: self._sources_of(query) for query in self._names}
-        found = {query: self._plan(query) for query in self._names}
-        self.known = {query: plan for query, plan in found.items() if isinstance(plan, ViewPlan)}
-        self._first = {query: self._first_reading(query) for query in self.known}
+        self._known: dict[str, ViewPlan] = {}
+        self._first = {query: self._first_reading(query) for query in self._names}
 
     def judge(self, fault: Fault) -> Verdict:
         """Analyses with the fault, and tries what only trials can find."""
         try:
+            if fault in STRATEGIES:
+                plans = {query: self._without(query) for query in self._tried}
+                with applied(fault):
+                    return self._tries(plans)
             with applied(fault):
-                return self._judged(fault)
+                readings = {query: self._first_reading(query) for query in self._names}
+            changed = [query for query in self._names if readings[query] != self._first[query]]
+            for query in changed:
+                self._without(query)
+            with applied(fault):
+                return self._judged(changed)
         except StaleError as error:
             return Verdict("stale", told=str(error))
 
-    def _judged(self, fault: Fault) -> Verdict:
-        if fault in STRATEGIES:
-            return self._tries({query: self.known[query] for query in self._tried})
+    def _without(self, query: str) -> ViewPlan:
+        """The plan without a fault."""
+        if query not in self._known:
+            plan = self._plan(query)
+            assert isinstance(plan, ViewPlan), plan
+            self._known[query] = plan
+        return self._known[query]
+
+    def _judged(self, queries: Sequence[str]) -> Verdict:
+        """What is said, with the fault, of the views whose first reading it changes."""
         changed: dict[str, ViewPlan] = {}
         narrower = ""
-        for query, first in self._first.items():
-            reading = self._first_reading(query)
-            if reading == first:
-                continue
-            plan = reading if isinstance(reading, str) else self._plan(query)
+        for query in queries:
+            plan, known = self._plan(query), self._known[query]
             if isinstance(plan, str):
                 return Verdict("analysis fails", query, plan)
-            found = _objection(query, plan, self.known[query])
+            found = _objection(query, plan, known)
             if found is not None:
                 return found
             narrower = narrower or query
-            if len(_reasons(plan)) <= len(_reasons(self.known[query])) and len(changed) < _TRIED:
+            if not _allowed(plan).issubset(_allowed(known)) and len(changed) < _TRIED:
                 changed[query] = plan
         if changed:
             return self._tries(changed)
@@ -188,6 +200,12 @@ def _objection(query: str, plan: ViewPlan, known: ViewPlan) -> Verdict | None:
 def _reasons(plan: ViewPlan) -> list[Reason]:
     """Why the plan does not allow its other ways."""
     return [way for way in (plan.appends, plan.buckets, plan.merge) if isinstance(way, Reason)]
+
+
+def _allowed(plan: ViewPlan) -> set[str]:
+    """The ways that the plan allows, as text."""
+    return {repr(way) for way in (plan.appends, plan.buckets, plan.merge)
+            if not isinstance(way, Reason)}  # fmt: skip
 
 
 def _codes(plan: ViewPlan) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.spark.mutation import faults
 from tests.spark.mutation.fault import Fault
-from tests.spark.mutation.reasons import HARMLESS
+from tests.spark.mutation.reasons import HARMLESS, KINDS
 
 _BY = {
     "second reading": "the second reading, of Spark's plan (0062)",
@@ -57,8 +57,8 @@ def written(found: Mapping[str, Mapping[str, Any]]) -> str:
             "|---|---|---|---|",
         ]
         for fault in rest:
-            why = HARMLESS.get(fault.name, "open: no view of these shows it")
-            lines.append(_row(fault, found[fault.name]["by"], why))
+            what = found[fault.name]["by"]
+            lines.append(_row(fault, what, HARMLESS.get(fault.name, KINDS[what])))
     return "\n".join(lines) + "\n"
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.sql.recorded_plans import QUERIES
-from tests.unit.sql.view_cases import CASES
-
 H = "date_trunc('hour', ts)"
 MERGING = (
     "SELECT usr, count(*) AS n, sum(amount) AS s, max(amount) AS m FROM orders GROUP BY usr",
@@ -177,6 +174,20 @@ BY_TIME = (
     ),
 )
 NULLS = (
+    (
+        "SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c ON c.ts >= o.ts AND c.ts >"
+        " o.ts - INTERVAL 1 HOUR AND c.ts < o.ts + INTERVAL 1 HOUR"
+    ),
+    "SELECT add_months(CAST(ts AS DATE), 1) AS d, count(*) AS n FROM orders GROUP BY 1",
+    (
+        "SELECT ts, id, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR - INTERVAL 20"
+        " MINUTES PRECEDING AND CURRENT ROW) AS n FROM orders"
+    ),
+    (
+        "SELECT o.ts, c.id FROM orders o JOIN clicks c ON c.ts BETWEEN"
+        " o.ts - (INTERVAL 1 HOUR - INTERVAL 20 MINUTES) AND o.ts + -INTERVAL 5 MINUTES"
+    ),
+    "SELECT ts, usr, min(amount) AS m FROM orders GROUP BY CUBE (ts, usr)",
     # Times that are NULL, or become so beside a side that is missing.
     "SELECT o.ts, c.ts AS t, c.id FROM orders o FULL JOIN clicks c ON o.ts = c.ts WHERE o.id > 1",
     (
@@ -224,6 +235,21 @@ NULLS = (
     "SELECT d, count(*) AS n FROM days GROUP BY d",
     "SELECT last_day(ts) AS l, sum(amount) AS s FROM orders GROUP BY last_day(ts)",
 )
+DEEPER = (
+    # What joins again with groups of its own rows, and conditions that need all rows.
+    (
+        "SELECT o.usr, sum(d.n) AS s FROM orders o JOIN (SELECT usr, count(*) AS n FROM orders"
+        " GROUP BY usr) d ON o.usr = d.usr GROUP BY o.usr"
+    ),
+    (
+        "SELECT a.usr, count(*) AS n FROM orders a JOIN orders b ON a.usr = b.usr JOIN clicks c"
+        " ON c.usr = a.usr GROUP BY a.usr"
+    ),
+    (
+        "SELECT usr, sum(amount) AS s FROM (SELECT usr, amount FROM orders WHERE id IN (SELECT id"
+        " FROM clicks)) GROUP BY usr"
+    ),
+)
 APPENDING = (
     "SELECT o.id, u.name FROM orders o LEFT JOIN users u ON o.usr = u.usr",
     "SELECT o.id, u.name FROM users u LEFT JOIN orders o ON o.usr = u.usr",
@@ -248,7 +274,6 @@ ALL = (
     *BY_TIME,
     *NULLS,
     *MERGING,
+    *DEEPER,
     *APPENDING,
-    *QUERIES.values(),
-    *(case.query for case in CASES),
 )

@@ -2,4 +2,29 @@
 
 from __future__ import annotations
 
-HARMLESS: dict[str, str] = {}
+HARMLESS: dict[str, str] = {
+    "a frame's missing end is its start": (
+        "equivalent: a row's own time always counts, so the range reaches from the start to the row"
+    ),
+    "a frame of rows is taken for one of times": (
+        "equivalent: its edges are numbers, of which no interval is read; CURRENT ROW alone is the"
+        " row itself"
+    ),
+    "a lag is taken for what its frame says": (
+        "equivalent: Spark refuses a frame of times with lag, lead and ntile"
+    ),
+    "a second column of the order is not looked at": (
+        "equivalent: Spark refuses intervals over two columns, and rows that are equal in both are"
+        " equal in the first"
+    ),
+    "a minus before an interval is lost": (
+        "equivalent: the parser keeps the sign in the number, or as an operator that is read before"
+    ),
+}
+KINDS: dict[str, str] = {
+    "gives up": "the views are computed in full, and stay right",
+    "not reached": "open: no view of the list meets it",
+    "not found": "open: confirmed and tried, and no version was wrong",
+    "stale": "the text is another one by now",
+}
+"""What to say of the others, by what happened."""

@@ -35,6 +35,8 @@ _NEAR, _MATCHING, _SAME_NAME, _OTHER_NAME, _MOVED = 0.3, 0.6, 0.8, 0.5, 0.4
 """Chances: that a row is a near copy, or a match of another table's; by which columns."""
 
 _MISSING, _SINGLE = 0.08, 0.22
+_TURNS = 4
+"""A column lacks its value in one of so many times two rows, or in fewer."""
 _JSON = ('{"a": 1}', '{"a": 2, "b": "x"}', '{"b": null}')
 _LIKE = str.maketrans({"%": "x", "_": "y"})
 
@@ -116,8 +118,19 @@ class Inputs:
             if others:
                 other = self._chance.choice(others)
                 row = self._matching(name, row, other, self._chance.choice(self._rows[other]))
-        self._rows[name].append(row)
-        return row
+        lacking = self._lacking(name, row)
+        self._rows[name].append(row)  # whole, so that copies of it do not lack the same
+        return lacking
+
+    def _lacking(self, name: str, row: Row) -> Row:
+        """Every other row without the value of one column, in turn.
+
+        By chance alone a column that is averaged has a value in every row of some trials.
+        """
+        turn, is_second = divmod(len(self._rows[name]), 2)
+        columns = self._schemas[name].names
+        at = turn % max(len(columns), _TURNS)
+        return {**row, columns[at]: None} if is_second and at < len(columns) else row
 
     def _beside(self, name: str, row: Row) -> Row:
         """A copy of a row that differs by the least in a column or two, or in none."""

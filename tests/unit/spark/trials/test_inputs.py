@@ -87,6 +87,16 @@ def test_every_table_lacks_a_common_key_that_others_have():
     assert any({"a", "b", "k1"} & (keys[one] - keys[other]) for one in "abc" for other in "abc")
 
 
+@pytest.mark.parametrize("regime", [*REGIMES, Regime(distinct=True)])
+@pytest.mark.parametrize("seed", range(20))
+def test_every_column_lacks_a_value_among_the_rows_of_a_trials_start(regime, seed):
+    columns = {name: pa.int32() for name in ("a", "b", "c", "d", "e", "f")}
+    rows = made({"t": pa.schema(columns.items())}, regime=regime, seed=seed, count=12)["t"]
+    for name in columns:
+        missing = [row[name] for row in rows].count(None)
+        assert 1 <= missing <= 8
+
+
 def test_distinct_values_never_repeat():
     schemas = {"t": pa.schema([("n", pa.int64()), ("s", pa.string()), ("ts", INSTANT)])}
     rows = made(schemas, regime=Regime(distinct=True, extremes=False), count=200)["t"]
