@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.pipelines.init_cli import init
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError, UserError
@@ -214,3 +215,15 @@ def test_a_run_goes_on_with_the_functions_of_its_start(pipeline, spark, monkeypa
         "[definition-gone] t/a.py:3: the file with the function of n changed; the files of a"
         " pipeline are read when a run starts. Start the run again."
     )
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_the_template_of_spark_pipelines_runs_as_it_is(tmp_path, spark, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    init("demo")
+    demo = Pipeline(tmp_path / "demo")
+    (demo.root / "freshline.yml").write_text(SETTINGS)
+    run_here(demo, spark)
+    ids = [(str(number),) for number in range(10)]
+    assert rows(spark, demo.project, "example_python_materialized_view") == ids
+    assert rows(spark, demo.project, "example_sql_materialized_view") == ids[::2]
