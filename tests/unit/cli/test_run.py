@@ -184,8 +184,10 @@ def test_a_reload_that_is_refused_on_the_way_is_left_behind(freshline, shop):
     (Path(shop.project.feeds["orders_feed"].path) / bad).write_text("rubbish")
     done = freshline("refresh", "orders", "--full", "--json")
     assert done.exit_code == 3
-    (behind,) = json.loads(done.stdout)["left_behind"]
-    assert (behind["name"], bad in behind["reason"]) == ("orders", True)
+    refused, changed = json.loads(done.stdout)["left_behind"]
+    assert (refused["name"], bad in refused["reason"]) == ("orders", True)
+    assert changed["name"] == "orders"
+    assert changed["reason"].startswith(f"{bad} changed: [file-changed] it was loaded with 1 bytes")
     assert shop.executor.numbers("orders") == [1]
 
 

@@ -90,6 +90,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
         ],
         "retrying": [],
         "vanished": [],
+        "changed": [],
         "updates": 1,
         "rejected_rows": 0,
         "failures": 0,
