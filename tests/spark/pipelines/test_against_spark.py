@@ -117,7 +117,10 @@ def test_the_tables_are_those_of_spark_pipelines(pipeline: Path) -> None:
             path = pipeline / "in" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        by_spark(pipeline)
+        if list(too_early(by_spark(pipeline))):
+            # apache/spark#57897, seen with 4.2.0: a second run computed a view that Python defines
+            # before the table that it reads. A further run without news gets it right.
+            by_spark(pipeline)
         by_us(pipeline)
         different = {}
         for table in TABLES:
