@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from freshline.sql.text.reads import quoted
 
@@ -38,6 +38,26 @@ def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
             column = column.cast(kept.dataType)
         columns.append(column.alias(kept.name if kept is not None else field.name))
     return frame.select(columns)
+
+
+EMPTY_PARTITION = "holds an empty text, which Delta keeps as NULL where it partitions"
+"""Part of the error of :func:`without_empty_partitions`."""
+
+
+def without_empty_partitions(frame: DataFrame, partitioned_by: Iterable[str]) -> DataFrame:
+    """``frame``, whose rows cannot be written where they would come back as others.
+
+    Delta has no empty text among its partition values: it would be read back as NULL, and the
+    table would not equal its query.
+    """
+    wanted = {name.lower() for name in partitioned_by}
+    for field in frame.schema:
+        if field.name.lower() in wanted and isinstance(field.dataType, StringType):
+            column = F.col(quoted(field.name))
+            error = F.raise_error(F.lit(f"partition column {field.name} {EMPTY_PARTITION}"))
+            kept = F.when(column == "", error.cast(field.dataType)).otherwise(column)
+            frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
+    return frame
 
 
 def kind_of(schema: StructType, column: str) -> str:

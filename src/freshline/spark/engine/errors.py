@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
 from freshline.project.model import TableDef
+from freshline.spark.engine.columns import EMPTY_PARTITION
 
 SparkError = (PySparkException, Py4JError)
 """What a call into Spark may raise."""
@@ -94,6 +95,14 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
             f"table {table.name} was not updated: no space left on device",
             next_step="Nothing was lost; the update is tried again. Make room where the"
             " storage or Spark's local directory is.",
+        )
+    if any(EMPTY_PARTITION in text for text in _chain(error)):
+        return UserError(
+            "empty-partition",
+            f"table {table.name} was not updated: {reason}",
+            where=table.query_place,
+            rule="a column of PARTITIONED BY holds no empty text",
+            next_step="Write nullif(column, '') AS column in the query, or partition by another.",
         )
     state = sql_state(error)
     name = condition(error)

@@ -1,0 +1,61 @@
+"""An empty text in a column of PARTITIONED BY, which Delta would give back as NULL."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.core.errors import UserError
+
+pytestmark = pytest.mark.spark
+
+ORDERS = "SELECT id, region FROM STREAM sold"
+TOTALS = "SELECT region, count(*) AS n FROM {} GROUP BY region"
+
+
+@pytest.fixture
+def sold(shop):
+    folder = shop.feed("sold", "json", "id BIGINT, region STRING")
+    (folder / "a.json").write_text('{"id": 1, "region": "north"}\n{"id": 2}\n')
+    (folder / "b.json").write_text('{"id": 3, "region": ""}\n{"id": 4, "region": "north"}\n')
+    return shop
+
+
+def test_a_base_table_refuses_it_and_says_what_to_do(sold):
+    sold.table("orders", ORDERS, partitioned_by=("region",))
+    sold.load("orders", "a.json")
+    with pytest.raises(UserError) as refused:
+        sold.load("orders", "b.json")
+    assert refused.value.render() == (
+        "[empty-partition] tables/orders.sql:3: table orders was not updated: partition column"
+        " region holds an empty text, which Delta keeps as NULL where it partitions; a column of"
+        " PARTITIONED BY holds no empty text. Write nullif(column, '') AS column in the query,"
+        " or partition by another."
+    )
+    assert sold.rows("orders") == [{"id": 1, "region": "north"}, {"id": 2, "region": None}]
+    sold.table(
+        "orders", "SELECT id, nullif(region, '') AS region FROM STREAM sold",
+        partitioned_by=("region",),
+    )  # fmt: skip
+    sold.load("orders", "b.json")
+    assert [row["region"] for row in sold.rows("orders")] == ["north", None, None, "north"]
+
+
+@pytest.mark.parametrize("refresh", ["full", "incremental"])
+def test_a_view_refuses_it_however_it_is_computed(sold, refresh):
+    sold.table("orders", ORDERS)
+    sold.table("totals", TOTALS.format("orders"), partitioned_by=("region",), refresh=refresh)
+    version = sold.load("orders", "a.json").version
+    sold.derive("totals", orders=version)
+    before = sold.rows("totals")
+    version = sold.load("orders", "b.json").version
+    with pytest.raises(UserError) as refused:
+        sold.derive("totals", orders=version)
+    assert refused.value.code == "empty-partition"
+    assert sold.rows("totals") == before
+
+
+def test_it_is_a_text_like_any_other_where_nothing_is_partitioned_by_it(sold):
+    sold.table("orders", ORDERS)
+    sold.load("orders", "a.json")
+    sold.load("orders", "b.json")
+    assert [row["region"] for row in sold.rows("orders")] == ["north", None, "", "north"]
