@@ -223,3 +223,10 @@ def test_other_columns_of_a_parent_are_another_trial(shop, loaded):
     shop.table("orders", "SELECT *, 'x' AS extra FROM STREAM orders_feed")
     loaded(2, Trust(before, "passed"))
     assert trial(shop, 1).key != before
+
+
+def test_a_view_partitioned_by_texts_is_tried_on_rows_that_it_can_hold(tried):
+    query = "SELECT usr, count(*) AS n FROM orders GROUP BY usr"
+    found = tried(query, partitioned_by=("usr",))
+    assert (found.outcome, found.reason) == ("passed", "")
+    assert found.compared["group-merge"] >= 1

@@ -339,8 +339,10 @@ class _Trial:
         try:
             result = updates.run(session, request)
         except FreshlineError as error:
-            if is_cancelled(error):
+            if is_cancelled(error) or has_ended(session):
                 raise
+            if error.code == "empty-partition":  # these rows can be in no such table
+                raise _UnusableError(one_line(error)) from error
             return Difference(lane, "", step, error=one_line(error)), True
         finally:
             jvm.java_session(session).sessionState().catalog().clearTempTables()
@@ -369,7 +371,7 @@ class _Trial:
                 arranged(frame).createOrReplaceTempView(quoted(name))
             return counted(self.session.sql(self._query))
         except SparkError as error:
-            if is_cancelled(error):
+            if is_cancelled(error) or has_ended(self.session):
                 raise
             raise _UnusableError(one_line(error)) from error
 
@@ -425,6 +427,14 @@ def _difference(
         tuple(islice(missing.elements(), _SAMPLE)),
         tuple(islice(extra.elements(), _SAMPLE)),
     )
+
+
+def has_ended(session: SparkSession) -> bool:
+    """Whether Spark is gone, which says nothing of the view either."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001
+    except (*SparkError, OSError, AttributeError):
+        return True
 
 
 def is_cancelled(error: BaseException) -> bool:

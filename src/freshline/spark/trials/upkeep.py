@@ -8,13 +8,12 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from freshline.core.background.upkeep import TRY
-from freshline.core.errors import FreshlineError
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.trials import Verdict
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine.errors import SparkError, one_line, update_failed
 from freshline.spark.engine.pins import at_version
-from freshline.spark.trials.runner import is_cancelled, try_view
+from freshline.spark.trials.runner import has_ended, is_cancelled, try_view
 from freshline.spark.views.derived import DerivedUpdates
 
 
@@ -45,11 +44,12 @@ def trial_of(
             for name, version in request.parents.items()
         }
         verdict = try_view(session, project, table, parents, plan)
-    except (FreshlineError, *SparkError) as error:
+    except Exception as error:
         if isinstance(error, SparkError):
             raise update_failed(table, error) from error
-        if is_cancelled(error):
+        if is_cancelled(error) or has_ended(session):
             raise
+        # A fault of the trial itself is no fault of the view, and leaves it in full.
         verdict, key = Verdict("undecided", reason=one_line(error)), ""
     seconds = time.monotonic() - started_s
     return UpdateResult(
