@@ -63,6 +63,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     orders = str(deltalake.DeltaTable(shop.path("orders")).metadata().id)
     assert facts.pop("ids") == {"orders": orders}
     assert facts.pop("expected_s").keys() == {"bucket-recompute", "bucket-merge", "full"}
+    assert facts.pop("replaced")["column"] == "day"
     assert facts == {
         "freshline": 1,
         "table": "totals",
