@@ -153,13 +153,15 @@ def test_a_plan_that_is_wrong_is_found_out(warehouse, name):
     assert lying.told[name][-1][0] == ("append" if name == "appended" else "bucket-recompute")
 
 
-def test_a_state_that_does_not_merge_is_found_out(warehouse):
-    lying, merging = with_lies(warehouse), ("state", "groups", "linearity")
+def test_a_state_that_does_not_merge_is_found_out(warehouse, monkeypatch):
+    lying, merging = with_lies(warehouse), ("state", "linearity", "groups")
     come(lying, [order(NOON, 10, 1), order(NOON, 11, 3)], [click(NOON, 10, 3)])
     for name in merging:
         assert lying.update(name).code == "state-built", name
     come(lying, [order(NOON, 20, 1)], [click(NOON, 20, 2)])
     for name in merging:
+        if name == "groups":  # written as a whole the view is right whatever its groups are
+            monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
         with found_out():
             lying.update(name)
         assert lying.told[name][-1] == ("group-merge", "merges"), name
