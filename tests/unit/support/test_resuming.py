@@ -37,6 +37,11 @@ def test_without_its_tool():
 """
 
 
+def _environment() -> dict[str, str]:
+    """That of a shell: this test may run in a worker, and the process that it starts is none."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_XDIST")}
+
+
 @pytest.fixture
 def prove(tmp_path: Path):
     """Runs three tests, and returns what is told at the end."""
@@ -50,7 +55,7 @@ def prove(tmp_path: Path):
                 f"--rootdir={tmp_path}", str(tmp_path), *arguments,
             ],
             cwd=ROOT,
-            env={**os.environ, "CODE": "abc", **environment},
+            env={**_environment(), "CODE": "abc", **environment},
             capture_output=True,
             text=True,
             check=False,
