@@ -15,7 +15,7 @@ from freshline.importing.checks import TakenCheck, taken_checks
 from freshline.importing.items import Found, Table
 from freshline.importing.page import page
 from freshline.project.load import PROJECT_FILE, collect
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted, string_literal
 
 PAGE = "IMPORTED.md"
 APPENDIX = "not_translated.sql"
@@ -150,7 +150,7 @@ def _statement(table: Table) -> str:
     kind = "STREAMING TABLE" if table.feed is not None else "MATERIALIZED VIEW"
     lines = [f"CREATE {kind} {quoted(table.name)}"]
     if item.comment:
-        lines.append(f"  COMMENT {literal(item.comment)}")
+        lines.append(f"  COMMENT {string_literal(item.comment)}")
     if item.partitioned_by:
         columns = ", ".join(quoted(column) for column in item.partitioned_by)
         lines.append(f"  PARTITIONED BY ({columns})")
@@ -161,13 +161,9 @@ def _statement(table: Table) -> str:
 
 
 def _properties(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
-
-
-def literal(text: str) -> str:
-    """``text`` as a string of Spark SQL on one line."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "'" + escaped.replace("\r", "\\r").replace("\n", "\\n") + "'"
+    return ", ".join(
+        f"{string_literal(key)} = {string_literal(value)}" for key, value in properties.items()
+    )
 
 
 def _save(files: Mapping[str, str], folder: Path) -> None:

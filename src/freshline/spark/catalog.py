@@ -20,7 +20,7 @@ from freshline.delta.log import last_commit, version
 from freshline.project.model import CatalogSettings, Project
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted, string_literal
 
 CLOSE_PATIENCE_S = 50.0
 _EXTERNAL = "EXTERNAL"
@@ -71,7 +71,7 @@ class CatalogNames:
         found = self._registered(table)
         if found is None:
             self._session.sql(
-                f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {_text(path)}"
+                f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {string_literal(path)}"
             )
             return True
         if found.provider == "delta" and _same_place(found.location, path):
@@ -80,7 +80,7 @@ class CatalogNames:
         if self._settings.name == _SESSION_CATALOG:
             self._relocate(table, path)
         else:
-            self._session.sql(f"ALTER TABLE {name} SET LOCATION {_text(path)}")
+            self._session.sql(f"ALTER TABLE {name} SET LOCATION {string_literal(path)}")
         return True
 
     def drop(self, table: str) -> bool:
@@ -232,10 +232,6 @@ class Registering:
         if text not in self._told:
             self._told.add(text)
             self._notice(text)
-
-
-def _text(path: str) -> str:
-    return "'" + path.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _path_of(location: str) -> str:

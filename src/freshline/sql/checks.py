@@ -7,7 +7,7 @@ for that.
 from __future__ import annotations
 
 from freshline.project.model import DataCheck
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted, string_literal
 
 
 def wrong_rows(check: DataCheck, table: str) -> str:
@@ -57,6 +57,5 @@ def parent_name(check: DataCheck) -> str:
 
 def _literal(value: object) -> str:
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
+        return string_literal(value)
     return str(value).upper() if isinstance(value, bool) else repr(value)

@@ -73,6 +73,12 @@ def quoted(name: str) -> str:
     return name if _PLAIN.match(name) else backquoted(name)
 
 
+def string_literal(text: str) -> str:
+    """``text`` as a string of Spark SQL on one line."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\r", "\\r").replace("\n", "\\n") + "'"
+
+
 def backquoted(name: str) -> str:
     """``name`` always in backquotes: a column may be called ``current_date``."""
     return "`" + name.replace("`", "``") + "`"
