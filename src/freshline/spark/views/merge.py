@@ -17,13 +17,12 @@ from typing import Any
 
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to
 from freshline.spark.engine.in_driver import held
 from freshline.spark.engine.sizing import sized
 from freshline.spark.views.groups import Scope, scope
-from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.views.incremental import Increment, Parent, Prepared
 from freshline.spark.views.own_state import merge_into_view
-from freshline.spark.views.partials import combining, rows_of_changes, sql_of
+from freshline.spark.views.partials import combining, final_rows, rows_of_changes, sql_of
 from freshline.spark.views.state import State
 from freshline.spark.views.whole import EVERYTHING, is_small
 from freshline.sql.query.records import Decomposition, Partial
@@ -104,13 +103,7 @@ def write(
         if written is not None:
             rows = written.state.of(rows)
         combined[partial.name] = combining(increment, partial)(rows)
-    for name, frame in combined.items():
-        increment.register(name, frame)
-    output = sql_of(increment, plan.final)
-    if len(output.columns) != len(increment.schema):
-        raise NotIncrementalError("schema-changed")
-    # The regenerated query's names can differ from the user's, its columns' order cannot.
-    output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
+    output = final_rows(increment, plan, combined)
     configuration, more = increment.project.configuration, state_facts(plan, versions)
     if written is not None:
         replaced = replace(

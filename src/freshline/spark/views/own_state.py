@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, same_columns
+from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.in_driver import held
 from freshline.spark.views.groups import Scope, scope
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
-from freshline.spark.views.partials import combining, rows_of_changes, sql_of
+from freshline.spark.views.partials import combining, final_rows, rows_of_changes
 from freshline.spark.views.whole import EVERYTHING, is_small
 from freshline.sql.query.records import Decomposition
 from freshline.sql.text.reads import quoted
@@ -53,12 +53,7 @@ def _written(
     if not same_columns(state.schema, rows.schema):
         raise NotIncrementalError("schema-changed")
     combined = combining(increment, partial)(state.unionAll(rows))
-    increment.register(partial.name, combined)
-    output = sql_of(increment, plan.final)
-    if len(output.columns) != len(increment.schema):
-        raise NotIncrementalError("schema-changed")
-    # The regenerated query's names can differ from the user's, its columns' order cannot.
-    output = cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
+    output = final_rows(increment, plan, {partial.name: combined})
     made = replace(
         transaction,
         output,

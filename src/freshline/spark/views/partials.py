@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from freshline.spark.views.incremental import Increment, Parent
+from freshline.spark.engine.columns import cast_to
+from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent
 from freshline.spark.views.state import Combine
 from freshline.sql.query.records import Decomposition, Partial
 from freshline.sql.text.reads import quoted, reads_of, rewritten
@@ -58,6 +59,23 @@ def combining(increment: Increment, partial: Partial) -> Combine:
         return sql_of(increment, partial.combine)
 
     return combine
+
+
+def final_rows(
+    increment: Increment, plan: Decomposition, combined: Mapping[str, DataFrame]
+) -> DataFrame:
+    """The view's rows: the final query over each partial's combined state rows, by its name.
+
+    Raises:
+        NotIncrementalError: The view's columns are not those of the query any more.
+    """
+    for name, frame in combined.items():
+        increment.register(name, frame)
+    output = sql_of(increment, plan.final)
+    if len(output.columns) != len(increment.schema):
+        raise NotIncrementalError("schema-changed")
+    # The regenerated query's names can differ from the user's, its columns' order cannot.
+    return cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
 
 
 def sql_of(increment: Increment, query: str) -> DataFrame:
