@@ -15,8 +15,8 @@ from freshline.ingest.exposition import families
 from freshline.project.load import load_project
 from freshline.runtime.lineage.emitter import Lineage
 from freshline.runtime.metrics.exposition import RunMetrics
+from scripts.reference_texts import NOTE
 
-_NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->"
 _PROJECT = """\
 name: shop
 storage: warehouse
@@ -43,7 +43,7 @@ def metrics_page() -> str:
     lines = [
         "# Metrics",
         "",
-        _NOTE,
+        NOTE,
         "",
         "`freshline run` answers at `/metrics` of its one address: as Prometheus text, or as",
         "OpenMetrics where the scraper accepts it. Counters begin with the process unless the text",

@@ -5,6 +5,9 @@ The keys themselves are read from the code; one that is not described here fails
 
 from __future__ import annotations
 
+NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->"
+"""What stands at the top of each page."""
+
 SECTIONS = {
     ("load", "collect"): "freshline.yml",
     ("feeds", "_files"): "feeds: kind files",

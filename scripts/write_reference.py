@@ -18,12 +18,11 @@ import typer.main
 from freshline.cli.main import COMMANDS, app_for
 from freshline.project.properties import KNOWN
 from scripts.metrics_page import metrics_page
-from scripts.reference_texts import KEYS, SECTIONS
+from scripts.reference_texts import KEYS, NOTE, SECTIONS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "freshline"
 REFERENCE = ROOT / "docs" / "reference"
-_NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->"
 _FAMILIES = {
     "UserError": "yours to correct, exit 2",
     "PlatformError": "the platform's, exit 1",
@@ -48,7 +47,7 @@ def pages() -> dict[Path, str]:
 def _commands() -> str:
     application = typer.main.get_command(app_for([]))
     assert isinstance(application, typer.core.TyperGroup)
-    lines = ["# Commands", "", _NOTE, "", "`freshline COMMAND --help` says the same.", ""]
+    lines = ["# Commands", "", NOTE, "", "`freshline COMMAND --help` says the same.", ""]
     for name in COMMANDS:
         command = application.commands[name]
         lines += [f"## freshline {name}", "", _sentence(command.help or ""), ""]
@@ -81,7 +80,7 @@ def _errors() -> str:
     lines = [
         "# Error codes",
         "",
-        _NOTE,
+        NOTE,
         "",
         "A code stays the same over versions; the sentence may change. `...` stands for names and",
         "values of the moment. Every message also says where the fault is, and what to do next.",
@@ -136,7 +135,7 @@ def _project_files() -> str:
     lines = [
         "# freshline.yml and table properties",
         "",
-        _NOTE,
+        NOTE,
         "",
         "An unknown key or property is an error that names the known ones. Durations have units,",
         "like `90s` or `10 minutes`; sizes too, like `256MB`.",
@@ -204,7 +203,7 @@ def _design() -> str:
     lines = [
         "# Design pages",
         "",
-        _NOTE,
+        NOTE,
         "",
         "One page for each choice that somebody could question: what was asked, what was decided,",
         "and what else was considered. Numbers stay; a page that is overtaken says by which.",
