@@ -57,6 +57,14 @@ class CatalogNames:
         """A table's name as queries of other programs write it."""
         return f"{self._settings.name}.{self._settings.database}.{table}"
 
+    def is_made(self, table: str) -> bool:
+        """Whether the table has a commit of ours, so that there is something to name.
+
+        Raises:
+            PlatformError: Its log cannot be read.
+        """
+        return last_commit(self._project.table_path(table)) is not None
+
     def register(self, table: str) -> bool:
         """Have the catalog name the table's path; whether anything had to change.
 
@@ -199,7 +207,7 @@ class Registering:
         self._thread.start()
 
     def add(self, tables: Iterable[str]) -> None:
-        """These tables have a version."""
+        """These tables may have a version that the catalog does not name."""
         for table in tables:
             if table not in self._done:
                 self._wanted.put(table)
@@ -216,8 +224,9 @@ class Registering:
             if table in self._done:
                 continue
             try:
-                self._names.register(table)
-                self._done.add(table)
+                if self._names.is_made(table):
+                    self._names.register(table)
+                    self._done.add(table)
             except FreshlineError as error:
                 self._tell(
                     f"table {table} has no name in the catalog: {error.what}; {error.next_step}"

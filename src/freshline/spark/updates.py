@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from freshline.core.background.upkeep import COMPACT, TRY, VERIFY
 from freshline.core.errors import PlatformError
-from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.topic import Topic
@@ -25,7 +24,7 @@ from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError
 from freshline.spark.engine.own_session import own_session
-from freshline.spark.engine.process import SparkProcess
+from freshline.spark.engine.process import SparkProcess, is_stopped
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
 from freshline.spark.feeds.kafka_reader import TopicReader
@@ -96,11 +95,7 @@ class SparkExecutor:
         if project.catalog is not None:
             names = CatalogNames(project, project.catalog, session)
             self._registering = Registering(names, notice)
-            self._registering.add(
-                table.name
-                for table in project.tables
-                if last_commit(project.table_path(table.name)) is not None
-            )
+            self._registering.add(table.name for table in project.tables)
         self._project = project
         self._session = session
         self._process = SparkProcess(session)
@@ -222,10 +217,7 @@ class SparkExecutor:
 
     def healthy(self) -> bool:
         """Whether Spark still runs and answers."""
-        try:
-            return not self._session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001
-        except (*SparkError, OSError, AttributeError):
-            return False
+        return not is_stopped(self._session)
 
     def close_names(self) -> None:
         """Wait until every table that has a version is registered in the catalog."""

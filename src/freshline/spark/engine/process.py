@@ -28,6 +28,14 @@ def _is_not_py4js(record: logging.LogRecord) -> bool:
     return record.msg != "Exception while sending command."
 
 
+def is_stopped(session: SparkSession) -> bool:
+    """Whether the session's Spark has stopped, or no longer answers."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001
+    except (*SparkError, OSError, AttributeError):
+        return True
+
+
 class SparkProcess:
     """The JVM that a session talks to.
 

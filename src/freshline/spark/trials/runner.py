@@ -30,6 +30,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
+from freshline.spark.engine.process import is_stopped
 from freshline.spark.trials.compare import Values, counted, stored
 from freshline.spark.trials.constants import Constants, constants_of
 from freshline.spark.trials.evidence import keep
@@ -339,7 +340,7 @@ class _Trial:
         try:
             result = updates.run(session, request)
         except FreshlineError as error:
-            if is_cancelled(error) or has_ended(session):
+            if is_cancelled(session, error):
                 raise
             if error.code == "empty-partition":  # these rows can be in no such table
                 raise _UnusableError(one_line(error)) from error
@@ -371,7 +372,7 @@ class _Trial:
                 arranged(frame).createOrReplaceTempView(quoted(name))
             return counted(self.session.sql(self._query))
         except SparkError as error:
-            if is_cancelled(error) or has_ended(self.session):
+            if is_cancelled(self.session, error):
                 raise
             raise _UnusableError(one_line(error)) from error
 
@@ -429,18 +430,10 @@ def _difference(
     )
 
 
-def has_ended(session: SparkSession) -> bool:
-    """Whether Spark is gone, which says nothing of the view either."""
-    try:
-        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001
-    except (*SparkError, OSError, AttributeError):
-        return True
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Whether Spark's jobs were ended from outside, which says nothing of the view."""
+def is_cancelled(session: SparkSession, error: BaseException) -> bool:
+    """Whether Spark, or its jobs, were ended from outside, which says nothing of the view."""
     text = str(error).lower()
-    return "cancelled" in text or "canceled" in text
+    return "cancelled" in text or "canceled" in text or is_stopped(session)
 
 
 def try_views(

@@ -13,7 +13,7 @@ from freshline.executor.trials import Verdict
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine.errors import SparkError, one_line, update_failed
 from freshline.spark.engine.pins import at_version
-from freshline.spark.trials.runner import has_ended, is_cancelled, try_view
+from freshline.spark.trials.runner import is_cancelled, try_view
 from freshline.spark.views.derived import DerivedUpdates
 
 
@@ -47,7 +47,7 @@ def trial_of(
     except Exception as error:
         if isinstance(error, SparkError):
             raise update_failed(table, error) from error
-        if is_cancelled(error) or has_ended(session):
+        if is_cancelled(session, error):
             raise
         # A fault of the trial itself is no fault of the view, and leaves it in full.
         verdict, key = Verdict("undecided", reason=one_line(error)), ""
