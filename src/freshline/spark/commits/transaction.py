@@ -134,13 +134,12 @@ class Transaction:
         To be called before anything is staged, and not where this commit changes columns: Delta
         takes one change of a table's description a commit.
         """
-        if self.schema is None:
+        known = self.schema
+        if known is None:
             return
         metadata, session = self._metadata, self._session
-        described = comments.on(StructType.fromJson(json.loads(metadata.schemaString())))
-        if comments.table == metadata.description() and (
-            described.jsonValue() == json.loads(metadata.schemaString())
-        ):
+        described = comments.on(known)
+        if described.jsonValue() == known.jsonValue() and comments.table == metadata.description():
             return
         copy = metadata.copy(
             metadata.id(),
