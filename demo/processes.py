@@ -48,7 +48,7 @@ class Warehouse:
             self._teller.start()
 
     def _told(self) -> None:
-        """Wait until what it wrote is told, once it has ended."""
+        """Wait until the last lines of a process that ended are shown."""
         teller, self._teller = self._teller, None
         if teller is not None:
             teller.join(_GONE_S)

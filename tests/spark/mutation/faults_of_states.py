@@ -176,7 +176,7 @@ STATES = (
     *faults_in(
         "sql/states/merged_block.py",
         (
-            "groups are told though rows are limited",
+            "group keys are claimed although a LIMIT drops rows",
             '("distinct", "limit", "offset", "qualify")):\n        return\n    if any(True for _',
             '("distinct",)):\n        return\n    if any(True for _',
         ),

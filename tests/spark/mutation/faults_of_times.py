@@ -23,7 +23,7 @@ BUCKETS = (
             "hi = lo if end is None else",
         ),
         (
-            "a frame of rows is taken for one of times",
+            "a ROWS frame is taken for a RANGE frame",
             "if not is_range(spec):",
             "if is_range(spec) and False:",
         ),

@@ -6,9 +6,9 @@ HARMLESS: dict[str, str] = {
     "a frame's missing end is its start": (
         "equivalent: a row's own time always counts, so the range reaches from the start to the row"
     ),
-    "a frame of rows is taken for one of times": (
-        "equivalent: its edges are numbers, of which no interval is read; CURRENT ROW alone is the"
-        " row itself"
+    "a ROWS frame is taken for a RANGE frame": (
+        "equivalent: its bounds are row counts, which are never read as intervals; CURRENT ROW alone"
+        " is the row itself"
     ),
     "a lag is taken for what its frame says": (
         "equivalent: Spark refuses a frame of times with lag, lead and ntile"
