@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 
-from freshline.importing.pipelines.load import collect
-from freshline.project.model import Project
 from tests.spark.proof.support import run_here
+from tests.support.pipelines import Pipeline
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -24,18 +20,6 @@ def raw():
     return rows.selectExpr("CAST(value AS STRING) AS text", "CAST(key AS STRING) AS key", "topic",
                            "partition", "offset", "timestampType", "timestamp")
 """
-
-
-@dataclass
-class Pipeline:
-    root: Path
-
-    @property
-    def project(self) -> Project:
-        project, errors = collect(self.root, self.root)
-        assert errors == []
-        assert project is not None
-        return project
 
 
 def test_the_records_of_a_topic_are_loaded_as_they_are(broker, shop, spark, tmp_path, monkeypatch):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,13 @@ import pytest
 from pyspark.pipelines.init_cli import init
 from pyspark.sql import SparkSession
 
-from freshline.core.errors import PlatformError, UserError
+from freshline.core.errors import PlatformError
 from freshline.importing.pipelines.load import collect
 from freshline.project.model import Project
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.run import verified
 from tests.spark.proof.support import UtcSessions, run_here
+from tests.support.pipelines import Pipeline
 
 pytestmark = pytest.mark.spark
 
@@ -71,29 +70,6 @@ CREATE MATERIALIZED VIEW dears AS SELECT count(*) AS n FROM dear;
 CREATE TEMPORARY VIEW some AS SELECT id FROM numbers WHERE id % 2 = 0;
 CREATE MATERIALIZED VIEW even AS SELECT * FROM some;
 """
-
-
-@dataclass
-class Pipeline:
-    """A pipeline in a folder, read with a session that is there."""
-
-    root: Path
-
-    @property
-    def project(self) -> Project:
-        project, errors = collect(self.root, self.root)
-        assert errors == []
-        assert project is not None
-        return project
-
-    @property
-    def errors(self) -> list[UserError]:
-        return collect(self.root, self.root)[1]
-
-    def come(self, name: str, *rows: dict[str, Any]) -> None:
-        (self.root / "in").mkdir(exist_ok=True)
-        text = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (self.root / "in" / name).write_text(text)
 
 
 @pytest.fixture
