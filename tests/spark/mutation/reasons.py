@@ -7,8 +7,8 @@ HARMLESS: dict[str, str] = {
         "equivalent: a row's own time always counts, so the range reaches from the start to the row"
     ),
     "a ROWS frame is taken for a RANGE frame": (
-        "equivalent: its bounds are row counts, which are never read as intervals; CURRENT ROW alone"
-        " is the row itself"
+        "equivalent: its bounds are row counts, which are never read as intervals; CURRENT ROW"
+        " alone is the row itself"
     ),
     "a lag is taken for what its frame says": (
         "equivalent: Spark refuses a frame of times with lag, lead and ntile"
