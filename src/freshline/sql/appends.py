@@ -14,10 +14,10 @@ from typing import Literal
 from sqlglot import exp
 
 from freshline.sql.query.nondeterministic import require_deterministic
-from freshline.sql.query.normal import normalise, own_nodes, source_name
+from freshline.sql.query.normal import normalise, source_name
 from freshline.sql.query.records import Reason, Source
 from freshline.sql.query.refusal import Refused, refused
-from freshline.sql.query.scopes import is_limited, makes_groups
+from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
 _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}

@@ -3,9 +3,12 @@
 Seconds by the clock, from the request to the end of the commit: what is scarce is a track's
 time, and a strategy with less work for the processors in more Spark jobs holds it longer. Each is
 alpha + beta * MB: of what changed for incremental strategies, of all that the parents hold for a
-computation in full. The guesses are those of small views on two cores (docs/design/0013); they
-are scaled by how much longer this view's updates took than guessed, so a slow machine or a long
-query does not make the strategy look good that was never tried.
+computation in full. The guesses are those of small views on two cores (docs/design/0132); what is
+not measured yet is guessed from them and from how much longer than guessed this view's own updates
+took. What an update took beyond its guess is laid to start-up and to size by what either can be
+out: start-up is the machine's and about the same for all queries, a megabyte of one query can cost
+many times one of another. So a slow machine does not make the strategy look good that was never
+tried, and a full update that is slow by its size does not make merging look dear.
 
 What was learned goes into every commit of the view, and from there into the next process.
 """
@@ -23,18 +26,18 @@ BUILD = "build"
 
 _GUESSES: Mapping[str, tuple[float, float]] = {
     "append": (0.35, 0.02),
-    "bucket-recompute": (0.75, 0.02),
-    "bucket-merge": (1.2, 0.02),
-    "group-merge": (1.2, 0.02),
+    "bucket-recompute": (0.85, 0.02),
+    "bucket-merge": (1.4, 0.02),
+    "group-merge": (1.4, 0.02),
     "group-recompute": (0.9, 0.02),
-    BUILD: (1.2, 0.03),
+    BUILD: (1.4, 0.03),
     "full": (0.55, 0.02),
 }
 """Seconds, and seconds a MB."""
 
 _INTO_VIEW: Mapping[str, tuple[float, float]] = {
-    "bucket-merge": (0.6, 0.02),
-    "group-merge": (0.6, 0.02),
+    "bucket-merge": (0.85, 0.02),
+    "group-merge": (0.7, 0.02),
 }
 """The same where the view is its own state."""
 
@@ -44,6 +47,9 @@ _NEWS = 0.3
 """Weight of an update in the scale."""
 
 _SCALES = (0.1, 30.0)
+_START_OUT, _SIZE_OUT = 0.4, 1.0
+"""Of the guesses: by so much of themselves start-up and what size costs are out."""
+
 _FOR_TRIALS = 0.05
 """Of the seconds that updates take so many may go into trying what seems dearer."""
 
@@ -56,7 +62,7 @@ _FIRST_GAP, _LONGEST_GAP = 8, 256
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What one update would read.
+    """What one update would read: bytes of files, a row counted as a few at least.
 
     Attributes:
         changed_bytes: What changed in the parents.
@@ -81,6 +87,7 @@ class Costs:
     def __init__(self, facts: Mapping[str, Any] | None = None) -> None:
         facts = facts or {}
         self._scale = float(facts.get("scale", 1.0))
+        self._size_scale = float(facts.get("size_scale", self._scale))
         self._allowance_s = float(facts.get("allowance_s", 0.0))
         self._rent_s = float(facts.get("rent_s", 0.0))
         self._reread_bytes = int(facts.get("reread_bytes", 0))
@@ -107,6 +114,7 @@ class Costs:
                 for name, cost in self._learned.items()
             },
             "scale": round(self._scale, 3),
+            "size_scale": round(self._size_scale, 3),
             "allowance_s": round(self._allowance_s, 4),
             "rent_s": round(self._rent_s, 4),
             "reread_bytes": self._reread_bytes,
@@ -125,10 +133,12 @@ class Costs:
             return
         amount = size_bytes / _BYTES_PER_MB
         alpha_s, beta = self._guesses[strategy]
-        ratio = min(max(seconds / (alpha_s + beta * amount), _SCALES[0]), _SCALES[1])
-        self._scale += (_NEWS if self._learned else 1.0) * (ratio - self._scale)
+        start, size = _scales(alpha_s, beta * amount, seconds)
+        news = _NEWS if self._learned else 1.0
+        self._scale += news * (start - self._scale)
+        self._size_scale += news * (size - self._size_scale)
         if strategy not in self._learned:
-            self._learned[strategy] = LearnedCost(ratio * alpha_s, ratio * beta)
+            self._learned[strategy] = LearnedCost(start * alpha_s, size * beta)
         self._learned[strategy].learn(amount, seconds)
         self._samples[strategy] = self.samples(strategy) + 1
 
@@ -150,7 +160,7 @@ class Costs:
         if learned is not None:
             return learned.expected_s(amount)
         alpha_s, beta = self._guesses[strategy]
-        return self._scale * (alpha_s + beta * amount)
+        return self._scale * alpha_s + self._size_scale * beta * amount
 
     def told_s(self, strategies: Iterable[str], sizes: Sizes) -> dict[str, float]:
         """The same for each of these strategies of which it is known, as commits tell it."""
@@ -181,7 +191,7 @@ class Costs:
         self._reread_bytes = 0
         return True
 
-    def state_pays(self, merging: str, sizes: Sizes) -> bool:
+    def state_is_worth_building(self, merging: str, sizes: Sizes) -> bool:
         """Whether to build a state now, where updates are in full for want of one.
 
         By the same rule: when the seconds that merging would have saved come to what building
@@ -198,7 +208,7 @@ class Costs:
         self._rent_s = 0.0
         return True
 
-    def try_now(self, strategy: str, seconds: float, best_s: float) -> bool:
+    def should_try(self, strategy: str, seconds: float, best_s: float) -> bool:
         """Whether to try a strategy that is expected to be dearer than the best.
 
         Now and then, rarer each time that it was in vain, and never for more than a twentieth
@@ -224,3 +234,22 @@ class Costs:
     def won(self, strategy: str) -> None:
         """A strategy is the best now: should it lose again, it is tried again soon."""
         self._gaps.pop(strategy, None)
+
+
+def _scales(start_s: float, size_s: float, seconds: float) -> tuple[float, float]:
+    """Of an update of so many seconds: start-up and what its size cost, as times of their guesses.
+
+    Args:
+        start_s: Guessed for start-up.
+        size_s: Guessed for size.
+        seconds: What it took.
+    """
+    out_start, out_size = (_START_OUT * start_s) ** 2, (_SIZE_OUT * size_s) ** 2
+    beyond_s = seconds - start_s - size_s
+    share = out_start / (out_start + out_size)
+    start = 1.0 + beyond_s * share / start_s
+    size = 1.0 + beyond_s * (1.0 - share) / size_s if size_s > 0.0 else start
+    # Where size is next to nothing the machine's speed is what is seen: it is that of both.
+    size = max(size, start) if beyond_s > 0.0 else min(size, start)
+    least, most = _SCALES
+    return min(max(start, least), most), min(max(size, least), most)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TypeVar
 
 from freshline.sql.appends import appends
 from freshline.sql.buckets.timeline import buckets
@@ -11,6 +14,16 @@ from freshline.sql.query.nondeterministic import cautions
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.query.refusal import Refused
+from freshline.sql.states.decompose import ROWS_HELP
+
+T = TypeVar("T")
+FAULT = "ANALYSIS_FAULT"
+_MISTAKES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What a mistake in our code raises; a Spark that is being stopped raises others."""
+_log = logging.getLogger(__name__)
 
 Decompose = Callable[[str, Sequence[Source]], Decomposition | Reason]
 """Cuts a query into states: ``sql.states.decompose.decompose`` with its typer bound."""
@@ -21,6 +34,7 @@ def view_plan(
     sources: Sequence[Source],
     *,
     decompose: Decompose,
+    keeping: Decompose | None = None,
     session_zone: str = "UTC",
     functions: AbstractSet[str] = frozenset(),
 ) -> ViewPlan:
@@ -30,6 +44,8 @@ def view_plan(
         query: The user's text; it is what runs, except where states are merged.
         sources: Every table that it reads.
         decompose: Finds what merges. Only asked where the query can be analysed at all.
+        keeping: The same with states that may hold rows of a stream. Asked where there is no other
+            way: such a state is as large as those rows.
         session_zone: Time zone of the Spark session that runs the query.
         functions: User-defined functions that were declared deterministic, lower case.
     """
@@ -37,9 +53,33 @@ def view_plan(
         notes = cautions(normalise(query, sources))
     except Refused as refusal:
         return ViewPlan(refusal.reason, refusal.reason, refusal.reason)
-    return ViewPlan(
-        appends=appends(query, sources, functions=functions),
-        buckets=buckets(query, sources, session_zone=session_zone, functions=functions),
-        merge=decompose(query, sources),
+    plan = ViewPlan(
+        appends=_safely(lambda: appends(query, sources, functions=functions)),
+        buckets=_safely(
+            lambda: buckets(query, sources, session_zone=session_zone, functions=functions)
+        ),
+        merge=_safely(lambda: decompose(query, sources)),
         notes=notes,
     )
+    merge = plan.merge
+    if keeping is None or plan.appends is True or not isinstance(plan.buckets, Reason):
+        return plan
+    if not isinstance(merge, Reason) or merge.code not in ROWS_HELP:
+        return plan
+    return replace(plan, merge=_safely(lambda: keeping(query, sources)))
+
+
+def _safely(analysis: Callable[[], T | Reason]) -> T | Reason:
+    """What an analysis finds; a fault of its own costs one way to maintain one view.
+
+    All views of a project are analysed when it starts: one must not keep it from running.
+    """
+    try:
+        return analysis()
+    except _MISTAKES as error:
+        _log.exception("the analysis of a query failed; the view is maintained in another way")
+        return Reason(
+            FAULT,
+            f"the analysis itself failed ({error!r}), which is a fault of freshline: please report"
+            " the query",
+        )

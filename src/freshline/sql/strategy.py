@@ -35,6 +35,9 @@ _CLEARLY = 1.25
 _SLOW_S = 1.0
 """Bucket-recompute below this is not worth the keeping of a state."""
 
+_LARGE_BYTES = 64_000_000
+"""Of such parents Delta is asked which files have rows of a bucket, which takes it a job."""
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
@@ -70,7 +73,7 @@ class Kept(Protocol):
         ...
 
 
-APPEND_FILES = Strategy("append", "row-wise", "each file's rows are added as they come")
+APPEND_FILES = Strategy("append", "row-wise", "new rows of its feed are added as they come")
 
 _APPEND = Strategy("append", "row-wise", "the output of the parents' new rows is added")
 _RECOMPUTE = Strategy(
@@ -109,9 +112,11 @@ _FULL: Mapping[str, str] = {
     "static-changed": "a static table that it reads has a new version",
     "table-replaced": "a table that it reads was dropped and created again",
     "static-unversioned": "it reads a static table that has no versions to compare",
-    "parent-went-back": "a parent is read at an older version than before",
+    "parent-went-back": "a parent is read at an older version than before, or was put back",
     "parent-redefined": "a parent's columns or properties changed",
     "groups-unknown": "cannot identify the groups of the rows deleted from a parent",
+    "log-untrue": "new rows have other times than the parents' logs say",
+    "changes-failed": "computing from changes failed at a value that the query may leave out",
     "changes-gone": "the parents' change history since its last update was vacuumed",
     "changed-by-others": "somebody else wrote into it",
 }
@@ -192,7 +197,10 @@ def chosen(
     if not ways:
         return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
     own = keeps_own_state(plan)
-    best = _cheaper(ways, costs, sizes, holds_state=holds_state)
+    if own and len(ways) > 1:  # there is nothing to build or to lose
+        best = _quicker(ways, costs, sizes)
+    else:
+        best = _cheaper(ways, costs, sizes, holds_state=holds_state)
     # New rows alone, once more appended, are never dearer than all rows; and only a bucket that
     # is replaced by itself tells which rows were corrected after they had been shown as final.
     if table.refresh != "auto" or final or best == _APPEND:
@@ -221,7 +229,7 @@ def _or_full(
     incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
     anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
     if way.name in MERGING and not (holds_state or own):
-        return incrementally if costs.state_pays(way.name, sizes) else anew
+        return incrementally if costs.state_is_worth_building(way.name, sizes) else anew
     if holds_state and not own:
         if full_s * _CLEARLY < way_s:
             return anew
@@ -229,11 +237,11 @@ def _or_full(
         full_s += max(0.0, build_s - way_s)
     elif full_s < way_s:
         costs.won("full")
-        if not costs.try_now(way.name, way_s, full_s):
+        if not costs.should_try(way.name, way_s, full_s):
             return anew
         return Strategy(way.name, TRIED, f"{way.reason}; tried, since it may be quicker: {told}")
     costs.won(way.name)
-    if not costs.try_now("full", full_s, way_s):
+    if not costs.should_try("full", full_s, way_s):
         return incrementally
     return Strategy("full", TRIED, f"computed in full, which may be quicker: {told}")
 
@@ -282,6 +290,30 @@ def _cheaper(ways: list[Strategy], costs: Costs, sizes: Sizes, *, holds_state: b
         return others[0] if slow else first
     kept = 1 / _CLEARLY if holds_state else _CLEARLY
     return others[0] if other_s * kept < first_s else first
+
+
+def _quicker(ways: list[Strategy], costs: Costs, sizes: Sizes) -> Strategy:
+    """Of two ways that leave the view alike the quicker one; at times the other.
+
+    What was never measured is begun with the first, but where the parents are large: to recompute
+    buckets their files are searched, merging reads the new ones alone.
+    """
+    is_large = sizes.whole_bytes is None or sizes.whole_bytes > _LARGE_BYTES
+    one, other = reversed(ways) if is_large else ways
+    one_s, other_s = costs.expected_s(one.name, sizes), costs.expected_s(other.name, sizes)
+    if one_s is None or other_s is None:
+        return one
+    # A guess has to promise more than what was measured.
+    is_known = costs.samples(other.name) or costs.samples(one.name) >= _ENOUGH
+    promised_s = other_s if costs.samples(other.name) else other_s * _CLEARLY
+    if is_known and promised_s < one_s:
+        one, one_s, other, other_s = other, other_s, one, one_s
+    costs.won(one.name)
+    if not costs.should_try(other.name, other_s, one_s):
+        return one
+    told = f"{one.name} should take {one_s:.2f} s, {other.name} {other_s:.2f} s"
+    why = f"{other.reason}; tried, since it may be quicker: {told}"
+    return Strategy(other.name, TRIED, why)
 
 
 def _undone(plan: ViewPlan, *, rewrote: bool) -> bool:

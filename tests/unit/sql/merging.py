@@ -33,10 +33,12 @@ class Merging:
     Attributes:
         sources: Its tables.
         batches: How many batches the streams come in.
+        keeps_rows: Whether states may hold rows of streams.
     """
 
     sources: Sequence[Source]
     batches: int
+    keeps_rows: bool = False
     database: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     @property
@@ -72,7 +74,7 @@ class Merging:
         return [(row[0], _TYPES.get(row[1].lower(), row[1].lower())) for row in found]
 
     def cut(self, query: str) -> Decomposition | Reason:
-        return decompose(query, self.sources, self.typer)
+        return decompose(query, self.sources, self.typer, keeps_rows=self.keeps_rows)
 
     def at_once(self, query: str) -> list[tuple[Any, ...]]:
         """The query's rows over everything."""

@@ -10,7 +10,7 @@ import pytest
 from freshline.sql.appends import appends
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Reason
-from tests.unit.sql.view_cases import SOURCES
+from tests.support.view_cases import SOURCES
 
 APPENDS = [
     "SELECT * FROM orders WHERE amount > 1",

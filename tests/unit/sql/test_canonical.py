@@ -14,7 +14,7 @@ from freshline.sql.query.scopes import makes_groups
 from freshline.sql.text.canonical import canonical
 from freshline.sql.text.functions import AGGREGATES
 from freshline.sql.text.rowwise import row_wise
-from tests.unit.sql.view_cases import CASES, SOURCES, H, M
+from tests.support.view_cases import CASES, SOURCES, H, M
 
 FRAME = (
     "SELECT ts, sum(amount) OVER (PARTITION BY usr ORDER BY ts RANGE BETWEEN INTERVAL 10 MINUTES "

@@ -48,6 +48,30 @@ def test_what_was_measured_replaces_the_guess_and_scales_the_others():
     assert expected(costs, "full") == pytest.approx(5.5, rel=0.1)
 
 
+def test_what_is_slow_by_its_size_does_not_make_small_updates_look_dear():
+    history = Sizes(changed_bytes=10_000, whole_bytes=40_000_000)
+    merging = expected(Costs(), "group-merge", history)
+    costs = noted(history, full=6.0)  # 1.35 s guessed, 0.8 s of it for size
+    assert expected(costs, "full", history) == pytest.approx(6.0, rel=0.1)
+    assert expected(costs, "group-merge", history) < 2 * merging
+    # So the state is built after two updates, not never.
+    assert [costs.state_is_worth_building("group-merge", history) for _ in range(2)].count(
+        True
+    ) >= 1
+
+
+@given(
+    st.sampled_from(["full", "group-merge", "append", BUILD]),
+    st.integers(0, 10**9),
+    st.floats(0.3, 3.0),
+)
+def test_the_first_update_is_what_is_expected_of_the_next_like_it(strategy, size_bytes, times):
+    sizes, guess = Sizes(size_bytes, size_bytes), Costs()
+    seconds = times * expected(guess, strategy, sizes)
+    guess.note(strategy, sizes, seconds)
+    assert expected(guess, strategy, sizes) == pytest.approx(seconds, rel=0.35)
+
+
 def test_the_size_of_everything_tells_what_a_full_update_will_take():
     costs = Costs()
     for megabytes in range(1, 40):
@@ -68,15 +92,15 @@ def test_a_state_is_built_when_reading_again_has_cost_as_much():
 
 
 def test_a_state_is_built_when_merging_would_have_saved_what_building_takes():
-    assert Costs().state_pays("group-merge", LARGE)  # at once
+    assert Costs().state_is_worth_building("group-merge", LARGE)  # at once
     small = Costs()
-    assert not any(small.state_pays("group-merge", SMALL) for _ in range(1000))
+    assert not any(small.state_is_worth_building("group-merge", SMALL) for _ in range(1000))
     costs = noted(full=2.0, group_merge=1.5)
     costs.note(BUILD, SMALL, 3.5)
-    told = [costs.state_pays("group-merge", SMALL) for _ in range(12)]
+    told = [costs.state_is_worth_building("group-merge", SMALL) for _ in range(12)]
     assert told.count(True) >= 2  # 1.5 s more, half a second saved each time
     assert not told[0]
-    assert Costs().state_pays("group-merge", Sizes(whole_bytes=None))
+    assert Costs().state_is_worth_building("group-merge", Sizes(whole_bytes=None))
 
 
 def test_a_strategy_is_dearer_only_where_both_were_measured():
@@ -90,7 +114,7 @@ def test_a_strategy_is_dearer_only_where_both_were_measured():
 def test_the_dearer_strategy_is_tried_rarer_and_rarer():
     costs, tries = Costs(), []
     for number in range(2000):
-        if costs.try_now("full", 1.2, 1.0):
+        if costs.should_try("full", 1.2, 1.0):
             tries.append(number)
             costs.note("full", SMALL, 1.2)
         else:
@@ -98,18 +122,18 @@ def test_the_dearer_strategy_is_tried_rarer_and_rarer():
     gaps = [later - earlier - 1 for earlier, later in pairwise(tries)]
     assert tries[0] == 8
     assert gaps == [16, 32, 64, 128, 256, 256, 256, 256, 256, 256]
-    assert not any(noted(full=9.0).try_now("full", 9.0, 1.0) for _ in range(1000))
+    assert not any(noted(full=9.0).should_try("full", 9.0, 1.0) for _ in range(1000))
     costs.won("full")
     for _ in range(8):
         costs.note("bucket-recompute", SMALL, 1.0)
-    assert costs.try_now("full", 1.2, 1.0)
+    assert costs.should_try("full", 1.2, 1.0)
 
 
 @given(st.lists(st.floats(0.01, 3.0), min_size=1, max_size=300), st.floats(0.05, 5.0))
 def test_trials_cost_at_most_a_twentieth_of_all_seconds(extras, best_s):
     costs, spent_s, all_s = Costs(), 0.0, 0.0
     for extra_s in extras:
-        tried = costs.try_now("full", best_s + extra_s, best_s)
+        tried = costs.should_try("full", best_s + extra_s, best_s)
         seconds = best_s + extra_s if tried else best_s
         spent_s += extra_s if tried else 0.0
         assert spent_s <= 0.05 * all_s + 1e-9
@@ -120,8 +144,8 @@ def test_trials_cost_at_most_a_twentieth_of_all_seconds(extras, best_s):
 def test_a_commit_carries_all_that_was_learned():
     costs = noted(full=2.0, bucket_recompute=1.0)
     costs.reread(50, 10, 1_000)
-    costs.state_pays("bucket-merge", SMALL)
-    costs.try_now("full", 1.1, 1.0)
+    costs.state_is_worth_building("bucket-merge", SMALL)
+    costs.should_try("full", 1.1, 1.0)
     again = Costs(json.loads(json.dumps(costs.facts)))
     assert again.facts == costs.facts
     for name in ("full", "bucket-recompute", "bucket-merge"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from freshline.sql.query.records import Decomposition, Reason
+from tests.support.tpch import WITHOUT_STREAM, generate, tpch_names, tpch_query, tpch_sources
 from tests.unit.sql.merging import Merging
-from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_names, tpch_query, tpch_sources
 
 SCALE = 0.01
 BATCHES = 5

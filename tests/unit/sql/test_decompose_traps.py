@@ -257,6 +257,11 @@ MERGES = {
     "table_called_as_a_partial": "SELECT partial_1.shop, count(*) FROM sale AS partial_1 "
     "WHERE pieces < (SELECT max(pieces) FROM sale) GROUP BY partial_1.shop",
     "odd_names": "SELECT shop AS `a b`, count(*) AS `count(1)` FROM sale GROUP BY shop",
+    "limit_of_one_row": "SELECT sum(pieces) FROM sale LIMIT 100",
+    "limit_of_one_row_of_two": "SELECT * FROM (SELECT sum(pieces) AS a FROM sale) AS p, "
+    "(SELECT count(*) AS b FROM part) AS q LIMIT 3",
+    "left_join_whose_matches_alone_stay": "SELECT sale.shop, count(*), max(part.id) FROM sale "
+    "LEFT JOIN part ON sale.pieces = part.pieces WHERE part.id > 1 GROUP BY sale.shop",
     "star_below": "SELECT count(*) FROM (SELECT * FROM sale) AS q",
 }
 
@@ -270,6 +275,91 @@ def test_merged_equals_at_once(shops, name):
 @pytest.mark.parametrize("name", MERGES)
 def test_merged_equals_at_once_before_any_row_has_come(nothing, name):
     nothing.check(MERGES[name])
+
+
+KEPT = {
+    "outer_join_across_batches": "SELECT sale.shop, count(*), count(part.id), sum(part.pieces), "
+    "sum(sale.pieces) FROM sale LEFT JOIN part ON sale.pieces = part.pieces GROUP BY sale.shop",
+    "outer_join_the_other_way": "SELECT part.kind, count(*), sum(amount), max(day) FROM sale "
+    "RIGHT JOIN part ON sale.pieces = part.pieces AND sale.shop > 'a' GROUP BY part.kind",
+    "rows_without_a_partner": "SELECT count(*), sum(amount) FROM sale LEFT JOIN part "
+    "ON sale.pieces = part.pieces WHERE part.id IS NULL",
+    "every_row_of_both": "SELECT shop, kind, count(*) FROM sale FULL JOIN part "
+    "ON sale.pieces = part.pieces AND part.id > 1 GROUP BY shop, kind",
+    "pairs_of_one_stream": "SELECT a.shop, count(*), sum(b.amount) FROM sale a JOIN sale b "
+    "ON a.shop = b.shop AND a.id < b.id GROUP BY a.shop",
+    "three_of_one_stream": "SELECT count(*) FROM sale a, sale b, sale c "
+    "WHERE a.shop = b.shop AND b.shop = c.shop AND a.pieces <= b.pieces",
+    "pairs_below_in": "SELECT count(DISTINCT id) FROM sale WHERE shop IN (SELECT a.shop FROM sale a"
+    ", sale b WHERE a.shop = b.shop AND a.pieces <> b.pieces)",
+    "conditions_over_all_below_a_union": "SELECT sum(v) FROM (SELECT pieces AS v FROM sale WHERE "
+    "shop IN (SELECT shop FROM sale GROUP BY shop HAVING count(*) > 2) UNION ALL SELECT pieces "
+    "FROM part WHERE kind NOT IN (SELECT shop FROM sale WHERE shop IS NOT NULL)) AS q",
+    "constants_below_a_union": "SELECT what, count(*) FROM (SELECT 'sold' AS what, 1 AS one, shop "
+    "FROM sale WHERE pieces > (SELECT avg(pieces) FROM sale) UNION ALL SELECT 'part', id, kind "
+    "FROM part) AS q GROUP BY what",
+    "words_of_sql_as_names": "SELECT `select`, count(*), sum(`group`) FROM (SELECT shop AS `select`"
+    ", pieces AS `left` FROM sale) a LEFT JOIN (SELECT pieces AS `order by`, id AS `group` "
+    "FROM part) b ON a.`left` = b.`order by` GROUP BY `select`",
+    "rows_of_one_side_twice": "SELECT a.kind, count(*) FROM (SELECT kind, pieces FROM part) a "
+    "LEFT JOIN sale b ON b.pieces = a.pieces LEFT JOIN sale c ON c.pieces = a.pieces "
+    "GROUP BY a.kind",
+}
+"""Only with a state that holds rows of a stream."""
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_rows_merged_equal_at_once(shops, monkeypatch, name):
+    refused = shops.cut(KEPT[name])
+    assert isinstance(refused, Reason)
+    assert refused.code in {"JOIN_ACROSS_BATCHES", "KEEPS_ROWS"}
+    monkeypatch.setattr(shops, "keeps_rows", True)
+    shops.check(KEPT[name])
+    assert shops.at_once(KEPT[name])
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_rows_merged_equal_at_once_before_any_row_has_come(nothing, monkeypatch, name):
+    monkeypatch.setattr(nothing, "keeps_rows", True)
+    nothing.check(KEPT[name])
+
+
+def test_rows_that_are_kept_thousands_of_times_all_come_back(monkeypatch):
+    merging = Merging([SALE, PART, SHOP], BATCHES, keeps_rows=True)
+    counts = (1, 999, 1000, 1001, 2000, 2001)
+    rows = [(n, f"p{n}", 0, None) for n in counts for _ in range(n)]
+    merging.load(
+        {
+            "sale": [(n, "a", None, None, None, None, n, None, None, 0) for n in counts],
+            "part": [(at, *row[1:2], row[0], None, at % BATCHES) for at, row in enumerate(rows)],
+            "shop": [],
+        }
+    )
+    query = "SELECT kind, count(*) AS n FROM sale FULL JOIN part ON part.pieces = sale.pieces + 1 "
+    merging.check(query + "GROUP BY kind")
+    found = dict(merging.at_once(query + "GROUP BY kind"))
+    assert found == {f"p{n}": n for n in counts} | {None: 3}
+
+
+NOT_KEPT = {
+    "SELECT * FROM sale": "KEEPS_ROWS",
+    "SELECT s.*, p.kind FROM sale s LEFT JOIN part p ON s.pieces = p.pieces": "KEEPS_ROWS",
+    "SELECT sum(r) FROM (SELECT rank() OVER (PARTITION BY shop ORDER BY id) AS r FROM sale)":
+        "WINDOW",
+    "SELECT count(*) FROM (SELECT * FROM sale ORDER BY id LIMIT 10)": "KEEPS_ROWS",
+    "SELECT count(*) FROM sale a, sale b": "JOIN_ACROSS_BATCHES",
+    # 0.0 and -0.0 are one group and two values.
+    "SELECT max(a.weight + b.weight) FROM sale a LEFT JOIN sale b ON a.pieces = b.pieces":
+        "JOIN_ACROSS_BATCHES",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("query", NOT_KEPT)
+def test_what_no_state_may_hold_is_refused(shops, monkeypatch, query):
+    monkeypatch.setattr(shops, "keeps_rows", True)
+    found = shops.cut(query)
+    assert isinstance(found, Reason), found
+    assert found.code == NOT_KEPT[query]
 
 
 REFUSED = {

@@ -8,7 +8,7 @@ from dataclasses import replace
 from freshline.sql.explain import duration, explanation, explanation_text, touched
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
-from tests.unit.sql.view_cases import SOURCES, D, H, M
+from tests.support.view_cases import SOURCES, D, H, M
 
 MERGE = Decomposition(
     (Partial("p0", ("k0",), "SELECT 1 AS k0", "SELECT k0 FROM p0"),),

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Source
-from freshline.sql.text.legible import legible
+from freshline.sql.text.sqlglot_compat import legible
 
 
 @pytest.mark.parametrize(

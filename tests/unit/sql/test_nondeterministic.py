@@ -61,6 +61,37 @@ def test_a_limit_without_order_keeps_whichever_rows():
     assert nondeterminism(parsed(inner)) is None
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select sum(x) from t limit 100",
+        "select count(*) from t having count(*) > 3 limit 1 offset 1",
+        "select * from (select max(x) m from t) a, (select min(x) n from t) b limit 5",
+        "select n + 1 from (select count(*) as n from t) limit 2",
+    ],
+)
+def test_a_limit_of_one_row_chooses_nothing(query):
+    assert nondeterminism(parsed(query)) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select sum(x) from t group by y limit 100",
+        "select sum(x) from t group by () limit 1",
+        "select explode(collect_set(x)) from t limit 2",
+        "select * from (select max(x) m from t) a, t limit 5",
+        "select n, e from (select max(x) n, max(a) a from t) lateral view explode(a) as e limit 2",
+        "select count(*) over () from t limit 1",
+        "(select max(x) from t union all select min(x) from t) limit 1",
+    ],
+)
+def test_a_limit_of_more_rows_chooses(query):
+    reason = nondeterminism(parsed(query))
+    assert reason is not None
+    assert reason.code in {"LIMIT_UNORDERED", "ORDER_DEPENDENT"}
+
+
 SETS = Source("t", {"g": "int", "x": "int", "y": "string", "a": "array<int>"})
 
 

@@ -16,6 +16,45 @@ SOURCES = (
 
 NORMAL = [
     (
+        "select t.x from t left outer join u on t.id = u.id, db.v where u.y + 1 > 3",
+        (
+            "SELECT t.x AS x FROM t AS t JOIN u AS u ON t.id = u.id CROSS JOIN db.v AS v "
+            "WHERE u.y + 1 > 3"
+        ),
+    ),
+    (
+        "select t.x from t left join u on t.id = u.id join db.v on v.k = u.y",
+        "SELECT t.x AS x FROM t AS t JOIN u AS u ON t.id = u.id JOIN db.v AS v ON v.k = u.y",
+    ),
+    (
+        (
+            "select t.x from t left join u on t.id = u.id left join db.v on v.k = u.y "
+            "where v.k is not null"
+        ),
+        (
+            "SELECT t.x AS x FROM t AS t JOIN u AS u ON t.id = u.id JOIN db.v AS v ON v.k = u.y "
+            "WHERE NOT v.k IS NULL"
+        ),
+    ),
+    (
+        "select t.x from t left join u on t.id = u.id where u.y > 3 or t.x > 1",
+        ("SELECT t.x AS x FROM t AS t LEFT JOIN u AS u ON t.id = u.id WHERE u.y > 3 OR t.x > 1"),
+    ),
+    (
+        "select t.x from t left join u on t.id = u.id where coalesce(u.y, 9) > 3",
+        "SELECT t.x AS x FROM t AS t LEFT JOIN u AS u ON t.id = u.id WHERE COALESCE(u.y, 9) > 3",
+    ),
+    (
+        (
+            "select t.x from t left join u on t.id = u.id and t.x > 1 full join db.v on v.k = u.y "
+            "where u.y > 1"
+        ),
+        (
+            "SELECT t.x AS x FROM t AS t LEFT JOIN u AS u ON t.id = u.id AND t.x > 1 "
+            "FULL JOIN db.v AS v ON v.k = u.y WHERE u.y > 1"
+        ),
+    ),
+    (
         "SELECT date_trunc('hour', ts) AS ts, sum(x) AS s FROM t GROUP BY ts",
         "SELECT DATE_TRUNC('HOUR', t.ts) AS ts, SUM(t.x) AS s FROM t AS t GROUP BY t.ts",
     ),

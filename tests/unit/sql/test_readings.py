@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 
 import pytest
 
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.readings.comparison import differences, grouped
-from freshline.sql.readings.ingredients import ingredients
+from freshline.sql.readings.ingredients import ingredients, same_origin
 from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output, simplified
 from freshline.sql.readings.terms import Attribute, Links, Span
 from freshline.sql.readings.trees import Tree, parsed
-from tests.unit.sql.recorded_plans import QUERIES, recorded
-from tests.unit.sql.view_cases import SOURCES, H, M
+from tests.support.recorded_plans import QUERIES, recorded
+from tests.support.view_cases import SOURCES, H, M
 
 NOT = Reason("NOT_THIS_WAY", "in a test")
 NOTHING = ViewPlan(NOT, NOT, NOT)
@@ -275,6 +276,75 @@ def test_steps_narrow_a_span():
     assert links.between(a, b) == Span(0, 0)
 
 
+def column_nodes(number: int, name: str = "t") -> list[dict[str, object]]:
+    return [{"class": "a.AttributeReference", "num-children": 0, "name": name,
+             "exprId": {"product-class": "a.ExprId", "id": number}}]  # fmt: skip
+
+
+def constant_nodes(value: str) -> list[dict[str, object]]:
+    return [{"class": "a.Literal", "num-children": 0, "value": value}]
+
+
+def test_between_reads_the_columns_of_the_comparisons_that_stand_for_it():
+    """Of a relation that is read twice, Spark numbers the columns of one again, in them alone."""
+    written = {
+        "input": column_nodes(1),
+        "lower": column_nodes(3, "u"),
+        "upper": constant_nodes("9"),
+    }
+    nodes = [
+        {"class": "a.Between", "num-children": 1, "replacement": 0, **written},
+        {"class": "a.And", "num-children": 2},
+        {"class": "a.GreaterThanOrEqual", "num-children": 2},
+        *column_nodes(7), *column_nodes(3, "u"),
+        {"class": "a.LessThanOrEqual", "num-children": 2}, *column_nodes(7), *constant_nodes("9"),
+    ]  # fmt: skip
+    between = parsed(json.dumps(nodes))
+    kept = [between.tree(name) for name in ("input", "lower")]
+    assert [each.number for each in kept if each is not None] == [7, 3]
+
+
+def test_an_average_over_a_window_of_groups_is_not_taken_for_that_of_a_state():
+    over = {"class": "a.WindowExpression", "num-children": 1}
+    average = {"class": "a.AggregateExpression", "num-children": 1, "isDistinct": False}
+    project = {"class": "a.Project", "num-children": 0}
+    alias = {"class": "a.Alias", "num-children": 1, "name": "m",
+             "exprId": {"product-class": "a.ExprId", "id": 5}}  # fmt: skip
+    inside = [average, {"class": "a.Average", "num-children": 1}, *column_nodes(1)]
+    windowed = parsed(json.dumps([{**project, "projectList": [[alias, over, *inside]]}]))
+    grouped_ = parsed(json.dumps([{**project, "projectList": [[alias, *inside]]}]))
+    assert ingredients(windowed).shown == [{"Average over a window", "function WindowExpression"}]
+    assert ingredients(grouped_).shown == [{"aggregate Average"}]
+    assert not same_origin(ingredients(windowed).shown[0], ingredients(grouped_).shown[0])
+    assert same_origin(ingredients(windowed).shown[0], ingredients(windowed).shown[0])
+
+
+def average_over(*tables: str) -> Tree:
+    """Spark's plan of avg() over tables that are joined, the second one by EXISTS."""
+    views = []
+    for number, name in enumerate(tables):
+        rows = Tree("LogicalRDD", (), {"output": (column(number),)})
+        view = Tree("View", (rows,), {"desc": name})
+        views.append(Tree("Project", (view,), {"projectList": (column(number),)}))
+    below = views[0] if len(views) == 1 else Tree("Join", tuple(views), {"joinType": "LeftSemi"})
+    average = Tree("Average", (column(0),), {})
+    aggregate = Tree("AggregateExpression", (average,), {"isDistinct": False})
+    shown = Tree("Alias", (aggregate,), {"exprId": 9, "name": "a"})
+    return Tree("Aggregate", (below,), {"aggregateExpressions": (shown,)})
+
+
+def test_an_average_of_rows_that_never_change_is_no_states():
+    """TPC-DS 35: customers, where sales exist."""
+    asked = average_over("customers", "sales")
+    (static,) = ingredients(asked, (), {"sales"}).shown
+    assert static == {"Average over static rows", "customers.c0"}
+    assert same_origin(static, static)
+    (changing,) = ingredients(average_over("sales"), (), {"sales"}).shown
+    assert changing == {"aggregate Average", "sales.c0"}
+    assert not same_origin(changing, changing)
+    assert not same_origin(changing, static)
+
+
 def test_a_tree_that_ends_early_is_refused():
     with pytest.raises(ValueError, match="the tree ends too early"):
         parsed('[{"class": "a.Project", "num-children": 1}]')
@@ -307,3 +377,33 @@ def test_grouping_sets_that_spark_leaves_out_bound_nothing_and_come_from_their_c
     assert relation.columns == (Attribute(1), Attribute(3))
     assert relation.span("orders", Attribute(1)) == Span(*ANY)
     assert ingredients(sets).shown == [frozenset({"orders.c1"}), frozenset()]
+
+
+def test_an_order_by_what_is_not_shown_is_told_by_its_columns():
+    """Spark sorts below the projection that leaves the columns out (TPC-DS 4)."""
+    rows = Tree("LogicalRDD", (), {"output": (column(1), column(2))})
+    source = Tree("View", (rows,), {"desc": "orders"})
+    source = Tree("Project", (source,), {"projectList": (column(1), column(2))})
+    key = Tree("SortOrder", (column(2),), {"direction": "Ascending"})
+    ordered = Tree("Sort", (source,), {"order": (key,)})
+    shown = Tree("Project", (ordered,), {"projectList": (column(1),)})
+    limit = Tree("GlobalLimit", (shown,), {"limitExpr": Tree("Literal", (), {"value": "100"})})
+    assert ingredients(limit).parts == {"GlobalLimit 100 of rows by orders.c2 Ascending"}
+
+
+def test_a_case_within_a_case_is_read_once():
+    """Spark writes the parts of CASE twice, as children and as branches (TPC-DS 9)."""
+
+    def literal(value: str) -> dict[str, object]:
+        return {"class": "x.Literal", "num-children": 0, "value": value}
+
+    def case(depth: int) -> list[dict[str, object]]:
+        if not depth:
+            return [literal("1")]
+        inner = case(depth - 1)
+        pair = {"product-class": "scala.Tuple2", "_1": [literal("true")], "_2": inner}
+        node = {"class": "x.CaseWhen", "num-children": 3, "branches": [pair]}
+        return [{**node, "elseValue": inner}, literal("true"), *inner, *inner]
+
+    plan = parsed(json.dumps(case(6)))
+    assert sum(1 for _ in plan.walk()) == 2**7 - 1 + 2**6 - 1

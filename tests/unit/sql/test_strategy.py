@@ -175,6 +175,29 @@ def test_a_view_that_is_its_own_state_is_merged_into_whatever_made_it():
         assert found.code == "cheaper"
 
 
+def test_a_view_that_is_its_own_state_takes_the_quicker_of_merging_and_buckets():
+    # There is nothing to build first and nothing to lose, so the seconds alone decide.
+    plan = ViewPlan(KEEPS, BUCKETS, replace(GROUPS, own_state={"k0": "k"}))
+    merging = noted(bucket_merge=0.5, bucket_recompute=0.6)
+    reading = noted(bucket_merge=0.6, bucket_recompute=0.5)
+    assert choose(plan, costs=merging).name == "bucket-merge"
+    assert choose(plan, costs=reading).name == "bucket-recompute"
+    assert choose(plan, costs=merging, rewrote=True).name == "bucket-recompute"
+    assert choose(plan).name == "bucket-recompute"
+    assert choose(plan, sizes=GIGABYTES).name == "bucket-merge"
+    # The dearer one is tried again at times, should it be quicker by now.
+    ways = [choose(plan, costs=merging)]
+    while ways[-1].code != "tried" and len(ways) < 99:
+        merging.note(ways[-1].name, SIZES, 0.5)
+        ways.append(choose(plan, costs=merging))
+    assert ways[-1] == Strategy(
+        "bucket-recompute",
+        "tried",
+        "only the buckets that the parents' changes touch are computed; tried, since it may be"
+        " quicker: bucket-merge should take 0.50 s, bucket-recompute 0.60 s",
+    )
+
+
 def test_with_a_state_a_full_update_is_tried_when_losing_the_state_can_be_afforded():
     plan = ViewPlan(KEEPS, UNBOUNDED, GROUPS)
     # The full update of a cold JVM, from which merging was chosen; it would take 1 s by now.

@@ -6,7 +6,7 @@ import pytest
 
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.query.records import Buckets, Reads, Reason, Source
-from tests.unit.sql.view_cases import CASES, CLICKS, HOURLY, SOURCES, D, H, M
+from tests.support.view_cases import CASES, CLICKS, HOURLY, SOURCES, D, H, M
 
 _COLUMNS = {"orders": "ts", "clicks": "ts", "days": "d"}
 

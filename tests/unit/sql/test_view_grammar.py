@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.query.records import Buckets
+from tests.support.view_cases import SOURCES, Case
+from tests.support.view_grammar import views
 from tests.unit.sql.test_timeline_oracle import Oracle, violation
-from tests.unit.sql.view_cases import SOURCES, Case
-from tests.unit.sql.view_grammar import views
 
 
 @settings(max_examples=60, deadline=None)

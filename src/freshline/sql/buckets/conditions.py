@@ -15,6 +15,7 @@ from sqlglot import exp
 from freshline.sql.buckets.differences import INFINITE
 from freshline.sql.buckets.relation import Relation
 from freshline.sql.buckets.times import Times
+from freshline.sql.query.null_rejecting import needed_aliases, rejecting
 
 _COMPARISONS: dict[type[exp.Expr], tuple[int, int]] = {
     # Bounds of the left side less the right one.
@@ -26,10 +27,6 @@ _COMPARISONS: dict[type[exp.Expr], tuple[int, int]] = {
     exp.GTE: (0, INFINITE),
     exp.NEQ: (-INFINITE, INFINITE),
 }
-_STRICT = (
-    exp.Paren, exp.Cast, exp.TryCast, exp.Neg, exp.TimestampTrunc, exp.DateTrunc, exp.TsOrDsToDate,
-)  # fmt: skip
-_STRICT_PAIRS = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
 
 
 def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -52,8 +49,8 @@ def apply(times: Times, condition: exp.Expr | None) -> None:
     """
     parts = list(conjuncts(condition))
     for part in parts:
-        for operand in _rejecting(part):
-            for alias in _aliases(operand):
+        for operand in rejecting(part):
+            for alias in needed_aliases(operand):
                 _match(times.relation, alias)
     for part in parts:
         if isinstance(part, exp.Between):
@@ -62,7 +59,7 @@ def apply(times: Times, condition: exp.Expr | None) -> None:
         elif type(part) in _COMPARISONS:
             _compare(times, part.this, part.expression, type(part))
         else:
-            for operand in _rejecting(part):
+            for operand in rejecting(part):
                 _not_null(times, operand)
 
 
@@ -99,34 +96,3 @@ def _match(relation: Relation, alias: str) -> None:
             ]
         else:
             relation.differences.include(side.matched)
-
-
-def _rejecting(part: exp.Expr) -> Iterator[exp.Expr]:
-    """Operands of ``part`` that are not NULL where it is true."""
-    if isinstance(part, exp.Not):
-        inner = part.this.unnest()
-        if isinstance(inner, exp.In) and inner.args.get("query"):
-            return  # NULL is not in an empty list
-        is_null = isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null)
-        if is_null or isinstance(inner, exp.Between | exp.Like | exp.In | exp.EQ):
-            yield inner.this
-        return
-    if isinstance(part, exp.NullSafeEQ):
-        return
-    if isinstance(part, exp.Between):
-        yield from (part.this, part.args["low"], part.args["high"])
-    elif type(part) in _COMPARISONS:
-        yield from (part.this, part.expression)
-    elif isinstance(part, exp.Like | exp.In):
-        yield part.this
-
-
-def _aliases(operand: exp.Expr) -> Iterator[str]:
-    """Aliases of columns without which ``operand`` is NULL."""
-    if isinstance(operand, exp.Column):
-        yield operand.table
-    elif isinstance(operand, _STRICT):
-        yield from _aliases(operand.this)
-    elif isinstance(operand, _STRICT_PAIRS):
-        yield from _aliases(operand.this)
-        yield from _aliases(operand.expression)

@@ -51,6 +51,9 @@ def joined(
             result.null_ok |= null_ok
     if inner:
         return result
+    # What a later condition says of matches alone holds of times that this condition made.
+    result.kinds |= pair.kinds
+    result.grains |= pair.grains
     for padded in (right,) if side == "LEFT" else (right, left):
         times_there = frozenset(padded.own_times())
         result.differences.nonnull -= times_there

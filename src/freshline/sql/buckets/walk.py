@@ -9,16 +9,16 @@ from sqlglot import exp
 
 from freshline.sql.buckets.conditions import apply, conjuncts
 from freshline.sql.buckets.differences import Differences, is_infinite
-from freshline.sql.buckets.frames import windowed
 from freshline.sql.buckets.joins import joined, side_by_side, watching
-from freshline.sql.buckets.outlets import projected, united
+from freshline.sql.buckets.projection import projected, united
 from freshline.sql.buckets.relation import Relation
 from freshline.sql.buckets.times import Times, kind_of_type
+from freshline.sql.buckets.window_frames import windowed
 from freshline.sql.query.grouping import common_keys, group_keys, has_subtotals
-from freshline.sql.query.normal import own_nodes, source_name
+from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Reason, Source
 from freshline.sql.query.refusal import refused, text_of
-from freshline.sql.query.scopes import is_limited, makes_groups
+from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
 from freshline.sql.query.zone import DAY_US, Zone
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 

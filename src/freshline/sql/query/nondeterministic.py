@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from freshline.sql.query.records import Reason
 from freshline.sql.query.refusal import Refused, text_of
-from freshline.sql.query.scopes import is_limited
+from freshline.sql.query.scopes import is_limited, items_of, makes_groups
 from freshline.sql.text.builtin import BUILT_IN
 from freshline.sql.text.canonical import counts_rows
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
@@ -293,6 +293,22 @@ def _limit(node: exp.Expr) -> Reason | None:
     if not isinstance(node, exp.Query) or isinstance(node.parent, exp.Exists):
         return None
     limit = node.args.get("limit") or node.args.get("offset")
-    if limit is None or node.args.get("order"):
+    if limit is None or node.args.get("order") or _has_one_row(node):
         return None
     return _reason("LIMIT_UNORDERED", "LIMIT without ORDER BY keeps whichever rows come", limit)
+
+
+def _has_one_row(query: exp.Expr) -> bool:
+    """Whether a query has one row at most without its limit, so that a limit chooses nothing."""
+    if isinstance(query, exp.Subquery):
+        return _has_one_row(query.this)
+    if not isinstance(query, exp.Select) or query.args.get("laterals"):
+        return False
+    if any(each.find(exp.UDTF, exp.Explode) for each in query.expressions):
+        return False
+    if makes_groups(query):
+        return query.args.get("group") is None
+    items = items_of(query)
+    return bool(items) and all(
+        isinstance(item, exp.Subquery) and _has_one_row(item) for item in items
+    )

@@ -20,13 +20,15 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from freshline.sql.query.calendar import unit_name
+from freshline.sql.query.null_rejecting import inner_where_null_is_rejected
 from freshline.sql.query.records import Source
 from freshline.sql.query.refusal import refused
+from freshline.sql.query.scopes import own_nodes
 from freshline.sql.query.stars import spell_out_columns
 from freshline.sql.query.unique import with_unique_aliases
 from freshline.sql.text.canonical import canonical, is_aggregate, is_natural, kind_of, side_of
 from freshline.sql.text.functions import CLOCK_WORDS
-from freshline.sql.text.legible import legible
+from freshline.sql.text.sqlglot_compat import legible
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _DIALECT = "spark"
@@ -86,7 +88,9 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
     _restore_names(tree, {internal: name for name, internal in known.items()})
     _spell_out_group_by_all(tree)
     _spell_out_constant_keys(tree)
-    return with_unique_aliases(tree)
+    tree = with_unique_aliases(tree)
+    inner_where_null_is_rejected(tree)
+    return tree
 
 
 def parsed(query: str) -> exp.Query:
@@ -142,16 +146,6 @@ def _last_of_call(found: list[Token], bracket: int) -> Token:
 def source_name(table: exp.Table) -> str:
     """The name of the source that ``table`` reads, lower case, parts joined by points."""
     return ".".join(part.name.lower() for part in table.parts)
-
-
-def own_nodes(query: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
-    """Nodes of these kinds that belong to ``query`` itself, not to a query inside it."""
-    for child in query.iter_expressions():
-        if isinstance(child, exp.Query):
-            continue
-        if isinstance(child, kinds):
-            yield child
-        yield from own_nodes(child, *kinds)
 
 
 def is_call_of(node: exp.Expr, *names: str) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
-from freshline.sql.query.normal import own_nodes
 from freshline.sql.text.canonical import is_aggregate, kind_of, side_of
 
 
@@ -16,6 +15,16 @@ def items_of(select: exp.Select) -> list[exp.Expr]:
     items = [source.this] if source is not None else []
     items += [join.this for join in select.args.get("joins") or []]
     return items + list(select.args.get("laterals") or [])
+
+
+def own_nodes(query: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """Nodes of these kinds that belong to ``query`` itself, not to a query inside it."""
+    for child in query.iter_expressions():
+        if isinstance(child, exp.Query):
+            continue
+        if isinstance(child, kinds):
+            yield child
+        yield from own_nodes(child, *kinds)
 
 
 def makes_groups(select: exp.Select) -> bool:

@@ -25,6 +25,8 @@ _WORDS = {
 }  # fmt: skip
 _UNCERTAIN = {name: f"{name} {what}" for what, names in _WORDS.items() for name in names}
 _BY_CHANCE = frozenset({"Sample", "Deduplicate"})
+_NEVER_MORE = ("Inner", "Cross", "LeftOuter", "RightOuter")
+"""Joins that give one row at most where both sides have one at most."""
 _SETS = frozenset({"CollectSet"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 _UNORDERED = frozenset({"SortArray", "ArraySort", "Size", "ArrayContains", "ArrayMax", "ArrayMin"})
@@ -41,7 +43,7 @@ def _in_plan(plan: Tree, *, ordered: bool) -> str | None:
         below = plan.children[0]
         while below.kind in (*_LIMITS, "Project"):
             below = below.children[0]
-        if below.kind != "Sort":
+        if below.kind != "Sort" and not _has_one_row(below):
             return "LIMIT or OFFSET takes rows in no order"
     if plan.kind in _BY_CHANCE:
         return f"{plan.kind} takes rows by chance"
@@ -54,6 +56,17 @@ def _in_plan(plan: Tree, *, ordered: bool) -> str | None:
         if what is not None:
             return what
     return None
+
+
+def _has_one_row(plan: Tree) -> bool:
+    """Whether a plan has one row at most: of an aggregate over everything."""
+    if plan.kind == "Aggregate":
+        return not plan.trees("groupingExpressions")
+    if plan.kind in ("Project", "Filter", *_LIMITS) or (
+        plan.kind == "Join" and plan.text("joinType") in _NEVER_MORE
+    ):
+        return all(_has_one_row(child) for child in plan.children)
+    return False
 
 
 def _in_expression(tree: Tree, *, top: bool) -> str | None:

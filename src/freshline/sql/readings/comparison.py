@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.sql.explain import duration
@@ -144,15 +144,18 @@ def merged(
         for partial, (state, combine) in zip(merge.partials, partials, strict=True)
         for said in misstated(merge, partial, state, combine, streams)
     ]
-    found += _rewritten(query, final, [partial.name for partial in merge.partials])
+    found += _rewritten(query, streams, final, [partial.name for partial in merge.partials])
     if merge.group_columns and len(merge.partials) == 1:
         found += grouped(merge.group_columns, merge.partials[0].name, final)
     return found
 
 
-def _rewritten(query: Tree, final: Tree, states: Sequence[str]) -> list[Difference]:
+def _rewritten(
+    query: Tree, streams: Collection[str], final: Tree, states: Sequence[str]
+) -> list[Difference]:
     """What the final query over its states has otherwise than the user's query."""
-    wanted, made = ingredients(query), ingredients(final, states)
+    changing = {*streams, *states}
+    wanted, made = ingredients(query, (), changing), ingredients(final, states, changing)
     found = []
     for column, theirs, ours in zip(output(query), wanted.shown, made.shown, strict=False):
         if not same_origin(theirs, ours):

@@ -26,9 +26,19 @@ _REWRITTEN = (
     "ParseToDate", "ParseToTimestamp", "TypedNullLiteral", "GetStructField", "Not", "UnaryMinus",
 )  # fmt: skip
 """Expressions that are written otherwise for the same value."""
+_OPPOSITES = {"IsNotNull": "IsNull"}
+"""What is the other with a NOT, which is not told either."""
 _INNER = ("Inner", "Cross")
 _COMPARING = ("EqualTo", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "In",
               "Like", "RLike")  # fmt: skip
+_BLOCK = "freshline_block"
+_NUMBERS = {
+    _BLOCK: "Sequence(0, IntegralDivide(Subtract(count, 1), 1000))",
+    "freshline_copy": "Sequence(1, Least(1000, Subtract(count, Multiply(1000, block))))",
+}
+"""How a group becomes as many rows as came: blocks of a thousand, and the rows of each."""
+_COUNTED = {f"{_AGGREGATE}Count", f"{_AGGREGATE}Sum"}
+"""What the count of a group's rows comes from, put together from states."""
 _SET_OPERATIONS = ("Except", "Intersect")
 _LIMITS = ("GlobalLimit", "Offset", "Tail")
 
@@ -63,14 +73,19 @@ class Ingredients:
     parts: set[str] = field(default_factory=set)
 
 
-def ingredients(plan: Tree, inner: Collection[str] = ()) -> Ingredients:
+def ingredients(
+    plan: Tree, inner: Collection[str] = (), changing: Collection[str] | None = None
+) -> Ingredients:
     """What a simplified plan is made of.
 
     Args:
         plan: The plan.
         inner: Names of views that are a part of the query and not sources of it.
+        changing: Names of the views whose rows change; None: any may. What is aggregated of
+            others, no state holds.
     """
-    reader = _Reader({name.lower() for name in inner})
+    names = None if changing is None else {name.lower() for name in changing}
+    reader = _Reader({name.lower() for name in inner}, names)
     held = reader.read(plan, {})
     return Ingredients([held[each.number] for each in output(plan)], reader.parts)
 
@@ -105,8 +120,11 @@ Held = Mapping[int, Columns]
 
 
 class _Reader:
-    def __init__(self, inner: set[str]) -> None:
+    def __init__(self, inner: set[str], changing: set[str] | None) -> None:
         self._inner = inner
+        self._changing = changing
+        self._over_static = False
+        self._orders: dict[int, list[str]] = {}
         self.parts: set[str] = set()
 
     def read(self, plan: Tree, around: Held) -> dict[int, Columns]:
@@ -121,7 +139,9 @@ class _Reader:
             known |= each
         if plan.kind in ("Union", *_SET_OPERATIONS):
             return self._together(plan, below)
-        self._note(plan, known)
+        self._over_static = plan.kind == "Aggregate" and not self._has_changing_rows(plan)
+        if not self._repeats_rows(plan, known):
+            self._note(plan, known)
         projections = plan.fields.get("projections") or ()
         # Spark leaves them out now and then. A column of grouping sets is then that of its number
         # below, or NULL, which comes from nothing.
@@ -151,6 +171,29 @@ class _Reader:
             for each in output(plan)
         }
 
+    def _repeats_rows(self, plan: Tree, known: Held) -> bool:
+        """Whether groups become as many rows as came: a state's way to hold rows, no part."""
+        made = plan.tree("generator") if plan.kind == "Generate" else None
+        names = [each.text("name") for each in plan.trees("generatorOutput")]
+        if made is None or not self._inner or made.kind != "Explode" or len(names) != 1:
+            return False
+        counts = [
+            each.number
+            for each in made.walk()
+            if each.kind == "AttributeReference" and each.text("name") != _BLOCK
+        ]
+        counted = all(known.get(each, frozenset()) == _COUNTED for each in counts)
+        return counted and _shape(made.children[0]) == _NUMBERS.get(names[0])
+
+    def _has_changing_rows(self, plan: Tree) -> bool:
+        """Whether rows of a plan come from a table that changes: not whether it asks one."""
+        if self._changing is None:
+            return True
+        if plan.kind == "View":
+            return plan.text("desc").lower() in self._changing
+        asks = plan.kind == "Join" and plan.text("joinType") in ("LeftSemi", "LeftAnti")
+        return any(self._has_changing_rows(each) for each in plan.children[: 1 if asks else None])
+
     def _together(self, plan: Tree, below: list[dict[int, Columns]]) -> dict[int, Columns]:
         columns = [output(child) for child in plan.children]
         found: dict[int, Columns] = {}
@@ -164,20 +207,29 @@ class _Reader:
     def _of(self, trees: Collection[Tree], known: Held) -> Columns:
         """The columns that expressions are made of, subqueries' results included."""
         found: set[str] = set()
+        static = self._over_static  # of this plan: a subquery sets its own
         for tree in trees:
             plan = tree.tree("plan")
             if tree.kind == "AttributeReference":
                 found |= known.get(tree.number, frozenset())
             elif plan is not None:
                 held = self.read(plan, known)
+                self._over_static = static
                 if tree.kind != "Exists":
                     found |= frozenset().union(*(held[each.number] for each in output(plan)))
             elif tree.kind == "OuterReference":
                 found |= self._of(list(tree.expressions()), known)
             elif tree.kind == "AggregateExpression":
-                distinct = " of distinct" if tree.fields.get("isDistinct") else ""
-                found |= {f"{_AGGREGATE}{tree.children[0].kind}{distinct}"}
+                # Over rows that never change it is no state's: both queries have it as it is.
+                kind = _aggregated(tree)
+                found |= {f"{kind} over static rows" if static else f"{_AGGREGATE}{kind}"}
                 found |= self._of([*tree.children[0].children, *tree.children[1:]], known)
+            elif tree.kind == "WindowExpression" and tree.children[0].kind == "AggregateExpression":
+                # Over the groups, so of no state: the query and what is made of states have it.
+                inside, *others = tree.children
+                found |= {*_function(tree), f"{_aggregated(inside)} over a window"}
+                found |= self._of([*inside.children[0].children, *inside.children[1:]], known)
+                found |= self._of(others, known)
             else:
                 found |= _function(tree)
                 found |= self._of([*tree.children, *_unseen(tree)], known)
@@ -193,8 +245,14 @@ class _Reader:
         elif plan.kind == "LateralJoin":
             self.parts.add(f"{plan.text('joinType')} lateral join")
             self._filtered(plan.tree("condition"), known)
+        elif plan.kind == "Sort":
+            # Told here: above it columns can be gone that only the order needs.
+            self._orders[id(plan)] = [
+                f"{_listed(self._of([each], known))} {each.text('direction')}"
+                for each in plan.trees("order")
+            ]
         elif plan.kind in _LIMITS:
-            self._limit(plan, known)
+            self._limit(plan)
         elif plan.kind == "Window":
             self._windows(plan, known)
         elif plan.kind == "Generate":
@@ -251,17 +309,16 @@ class _Reader:
         left, right = (self._of([child], known) for child in tree.children)
         return left == right
 
-    def _limit(self, plan: Tree, known: Held) -> None:
+    def _limit(self, plan: Tree) -> None:
         amount = next(plan.expressions(), None)
         below = plan.children[0]
-        order: tuple[Tree, ...] = ()
+        keys: list[str] = []
         while below.kind in ("LocalLimit", "GlobalLimit", "Offset", "Project", "Filter", "Sort"):
-            order = order or below.trees("order")
+            keys = keys or self._orders.get(id(below), [])
             below = below.children[0]
         groups = below.kind in ("Aggregate", "Distinct", "View") and (
             below.kind != "View" or below.text("desc").lower() in self._inner
         )
-        keys = [f"{_listed(self._of([each], known))} {each.text('direction')}" for each in order]
         said = amount.text("value") if amount is not None else ""
         what = "groups" if groups else "rows"
         self.parts.add(f"{plan.kind} {said} of {what} by {'; '.join(keys)}")
@@ -285,12 +342,29 @@ class _Reader:
             )
 
 
+def _shape(tree: Tree) -> str:
+    """An expression over a count and the number of a block, without casts."""
+    if tree.kind == "Cast":
+        return _shape(tree.children[0])
+    if tree.kind == "Literal":
+        return tree.text("value")
+    if tree.kind == "AttributeReference":
+        return "block" if tree.text("name") == _BLOCK else "count"
+    return f"{tree.kind}({', '.join(_shape(each) for each in tree.children)})"
+
+
+def _aggregated(tree: Tree) -> str:
+    """The kind of an aggregate."""
+    return f"{tree.children[0].kind}{' of distinct' if tree.fields.get('isDistinct') else ''}"
+
+
 def _function(tree: Tree) -> set[str]:
     """A function with its constants, as what a column comes from."""
     if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
     constants = [_constant(each).upper() for each in tree.children if each.kind == "Literal"]
-    return {f"{_FUNCTION}{tree.kind} {' '.join(constants)}".strip()}
+    kind = _OPPOSITES.get(tree.kind, tree.kind)
+    return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
 
 
 def _unseen(tree: Tree) -> list[Tree]:

@@ -17,7 +17,7 @@ _NO_ROW_CHANGED = (
     "SubqueryAlias", "ResolvedHint", "Repartition", "RepartitionByExpression",
     "RebalancePartitions",
 )  # fmt: skip
-_MOST_NODES = 20_000
+_MOST_NODES = 200_000
 
 
 class TooLargeError(ValueError):
@@ -28,7 +28,7 @@ def simplified(plan: Tree) -> Tree:
     """The plan as it is read.
 
     Raises:
-        TooLargeError: It would have more than 20,000 nodes.
+        TooLargeError: It would have more than 200,000 nodes.
     """
     return joined(_Inlining(plan).plan)
 

@@ -7,15 +7,19 @@ a field of a node is a tree, a list of trees, or a plain value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 _NOISE = frozenset(
     {"class", "num-children", "qualifier", "metadata", "nullable", "explicitMetadata",
      "nonInheritableMetadataKeys", "evalContext", "resultId", "hint", "rdd", "session",
      "outputPartitioning", "options", "isStreaming", "sameOrderExpressions", "origin"}
 )  # fmt: skip
+
+_AMONG_CHILDREN = {"CaseWhen": frozenset({"branches", "elseValue"})}
+"""Fields whose trees are the node's children as well: read twice, a CASE within a CASE within a
+CASE is eight times as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,50 @@ def _tree(nodes: Iterator[Mapping[str, Any]]) -> Tree:
     if node is None:
         raise ValueError("the tree ends too early")
     children = tuple(_tree(nodes) for _ in range(int(node["num-children"])))
-    fields = {name: _value(name, value) for name, value in node.items() if name not in _NOISE}
     kind = str(node["class"]).rsplit(".", 1)[-1].removesuffix("$")
+    unread = _NOISE | _AMONG_CHILDREN.get(kind, frozenset())
+    fields = {name: _value(name, value) for name, value in node.items() if name not in unread}
+    if "replacement" in fields:
+        fields = _renumbered(fields, children)
     return Tree(kind, children, fields)
+
+
+def _renumbered(fields: dict[str, Any], children: tuple[Tree, ...]) -> dict[str, Any]:
+    """The fields of an expression that Spark replaces, with the numbers of the replacement.
+
+    BETWEEN keeps what it was written with beside the comparisons that stand for it. Where a
+    relation is read twice, Spark gives the columns of one new numbers, in the comparisons alone.
+    """
+    written = _numbers(each for value in fields.values() for each in _trees_in(value))
+    made = _numbers(children)
+    new: dict[int, int] = {}
+    for name, numbers in written.items():
+        old, fresh = numbers - made.get(name, set()), made.get(name, set()) - numbers
+        if len(old) == len(fresh) == 1:
+            new[old.pop()] = fresh.pop()
+    return {name: _with_numbers(value, new) for name, value in fields.items()} if new else fields
+
+
+def _numbers(trees: Iterable[Tree]) -> dict[str, set[int]]:
+    """By name: the numbers of the columns that trees read."""
+    found: dict[str, set[int]] = {}
+    for tree in trees:
+        for each in tree.walk():
+            if each.kind == "AttributeReference":
+                found.setdefault(each.text("name"), set()).add(each.number)
+    return found
+
+
+def _with_numbers(value: object, new: Mapping[int, int]) -> object:
+    if isinstance(value, tuple):
+        return tuple(_with_numbers(each, new) for each in value)
+    if not isinstance(value, Tree):
+        return value
+    fields = {name: _with_numbers(held, new) for name, held in value.fields.items()}
+    if value.kind == "AttributeReference" and value.number in new:
+        fields["exprId"] = new[value.number]
+    children = tuple(_with_numbers(child, new) for child in value.children)
+    return Tree(value.kind, cast("tuple[Tree, ...]", children), fields)
 
 
 def _value(name: str, value: object) -> object:

@@ -365,15 +365,12 @@ def _is_exact(tree: Tree) -> bool:
 
 def _remainder(tree: Tree) -> tuple[Tree, int] | None:
     """The value and the modulus of a remainder that was made non-negative."""
-    branches = tree.fields.get("branches")
-    if tree.kind != "CaseWhen" or not isinstance(branches, tuple) or len(branches) != 1:
+    if tree.kind != "CaseWhen" or len(tree.children) != 3:  # noqa: PLR2004 - with one WHEN
         return None
-    (pair,) = branches
-    rest = tree.tree("elseValue")
-    if rest is None or rest.kind != "Remainder" or len(pair) != 2:  # noqa: PLR2004 - a pair
+    test, value, rest = tree.children
+    if rest.kind != "Remainder":
         return None
     size = constant(rest.children[1])
-    test, value = pair
     raised = value.kind == "Add" and signature(value.children[0]) == signature(rest)
     if size is None or test.kind != "LessThan" or not raised or constant(value.children[1]) != size:
         return None

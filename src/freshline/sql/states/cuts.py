@@ -26,11 +26,15 @@ from freshline.sql.query.scopes import (
     queries_in,
     windows_in,
 )
-from freshline.sql.states.block_parts import Block
+from freshline.sql.states.block import Block
+from freshline.sql.states.kept_rows import kept_query, kept_table
 from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.states.merged_block import merged_block
 from freshline.sql.states.states import Typer
 from freshline.sql.text.canonical import side_of
+
+_KEPT = "kept"
+"""Mark of a relation whose rows are kept."""
 
 
 class Cutter:
@@ -40,6 +44,8 @@ class Cutter:
         analysis: Of what is linear.
         typer: Columns and types of a query over the sources.
         taken: Names that no partial may have.
+        keeps_rows: Whether a state may hold rows of a stream, grouped, where nothing smaller
+            does (:mod:`freshline.sql.states.kept_rows`).
 
     Attributes:
         partials: Those found so far.
@@ -47,19 +53,35 @@ class Cutter:
             function of one group of a partial.
     """
 
-    def __init__(self, analysis: LinearAnalysis, typer: Typer, taken: AbstractSet[str]) -> None:
+    def __init__(
+        self,
+        analysis: LinearAnalysis,
+        typer: Typer,
+        taken: AbstractSet[str],
+        *,
+        keeps_rows: bool = False,
+    ) -> None:
         self.analysis = analysis
         self.typer = typer
         self.partials: list[Partial] = []
         self.groups: dict[int, Mapping[str, str]] = {}
-        self._names = 0
+        self._names = self._aliases = 0
         self._taken = taken
+        self._keeps_rows = keeps_rows
+        self._aggregates_above = 0
 
     def next_name(self) -> str:
         """A name for a partial that no other one has."""
         while True:
             self._names += 1
             name = f"partial_{self._names}"
+            if name not in self._taken:
+                return name
+
+    def _next_alias(self) -> str:
+        while True:
+            self._aliases += 1
+            name = f"kept_{self._aliases}"
             if name not in self._taken:
                 return name
 
@@ -136,11 +158,16 @@ class Cutter:
 
     def _plain(self, select: exp.Select) -> exp.Select:
         """A query that stays in the final as it is: what it reads is cut."""
+        tables = [each for each in items_of(select) if isinstance(each, exp.Table)]
+        if self._aggregates_above and any(self.analysis.streams_in(each) for each in tables):
+            kept = kept_query(select, self._next_alias, self.typer) if self._keeps_rows else None
+            if kept is not None:
+                return self._plain(kept)
         for item in items_of(select):
             if not self.analysis.streams_in(item):
                 continue
             if not isinstance(item, exp.Subquery):
-                raise self._keeps_rows(select, item)
+                raise self._refused_to_keep(select, item)
             item.set("this", self.query(item.this))
         for key in ("expressions", "joins", "where", "group", "having", "qualify", "order"):
             value = select.args.get(key)
@@ -151,7 +178,7 @@ class Cutter:
                     self.subqueries(tree)
         return select
 
-    def _keeps_rows(self, select: exp.Select, item: exp.Expr) -> Refused:
+    def _refused_to_keep(self, select: exp.Select, item: exp.Expr) -> Refused:
         windows = windows_in(select)
         if windows:
             return refused(
@@ -174,7 +201,7 @@ class Cutter:
         direct, derived = self._sorted_streams(select)
         if not direct:
             try:
-                return self._plain(select)
+                return self._below_an_aggregate(select)
             except Refused as below:
                 raise (below if why.reason.code == "KEEPS_ROWS" else why) from None
         before, whole = len(self.partials), select.copy()
@@ -182,6 +209,8 @@ class Cutter:
             joins: list[exp.Join] = list(select.args.get("joins") or [])
             if select.args.get("laterals"):
                 raise why
+            if self._keeps_rows and why.reason.code == "JOIN_ACROSS_BATCHES":
+                return self._split_keeping(select, direct, why, distinct=distinct)
             if all(is_inner(join) for join in joins):
                 return self._split_inner(select, whole, direct, derived, distinct=distinct)
             if len(direct) > 1:
@@ -191,7 +220,43 @@ class Cutter:
             if any(isinstance(item, exp.Table) for item in direct):
                 raise (why if why.reason.code == "JOIN_ACROSS_BATCHES" else split) from None
             del self.partials[before:]
-            return self._plain(whole)
+            return self._below_an_aggregate(whole)
+
+    def _below_an_aggregate(self, select: exp.Select) -> exp.Select:
+        self._aggregates_above += 1
+        try:
+            return self._plain(select)
+        finally:
+            self._aggregates_above -= 1
+
+    def _split_keeping(
+        self, select: exp.Select, direct: list[exp.Expr], why: Refused, *, distinct: bool
+    ) -> exp.Select:
+        """One linear relation grouped; the rows of the others are kept, each by itself."""
+        before = len(self.partials)
+        for stays in (item.alias_or_name for item in direct):
+            attempt = select.copy()
+            for item in self._sorted_streams(attempt)[0]:
+                if item.alias_or_name != stays:
+                    self._keep(item, attempt, distinct=distinct)
+            one, derived = self._sorted_streams(attempt)
+            if len(one) > 1:
+                continue
+            joins: list[exp.Join] = list(attempt.args.get("joins") or [])
+            try:
+                if all(is_inner(join) for join in joins):
+                    return self._split_inner(attempt, select, one, derived, distinct=distinct)
+                return self._split_outer(attempt, select, one[0], derived, distinct=distinct)
+            except Refused:
+                del self.partials[before:]
+        raise why
+
+    def _keep(self, item: exp.Expr, select: exp.Select, *, distinct: bool) -> None:
+        if isinstance(item, exp.Table):
+            kept = kept_table(item, select, self._next_alias, self.typer, distinct=distinct)
+            if kept is not None:
+                kept.meta[_KEPT] = True
+                item.replace(kept)
 
     def _sorted_streams(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr]]:
         """The relations that read streams: linear ones, and subqueries to be cut themselves."""
@@ -199,6 +264,9 @@ class Cutter:
         derived: list[exp.Expr] = []
         for item in items_of(select):
             if not self.analysis.streams_in(item):
+                continue
+            if item.meta.get(_KEPT):
+                derived.append(item)  # by itself even where its groups are linear
                 continue
             try:
                 self.analysis.relation(item)

@@ -14,10 +14,10 @@ from collections.abc import Set as AbstractSet
 from sqlglot import exp
 
 from freshline.sql.query.nondeterministic import require_deterministic
-from freshline.sql.query.normal import normalise, own_nodes
+from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source
 from freshline.sql.query.refusal import Refused
-from freshline.sql.query.scopes import aliases_inside, items_of, windows_in
+from freshline.sql.query.scopes import aliases_inside, items_of, own_nodes, windows_in
 from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
 from freshline.sql.states.linear import LinearAnalysis, Linearity
@@ -26,6 +26,8 @@ from freshline.sql.states.states import Typer
 
 _OTHER_WAY = frozenset({"JOIN_ACROSS_BATCHES"})
 """Reasons against batches of all streams at once that do not hold for one stream at a time."""
+ROWS_HELP = frozenset({"JOIN_ACROSS_BATCHES", "KEEPS_ROWS"})
+"""Reasons against it that a state with rows of a stream can help."""
 
 
 def decompose(
@@ -34,6 +36,7 @@ def decompose(
     typer: Typer,
     *,
     functions: AbstractSet[str] = frozenset(),
+    keeps_rows: bool = False,
 ) -> Decomposition | Reason:
     """Cut ``query``, or say why that cannot be done.
 
@@ -44,6 +47,7 @@ def decompose(
             the same sources, as Spark's analysis gives them.
         functions: Names, lower case, of user-defined functions that were declared to be
             deterministic functions of a row.
+        keeps_rows: Whether a state may hold rows of a stream, grouped, where nothing smaller does.
 
     Returns:
         A decomposition whose final query has the original's column names and types, or the
@@ -68,6 +72,11 @@ def decompose(
             return _cut(tree, names, sources, typer, "each")
         except Refused:
             pass  # the first reason is the one that helps
+    if keeps_rows and joint.code in ROWS_HELP:
+        try:
+            return _cut(tree, names, sources, typer, "joint", keeps_rows=True)
+        except Refused:
+            pass
     return joint
 
 
@@ -77,9 +86,12 @@ def _cut(
     sources: Sequence[Source],
     typer: Typer,
     linearity: Linearity,
+    *,
+    keeps_rows: bool = False,
 ) -> Decomposition:
     taken = {source.name for source in sources} | aliases_inside(tree)
-    cutter = Cutter(LinearAnalysis(sources, linearity), typer, taken)
+    analysis = LinearAnalysis(sources, linearity)
+    cutter = Cutter(analysis, typer, taken, keeps_rows=keeps_rows)
     final = cutter.query(tree.copy())
     groups = _groups_of(final, cutter.groups) if _reads_states_once(final, cutter) else None
     outputs = dict(zip([name.lower() for name in final.named_selects], names, strict=True))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from freshline.sql.states.aggregates import Rule
-from freshline.sql.states.block_parts import (
+from freshline.sql.states.block import (
     Block,
     add,
     clauses,

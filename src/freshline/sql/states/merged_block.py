@@ -15,7 +15,7 @@ from sqlglot import exp
 from freshline.sql.query.refusal import refused
 from freshline.sql.query.scopes import free_aliases, items_of, queries_in, windows_in
 from freshline.sql.states.aggregates import Call, Rule, call_of, calls_in, double_sums, rule_of
-from freshline.sql.states.block_parts import (
+from freshline.sql.states.block import (
     Block,
     add,
     clauses,

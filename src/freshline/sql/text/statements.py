@@ -227,7 +227,7 @@ class Head:
             self._fail(
                 "duplicate-clause",
                 f"table {self.name} has {word} twice",
-                rule="each clause stands at most once",
+                rule="each clause may be given once",
                 next_step="Keep one of the two.",
             )
         self.seen.add(word)

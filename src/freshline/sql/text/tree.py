@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from freshline.sql.text.canonical import canonical
-from freshline.sql.text.legible import legible
+from freshline.sql.text.sqlglot_compat import legible
 
 _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's does not
 

@@ -1,4 +1,4 @@
-"""What is said beforehand of how the tables of a project will be kept up to date.
+"""Predicts how each table of a project will be kept up to date.
 
 A view over one whose rows are replaced at every update never sees rows that only came: what could
 be appended or merged over a base table then has to be computed again.
@@ -20,7 +20,7 @@ class _Table(Kept, Protocol):
     def parents(self) -> Sequence[str]: ...
 
 
-class Announced:
+class PredictedStrategies:
     """The strategies of tables that are named one after the other, parents before children."""
 
     def __init__(self) -> None:
@@ -46,14 +46,14 @@ class Announced:
         return way
 
 
-def announced(tables: Iterable[_Table], plans: Mapping[str, ViewPlan]) -> dict[str, Strategy]:
+def predicted(tables: Iterable[_Table], plans: Mapping[str, ViewPlan]) -> dict[str, Strategy]:
     """The strategy of every table's usual update.
 
     Args:
         tables: :class:`freshline.project.model.TableDef`, parents before children.
         plans: Of those views that were analysed.
     """
-    found = Announced()
+    found = PredictedStrategies()
     for table in tables:
         found.add(table, plans.get(table.name))
     return found.strategies

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from freshline.sql.announced import announced
+from freshline.sql.predicted import predicted
 from freshline.sql.query.records import Buckets, Decomposition, Partial, Reads, Reason, ViewPlan
 
 NO = Reason("UNBOUNDED", "no predicate bounds the time")
@@ -37,7 +37,7 @@ BASE = Table("base", kind="base")
 def told(upper: ViewPlan, lower: ViewPlan, **lower_is: str) -> tuple[str, str]:
     """Strategy and code of a view over a view over a base table."""
     tables = [BASE, Table("lower", ("base",), **lower_is), Table("upper", ("lower", "base"))]
-    found = announced(tables, {"lower": lower, "upper": upper})
+    found = predicted(tables, {"lower": lower, "upper": upper})
     return found["upper"].name, found["upper"].code
 
 
@@ -63,7 +63,7 @@ def test_over_a_view_that_replaces_its_rows_nothing_is_appended_or_merged(
 
 def test_the_reason_says_what_cannot_be_taken_back():
     tables = [BASE, Table("lower", ("base",)), Table("upper", ("lower",))]
-    found = announced(tables, {"lower": BUCKETED, "upper": APPENDS})
+    found = predicted(tables, {"lower": BUCKETED, "upper": APPENDS})
     assert found["upper"].reason == (
         "computed in full: a parent's rows were deleted or rewritten, which appending cannot take"
         " back, and there are no buckets: no predicate bounds the time"
@@ -72,5 +72,5 @@ def test_the_reason_says_what_cannot_be_taken_back():
 
 def test_what_was_not_analysed_is_held_against_nobody():
     tables = [BASE, Table("lower", ("base",)), Table("upper", ("lower",))]
-    found = announced(tables, {"upper": APPENDS})
+    found = predicted(tables, {"upper": APPENDS})
     assert (found["lower"].name, found["upper"].name) == ("auto", "append")
