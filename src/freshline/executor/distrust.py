@@ -1,7 +1,8 @@
 """Views whose maintenance from changes gave wrong rows once, and what was kept of it.
 
-A file for each view beside the journal says so. The journal may be deleted, the file stays until
-``freshline retry`` removes it, or the view has another query. Executor, status and retry read it.
+A file for each view beside the tables says so, wherever they are: the next leader must know it.
+The journal may be deleted, the file stays until ``freshline retry`` removes it, or the view has
+another query. Executor, status and retry read it.
 
     wrong/VIEW.json                    what is wrong, since when
     evidence/VIEW/VERSION/found.json   the commit, what was read, how many rows differ
@@ -14,14 +15,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
+from freshline.core.errors import PlatformError
 from freshline.delta.log import commits
 from freshline.delta.metadata import COMPACT
+from freshline.delta.own_files import OwnFiles
 from freshline.executor.verified import VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project
+
+_FOLDER = "wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,8 @@ class WrongView:
 
 def keep_evidence(
     project: Project, check: VersionCheck, now_s: float, more: dict[str, Any] | None = None
-) -> Path:
-    """Write down all that is known of a wrong version; the folder.
+) -> str:
+    """Write down all that is known of a wrong version; the folder, a path or a URI.
 
     Args:
         project: Of the table.
@@ -59,8 +63,7 @@ def keep_evidence(
         now_s: Now, seconds since the epoch.
         more: Further facts, such as the versions of programs.
     """
-    folder = project.own_folder / "evidence" / check.table / str(check.version)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = f"evidence/{check.table}/{check.version}"
     found = {
         "table": check.table,
         "version": check.version,
@@ -74,15 +77,16 @@ def keep_evidence(
     }
     rows = [{"times": each.times, "row": dict(each.row)} for each in check.difference.rows]
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    (folder / "query.sql").write_text(check.query, "utf-8")
-    (folder / "plan.txt").write_text(check.plan, "utf-8")
-    (folder / "rows.jsonl").write_text(lines, "utf-8")
-    (folder / "found.json").write_text(json.dumps(found, ensure_ascii=False, indent=1), "utf-8")
-    return folder
+    own = OwnFiles(project.own_path)
+    own.write(f"{folder}/query.sql", check.query)
+    own.write(f"{folder}/plan.txt", check.plan)
+    own.write(f"{folder}/rows.jsonl", lines)
+    own.write(f"{folder}/found.json", json.dumps(found, ensure_ascii=False, indent=1))
+    return f"{own.place}/{folder}"
 
 
 def distrust(
-    project: Project, check: VersionCheck, definition: str, now_s: float, evidence: Path
+    project: Project, check: VersionCheck, definition: str, now_s: float, evidence: str
 ) -> None:
     """Have a view computed in full from now on."""
     wrong = WrongView(
@@ -93,13 +97,10 @@ def distrust(
         check.difference.extra,
         now_s,
         definition,
-        str(evidence),
+        evidence,
     )
-    file = _file(project, check.table)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(asdict(wrong), ensure_ascii=False), "utf-8")
-    unfinished.replace(file)
+    text = json.dumps(asdict(wrong), ensure_ascii=False)
+    OwnFiles(project.own_path).write(_name(check.table), text)
 
 
 def distrusted(project: Project, table: str, definition: str = "") -> WrongView | None:
@@ -109,20 +110,28 @@ def distrusted(project: Project, table: str, definition: str = "") -> WrongView 
         project: Of the view.
         table: Its name.
         definition: The short name of its present query; empty: whatever it is.
+
+    Raises:
+        PlatformError: The storage does not answer.
     """
-    try:
-        wrong = WrongView(**json.loads(_file(project, table).read_text("utf-8")))
-    except FileNotFoundError:
+    text = OwnFiles(project.own_path).read(_name(table))
+    if text is None:
         return None
+    wrong = WrongView(**json.loads(text))
     return wrong if wrong.definition == definition or not definition else None
 
 
 def distrusted_views(project: Project) -> dict[str, WrongView]:
-    """What was wrong with each of the project's views, by name."""
+    """What was wrong with each of the project's views, by name.
+
+    Raises:
+        PlatformError: The storage does not answer.
+    """
+    there = OwnFiles(project.own_path).names(_FOLDER)  # one question, also at a URI
     found = {
         table.name: distrusted(project, table.name, definition_of(table))
         for table in project.tables
-        if table.kind == "derived"
+        if table.kind == "derived" and _name(table.name).rpartition("/")[2] in there
     }
     return {name: wrong for name, wrong in found.items() if wrong is not None}
 
@@ -139,11 +148,21 @@ def is_rebuilt(project: Project, wrong: WrongView) -> bool:
 
 def trust_again(project: Project, table: str) -> bool:
     """Have a view maintained from changes again; whether it was not."""
-    file = _file(project, table)
-    was_wrong = file.exists()
-    file.unlink(missing_ok=True)
-    return was_wrong
+    return OwnFiles(project.own_path).remove(_name(table))
 
 
-def _file(project: Project, table: str) -> Path:
-    return project.own_folder / "wrong" / f"{table}.json"
+def differing_rows(wrong: WrongView, most: int) -> list[dict[str, Any]]:
+    """The first of the rows that were kept: ``times`` (less than 0: missing) and ``row``.
+
+    None where the evidence was taken away.
+    """
+    try:
+        text = OwnFiles(wrong.evidence).read("rows.jsonl") or ""
+        # Texts in the rows may have the other characters that end a line.
+        return [json.loads(line) for line in text.rstrip("\n").split("\n")[:most] if line]
+    except (PlatformError, ValueError):
+        return []
+
+
+def _name(table: str) -> str:
+    return f"{_FOLDER}/{table}.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from freshline.project.model import TableDef
@@ -62,6 +62,7 @@ class BatchResult:
         code: Why the query runs once, as a short name; empty for one that is cut.
         reason: The same in words.
         repeated: The result was committed before.
+        parents: Versions that were read, of the parents and of static Delta tables.
     """
 
     batches: int
@@ -73,6 +74,7 @@ class BatchResult:
     code: str = ""
     reason: str = ""
     repeated: bool = False
+    parents: Mapping[str, int] = field(default_factory=dict)
 
 
 class ReportExecutor(Protocol):

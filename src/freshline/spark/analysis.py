@@ -18,16 +18,19 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
+from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, condition, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.feeds.kafka_reader import TopicReader
 from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.feeds.source_reader import SourceReader
+from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.strict import not_incremental
-from freshline.sql.announced import Announced
+from freshline.sql.predicted import PredictedStrategies
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.text.reads import quoted
 
@@ -81,7 +84,7 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     found = Analysis()
     feeds = {feed.name: feed_schema(project, feed, session, found) for feed in _read(project)}
     accepted = found.schemas
-    ways = Announced()
+    ways = PredictedStrategies()
     for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
@@ -121,8 +124,7 @@ def feed_schema(
 ) -> StructType | None:
     """The columns of a feed; None, with an error or a note, where they are not known."""
     try:
-        kind = TopicReader if feed.kind == "kafka" else FeedReader
-        reader = kind(project, feed, record=False)
+        reader = _reader(project, feed, session)
         return reader.visible(reader.schema(session, _a_file(feed)))
     except UserError as error:
         found.errors.append(error)
@@ -130,6 +132,13 @@ def feed_schema(
         why = error.what if isinstance(error, FreshlineError) else one_line(error)
         found.notes.append(f"tables over feed {feed.name} were not checked: {why}")
     return None
+
+
+def _reader(project: Project, feed: Feed, session: SparkSession) -> FeedReader:
+    if feed.kind == "delta":
+        return SourceReader(project, feed, SourceTable(session, feed))
+    kind = TopicReader if feed.kind == "kafka" else FeedReader
+    return kind(project, feed, record=False)
 
 
 def _a_file(feed: Feed) -> list[str]:
@@ -170,8 +179,10 @@ def _result(
             schema = sources[name]
             if schema is not None:
                 nullable = [StructField(each.name, each.dataType) for each in schema]
-                empty = own.createDataFrame([], StructType(nullable))
-                seen = view_of(empty, table.query) if table.feed else empty
+                empty = jvm.empty_frame(own, StructType(nullable))
+                seen = empty
+                if table.feed is not None:
+                    seen = view_of(empty, table.query, project.feeds[table.feed])
                 seen.createOrReplaceTempView(quoted(name))
         register_programs(own, project, table)
         query = pin_statics(own, table, fixed=False).query

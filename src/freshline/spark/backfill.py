@@ -22,6 +22,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import UserError
+from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import last_commit, same_rows
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
@@ -104,7 +105,7 @@ class Backfills:
             if misfit is not None:
                 records = records.filter(f"NOT ({misfit})")
             assert self._table.feed is not None
-            fitting = view_of(records, self._table.query)
+            fitting = view_of(records, self._table.query, self._reader.feed)
             fitting.createOrReplaceTempView(quoted(self._table.feed))
         else:
             register_parents(session, self._project, request.parents)
@@ -143,6 +144,7 @@ class Backfills:
             last is not None
             and self._has_read(last.metadata.get("parents", {}), parents)
             and not are_others(ids, last)
+            and not put_back(self._project, last.metadata)
             and last.metadata.get("definition", "") == request.definition
             and self._table.emit != "final"
             and not changed_by_others(path, transaction, last)
@@ -197,6 +199,7 @@ class Backfills:
             more={
                 **facts,
                 **replaced.facts,
+                KEY: marks_of(self._project, request.parents),
                 "after": transaction.version,
                 "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)},
             },

@@ -15,6 +15,7 @@ from freshline.core.background.upkeep import COMPACT, TRY, VERIFY
 from freshline.core.errors import PlatformError
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.source import Source
 from freshline.executor.topic import Topic
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
@@ -22,13 +23,17 @@ from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
-from freshline.spark.engine.errors import SparkError
+from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
+from freshline.spark.engine.pins import newest_snapshot
 from freshline.spark.engine.process import SparkProcess, is_stopped
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
 from freshline.spark.feeds.kafka_reader import TopicReader
 from freshline.spark.feeds.reader import FeedReader
+from freshline.spark.feeds.source_reader import SourceReader
+from freshline.spark.feeds.source_table import SourceTable
+from freshline.spark.feeds.source_updates import SourceUpdates
 from freshline.spark.reports.batches import ReportBatches
 from freshline.spark.trials.upkeep import trial_of
 from freshline.spark.upkeep.compaction import compact
@@ -105,6 +110,11 @@ class SparkExecutor:
             for name, feed in project.feeds.items()
             if feed.kind == "kafka"
         }
+        self._sources = {
+            name: SourceTable(session, feed)
+            for name, feed in project.feeds.items()
+            if feed.kind == "delta"
+        }
         readers = {name: self._reader(feed) for name, feed in project.feeds.items()}
         self._updates: dict[str, BaseUpdates | DerivedUpdates] = {}
         self._backfills: dict[str, Backfills] = {}
@@ -119,7 +129,11 @@ class SparkExecutor:
                 self._backfills[table.name] = Backfills(project, table, derived=derived)
             elif table.feed is not None:
                 reader = readers[table.feed]
-                self._updates[table.name] = BaseUpdates(project, table, reader)
+                self._updates[table.name] = (
+                    SourceUpdates(project, table, reader)
+                    if isinstance(reader, SourceReader)
+                    else BaseUpdates(project, table, reader)
+                )
                 self._backfills[table.name] = Backfills(project, table, reader)
         for table in project.tables:
             for name in table.parents:
@@ -179,7 +193,33 @@ class SparkExecutor:
         """The topic of a feed of kind kafka."""
         return self._topics[feed]
 
+    def source(self, feed: str) -> Source:
+        """The table of a feed of kind delta."""
+        return self._sources[feed]
+
+    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
+        """Newest version and identity of a static table that a query names by the catalog.
+
+        Raises:
+            PlatformError: It cannot be looked up.
+        """
+        wanted = self._project.table(table)
+        read = next(read for read in wanted.statics if read.name == name)
+        try:
+            snapshot = newest_snapshot(own_session(self._session, wanted), read)
+        except SparkError as error:
+            raise PlatformError(
+                "static-unreadable",
+                f"{name}: {one_line(error)}",
+                next_step="Check that the table and its catalog can be reached.",
+            ) from error
+        if snapshot is None:
+            return None
+        return int(snapshot.version()), str(snapshot.metadata().id())
+
     def _reader(self, feed: Feed) -> FeedReader:
+        if feed.kind == "delta":
+            return SourceReader(self._project, feed, self._sources[feed.name])
         if feed.kind == "kafka":
             return TopicReader(self._project, feed, self._topics[feed.name])
         return FeedReader(self._project, feed)
@@ -196,7 +236,7 @@ class SparkExecutor:
             context.setLocalProperty("spark.scheduler.pool", pool)
             what = "the final" if request.final else "a batch"
             context.setJobGroup(f"freshline/report/{name}", f"{what} of the report {name}")
-            session = self._session.newSession()
+            session = own_session(self._session, request.window.table)
             try:
                 failpoint("report.before")
                 return self._reports.run(session, request)

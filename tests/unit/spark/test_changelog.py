@@ -99,6 +99,10 @@ def test_a_change_feed_of_ours_says_how_many_rows_it_has(tmp_path):
     assert (changes(path, -1, 2).rows, changes(path, -1, 0).size_bytes) == (3 + 2 * 999, 20)
 
 
+NEW_YEAR_US = 1_767_225_600_000_000
+"""2026 in UTC."""
+
+
 def added(**stats: object) -> AddedFile:
     return AddedFile("f", {}, json.dumps(stats))
 
@@ -106,11 +110,11 @@ def added(**stats: object) -> AddedFile:
 def test_statistics_tell_the_times_of_a_file_cut_off_to_milliseconds():
     told = added(
         numRecords=3,
-        minValues={"at": "1970-01-01T01:00:00.001+01:00"},
-        maxValues={"at": "1970-01-01T00:00:02.500Z"},
+        minValues={"at": "2026-01-01T01:00:00.001+01:00"},
+        maxValues={"at": "2026-01-01T00:00:02.500Z"},
         nullCount={"at": 1},
     )
-    assert told.times_us("AT") == ((1_000, 2_500_999), True)
+    assert told.times_us("AT") == ((NEW_YEAR_US + 1_000, NEW_YEAR_US + 2_500_999), True)
     assert added(numRecords=2, nullCount={"at": 2}).times_us("at") == (None, True)
     assert added(numRecords=0, nullCount={"at": 0}).times_us("at") == (None, False)
 
@@ -125,6 +129,9 @@ def test_statistics_that_do_not_tell_the_times_of_a_file_are_not_believed():
     assert added(**known, **plain).times_us("at") is None
     assert added(**known, **whole).times_us("at") is None
     assert added(**known, **plain).times_us("other") is None
+    # Calcutta's offset was +05:21:10 then; statistics leave the seconds out.
+    old = {name: {"at": "1900-01-01T00:00:00.000+05:21"} for name in ("minValues", "maxValues")}
+    assert added(**known, **old).times_us("at") is None
 
 
 def _come(path: str, replaced: dict[str, object] | None, ident: int) -> None:

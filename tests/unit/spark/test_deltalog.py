@@ -7,9 +7,20 @@ import json
 import deltalake
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from freshline.core.errors import PlatformError
-from freshline.delta.log import newest_transaction, row_count, size_bytes, table_id
+from freshline.delta.log import (
+    commit_of,
+    commits,
+    last_commit,
+    newest_transaction,
+    row_count,
+    size_bytes,
+    table_id,
+    version,
+)
 
 
 def test_a_versions_rows_are_counted_from_its_log(tmp_path):
@@ -93,3 +104,66 @@ def test_where_the_oldest_commits_are_gone_delta_is_asked_for_transactions(tmp_p
     newest.write_text('{"txn": {"appId"')
     with pytest.raises(PlatformError, match="cannot be read"):
         newest_transaction(path, "freshline.t")
+
+
+@pytest.fixture
+def no_listing(monkeypatch):
+    """Fails where a log is listed."""
+
+    def fail(folder):
+        raise AssertionError(f"{folder} is listed")
+
+    monkeypatch.setattr("freshline.delta.log._versions", fail)
+
+
+def logged(folder, versions, hint):
+    log = folder / "_delta_log"
+    log.mkdir()
+    for number in versions:
+        info = {"freshline": 1, "table": "t", "update": number + 1}
+        told = {"commitInfo": {"timestamp": number, "userMetadata": json.dumps(info)}}
+        transaction = {"txn": {"appId": "freshline.t", "version": number + 1}}
+        text = f"{json.dumps(told)}\n{json.dumps(transaction)}\n"
+        (log / f"{number:020d}.json").write_text(text if number % 7 else "")
+    if hint is not None:
+        (log / "_last_checkpoint").write_text(hint)
+    return str(folder)
+
+
+@given(
+    st.integers(0, 60),
+    st.integers(0, 60),
+    st.one_of(
+        st.none(),
+        st.integers(-2, 70).map(lambda number: json.dumps({"version": number})),
+        st.sampled_from(["", "{", "7", '{"version": null}', '{"version": "x"}']),
+    ),
+    st.integers(-1, 62),
+)
+def test_what_a_log_tells_is_what_a_listing_tells(tmp_path_factory, first, count, hint, since):
+    """Wherever it was cleaned up to, and whatever Delta noted of its checkpoint."""
+    versions = range(first, first + count)
+    path = logged(tmp_path_factory.mktemp("t"), versions, hint)
+    ours = [number for number in versions if number % 7]
+    last = last_commit(path)
+    assert version(path) == (versions[-1] if count else None)
+    assert (last.version if last else None) == (ours[-1] if ours else None)
+    assert [each.version for each in commits(path, since)] == [n for n in ours if n > since]
+    for number in (first, first + count // 2, first + count):
+        found = commit_of(path, number + 1)
+        assert (found.version if found else None) == (number if number in ours else None)
+    newest = newest_transaction(path, "freshline.t")
+    if ours:
+        assert newest == ours[-1] + 1
+    else:
+        assert newest in (None, -1)
+
+
+def test_a_log_with_a_checkpoint_is_not_listed(tmp_path, no_listing):
+    path = logged(tmp_path, range(995, 1131), json.dumps({"version": 1100}))
+    assert version(path) == 1130
+    last = last_commit(path)
+    assert last is not None
+    assert last.version == 1130
+    assert [each.version for each in commits(path, 1127)] == [1128, 1129, 1130]
+    assert newest_transaction(path, "freshline.t") == 1131

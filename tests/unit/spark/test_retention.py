@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from freshline.core.errors import Place
+from freshline.delta.loaded import fold
 from freshline.delta.log import same_rows
 from freshline.delta.retention import (
     DAY_S,
@@ -44,6 +45,7 @@ def commit(project, table, version, day, parents=None, strategy="full"):
     folder = Path(project.table_path(table)) / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
     fields = {"freshline": 1, "table": table, "update": version + 1, "strategy": strategy}
+    fields |= {"files": []} if table == "orders" else {}
     info = {
         "timestamp": day * DAY_S * 1000,
         "userMetadata": json.dumps({**fields, "parents": parents or {}}),
@@ -100,16 +102,23 @@ def test_a_state_is_held_at_the_version_that_its_view_names(shop):
     assert state_needed_since_s(shop, path, 1, NOW_S) == NOW_S - 2 * DAY_S
 
 
-def test_commits_are_kept_for_a_month_and_for_slow_children_and_those_of_base_tables_always(shop):
-    for version in range(60):
-        commit(shop, "slow", version, 40 + version)
+def test_commits_are_kept_for_a_month_for_slow_children_and_until_they_are_folded(shop):
+    for version in range(120):
+        commit(shop, "slow", version, 40 + version / 2)
+        commit(shop, "orders", version, 40 + version / 2)
     assert log_needed_since_s(shop, shop.table("orders"), NOW_S) is None
     assert log_needed_since_s(shop, shop.table("slow"), NOW_S) == NOW_S - 31 * DAY_S
+    assert fold(shop, "orders") == 119
+    assert log_needed_since_s(shop, shop.table("orders"), NOW_S) == NOW_S - 31 * DAY_S
+    month = dataclasses.replace(shop, maintenance=MaintenanceSettings(retention_s=40 * DAY_S))
+    assert log_needed_since_s(month, shop.table("orders"), NOW_S) == NOW_S - 41 * DAY_S
+    commit(shop, "quick", 0, 70, {"orders": 100})
+    assert log_needed_since_s(shop, shop.table("orders"), NOW_S) == 50 * DAY_S - HOUR_S
 
     above = TableDef("above", "derived", "", HERE, HERE, parents=("slow",))
     deeper = dataclasses.replace(shop, tables=(*shop.tables, above))
-    commit(deeper, "above", 0, 70, {"slow": 30})
-    # Twenty versions more: what the child's version is read from.
+    commit(deeper, "above", 0, 70, {"slow": 100})
+    # Eighty versions more: what the child's version is read from.
     assert log_needed_since_s(deeper, deeper.table("slow"), NOW_S) == 50 * DAY_S - HOUR_S
 
 

@@ -40,6 +40,8 @@ _SIGN = "_freshline_sign"
 _NEW = "_freshline_new"
 _NET = "_freshline_net"
 _KEY = "_freshline_key_"
+_TIMES = "_freshline_times"
+_NULLS = "_freshline_nulls"
 _CUT_FROM_BYTES = 64 * 1024
 """Of the files rewritten; below, a file more costs readers more than it saves."""
 
@@ -62,11 +64,14 @@ class Replaced:
         staged: Data files; ``rows`` are the new rows alone, not those kept beside them.
         counts: New rows by the conditions that were asked about.
         changes: Rows of the change feed; None: not known.
+        times_us: Values of the column asked about in these rows, and whether NULL is among them;
+            None: not known.
     """
 
     staged: Staged
     counts: Mapping[str, int] = field(default_factory=dict)
     changes: int | None = None
+    times_us: tuple[tuple[int, ...], bool] | None = None
 
     @property
     def facts(self) -> dict[str, int]:
@@ -85,6 +90,7 @@ def replace(
     counted: Mapping[str, str] | None = None,
     apart: str | None = None,
     touched: Touched | None = None,
+    timed: str | None = None,
 ) -> Replaced:
     """Stage ``rows`` in place of those rows of the table that satisfy ``predicate``.
 
@@ -100,6 +106,7 @@ def replace(
             file of their own.
         touched: The table's files that may hold such rows, where ``rows`` is made of them; None:
             they are looked for here.
+        timed: A TIMESTAMP column whose values in the rows that differ are to be told.
     """
     session, counts = rows.sparkSession, _Counts(counted or {})
     replaced = Selection(predicate) if isinstance(predicate, str) else predicate
@@ -133,7 +140,7 @@ def replace(
         _NET: f"{_TYPE} IS NOT NULL",
         **{name: f"{_TYPE} IS NULL AND ({sql})" for name, sql in (counted or {}).items()},
     }
-    counts = _Counts(among)
+    counts = _Counts(among, timed)
     changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
     if apart is None or touched.size_bytes < _CUT_FROM_BYTES:
         output = sized(session, kept.unionAll(changes), configuration, size_bytes)
@@ -148,7 +155,7 @@ def replace(
         staged.discard()
     told = counts.told(changes)
     staged.rows, changed = told.pop(_NEW), told.pop(_NET)
-    return Replaced(staged, told, changed)
+    return Replaced(staged, told, changed, counts.times_us)
 
 
 def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
@@ -192,22 +199,35 @@ class _Counts:
 
     Args:
         conditions: SQL by name.
+        timed: A TIMESTAMP column of change rows whose values are collected, too.
     """
 
-    def __init__(self, conditions: Mapping[str, str]) -> None:
-        self._counts = [F.count_if(F.expr(sql)).alias(name) for name, sql in conditions.items()]
+    def __init__(self, conditions: Mapping[str, str], timed: str | None = None) -> None:
+        self._names = tuple(conditions)
+        self._wanted = [F.count_if(F.expr(sql)).alias(name) for name, sql in conditions.items()]
+        if timed is not None:
+            is_change, time = f"{_TYPE} IS NOT NULL", quoted(timed)
+            micros = f"IF({is_change}, CAST(unix_micros({time}) AS STRING), NULL)"
+            self._wanted += [
+                F.expr(f"array_join(collect_set({micros}), ',')").alias(_TIMES),
+                F.expr(f"count_if({is_change} AND {time} IS NULL)").alias(_NULLS),
+            ]
         self._observation = Observation()
+        self.times_us: tuple[tuple[int, ...], bool] | None = None
+        """Once :meth:`told`: the values in order, and whether NULL is among them."""
 
     def on(self, frame: DataFrame) -> DataFrame:
         """The frame to put into the query."""
-        return frame.observe(self._observation, *self._counts) if self._counts else frame
+        return frame.observe(self._observation, *self._wanted) if self._wanted else frame
 
     def told(self, frame: DataFrame) -> dict[str, int]:
         """The counts by name; where Spark does not say, by a pass of its own over ``frame``."""
-        if not self._counts:
+        if not self._wanted:
             return {}
         found = jvm.observation(frame.sparkSession, self._observation, _OBSERVED_WITHIN_S)
-        return found or {
-            name: int(count)
-            for name, count in frame.agg(*self._counts).collect()[0].asDict().items()
-        }
+        if found is None:
+            found = frame.agg(*self._wanted).collect()[0].asDict()
+        if _TIMES in found:
+            times = sorted(int(each) for each in found[_TIMES].split(",") if each)
+            self.times_us = tuple(times), bool(found[_NULLS])
+        return {name: int(found[name]) for name in self._names}

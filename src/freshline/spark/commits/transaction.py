@@ -27,6 +27,7 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_empty_partitions
 from freshline.spark.engine.listed import listed_files
+from freshline.spark.engine.sizing import together
 
 Mode = Literal["append", "overwrite"]
 ALL = "true"
@@ -41,14 +42,19 @@ _SAVE_MODES: Mapping[Mode, str] = {
     "overwrite": "org.apache.spark.sql.SaveMode.Overwrite",
 }
 
+CHECKPOINTS: Mapping[str, str] = {"delta.checkpointInterval": "40"}
+"""Delta's own default is 10. A checkpoint takes it three jobs, about as long as an update, before
+the commit returns; what is read instead is so many small files more (docs/design/0132)."""
+
 TABLE_PROPERTIES: Mapping[str, str] = {
+    **CHECKPOINTS,
     # Children are maintained from their parents' changes.
     "delta.enableChangeDataFeed": "true",
     # delta-rs and DuckDB read every version.
     "delta.enableDeletionVectors": "false",
     # A lost journal is rebuilt from a base table's commits, which say what files were loaded: a
-    # file whose commit was forgotten would be loaded twice. Of a derived table's Delta would
-    # forget those that a slow child has still to read; vacuum.py removes what nobody needs.
+    # file whose commit was forgotten would be loaded twice. And Delta would forget those that a
+    # slow child has still to read. So vacuum.py removes what nobody needs, and nobody else.
     "delta.logRetentionDuration": "interval 36500 days",
 }
 _KNOWN_S = 7 * 86_400.0
@@ -340,7 +346,9 @@ class Touched:
         self._snapshot = snapshot
         self.files = files
         self.partitions_alone = partitions_alone
-        self.size_bytes = sum(int(file.size()) for file in jvm.elements(files))
+        sizes = [int(file.size()) for file in jvm.elements(files)]
+        self.size_bytes = sum(sizes)
+        self._count = len(sizes)
 
     def __bool__(self) -> bool:
         return not self.files.isEmpty()
@@ -349,9 +357,8 @@ class Touched:
         """All their rows."""
         jvm.activate(session)
         nothing = jvm.none(session)
-        return DataFrame(
-            self._log.createDataFrame(self._snapshot, self.files, False, nothing), session
-        )
+        rows = self._log.createDataFrame(self._snapshot, self.files, False, nothing)
+        return together(DataFrame(rows, session), self.size_bytes, self._count)
 
 
 class Staged:

@@ -19,9 +19,11 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
 _GONE = re.compile(
     r"FILE_NOT_EXIST|FILE_NOT_FOUND|FileNotFoundException|No such file or directory"
-    r"|DELTA_MISSING_CHANGE_DATA|DELTA_MISSING_PART_FILES|DELTA_VERSION_NOT_CONTIGUOUS"
+    r"|DELTA_MISSING_CHANGE_DATA|DELTA_MISSING_PART_FILES|DELTA_VERSIONS_NOT_CONTIGUOUS"
+    r"|DELTA_VERSION_NOT_FOUND|DELTA_CANNOT_FIND_VERSION|DELTA_CDC_START_VERSION_AFTER_LATEST"
     r"|DELTA_(?:TABLE|PATH|LOG)_[A-Z_]*NOT_(?:FOUND|EXIST)|TIMESTAMP_OUT_OF_RANGE|PATH_NOT_FOUND"
     r"|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE|DELTA_CANNOT_RECONSTRUCT|VERSION_INVALID"
+    r"|load a non-existent version"
 )
 _DECORATION = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$", re.DOTALL)
 
@@ -80,6 +82,11 @@ def _chain(error: BaseException) -> list[str]:
 def is_gone(error: BaseException) -> bool:
     """Whether Spark did not find what a table's log promises: VACUUM was there before."""
     return any(_GONE.search(text) for text in _chain(error))
+
+
+def is_of_the_data(error: BaseException) -> bool:
+    """Whether a value could not be computed: a cast, a division, an overflow."""
+    return sql_state(error).startswith("22")
 
 
 def update_failed(table: TableDef, error: BaseException) -> FreshlineError:

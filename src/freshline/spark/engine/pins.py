@@ -17,7 +17,8 @@ from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files
 from freshline.spark.engine.session import is_local
-from freshline.sql.text.reads import quoted, rewritten
+from freshline.spark.engine.sizing import together
+from freshline.sql.text.reads import backquoted, quoted, rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,12 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
             return None
         log = delta_log.forTable(java_session, read.path)
     else:
-        table = java_session.sessionState().sqlParser().parseTableIdentifier(read.name)
+        parser = java_session.sessionState().sqlParser()
+        parts = [str(part) for part in jvm.elements(parser.parseMultipartIdentifier(read.name))]
+        own = len(parts) > 2 and parts[0].lower() == "spark_catalog"  # noqa: PLR2004 - catalog.db.t
+        # The parser of identifiers knows no catalog, also not the session's own.
+        name = ".".join(backquoted(part) for part in parts[1:]) if own else read.name
+        table = parser.parseTableIdentifier(name)
         described = java_session.sessionState().catalog().getTableMetadata(table)
         provider = described.provider()
         if not provider.isDefined() or str(provider.get()).lower() != "delta":
@@ -108,7 +114,9 @@ def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
     files = listed_files(snapshot, SMALL_BYTES)
     if files is None:
         return session.read.format("delta").option("versionAsOf", version).load(where)
-    return DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
+    frame = DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
+    checksum = snapshot.checksumOpt().get()
+    return together(frame, int(checksum.tableSizeBytes()), int(checksum.numFiles()))
 
 
 def location(path: str) -> str:

@@ -14,12 +14,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jars import joined, named_jars, resolved
+from freshline.spark.engine.scratch import scratch
 from freshline.spark.engine.submission import start_jvm, use_java
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -137,6 +139,23 @@ def _collector(options: str) -> list[str]:
     return [] if re.search(r"-XX:\+Use\w*GC\b", given) else ["-XX:+UseParallelGC"]
 
 
+def _temporary(chosen: Mapping[str, str]) -> dict[str, str]:
+    """Where Spark's process keeps its temporary files, unless somebody says where."""
+    if "spark.local.dir" in chosen or os.environ.get("SPARK_LOCAL_DIRS"):
+        return {}
+    if not chosen["spark.master"].startswith("local"):
+        return {}
+    folder = scratch()
+    if folder is None:
+        return {}
+    found = {"spark.local.dir": str(folder)}
+    options = chosen.get("spark.driver.extraJavaOptions", "")
+    if "java.io.tmpdir" not in options and re.fullmatch(r"[\w/.+-]+", str(folder)):
+        given = f"{options} -Djava.io.tmpdir={folder}".strip()
+        found["spark.driver.extraJavaOptions"] = given
+    return found
+
+
 def start_session(
     project: Project,
     *,
@@ -157,9 +176,14 @@ def start_session(
     # Spark's own default is the first python3 of the PATH, which may be another version.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = resolved(settings(project), tell)
+    if SparkContext._gateway is None:  # noqa: SLF001 - as process.py
+        chosen |= _temporary(chosen)
     builder = SparkSession.builder.appName(app_name)
     for name, value in chosen.items():
         builder = builder.config(name, value)
+    if chosen["spark.master"].startswith("local"):
+        # Its UI asks nobody who they are, and by default listens to the whole network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # PySpark logs every refused query with its Java stack; freshline reports it in a sentence.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("DataFrameQueryContextLogger").disabled = True

@@ -25,7 +25,6 @@ from freshline.spark.feeds.reader import FeedReader, measured, view_of
 from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
-from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import quoted
 
 _COUNTS = "freshline.counts"
@@ -66,18 +65,18 @@ class BaseUpdates:
             transaction = Transaction(session, self._path, self._table.name, request.number)
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
-            self._check_standing(transaction, request)
+            self.check_standing(transaction, request)
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
             self._raise_gone(session, names)
-            return self._load(session, transaction, request, schema, started_s)
+            return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)
             raise update_failed(self._table, error) from error
 
-    def _check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
+    def check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
         """Refuse to load into a table that lost what was loaded before.
 
         Raises:
@@ -96,27 +95,35 @@ class BaseUpdates:
         if error is not None:
             raise error
 
-    def _load(
+    def load(
         self,
         session: SparkSession,
         transaction: Transaction,
         request: UpdateRequest,
+        reader: FeedReader,
         schema: StructType,
         started_s: float,
     ) -> UpdateResult:
+        """Read what the request names, and commit it.
+
+        Raises:
+            UnreadableFilesError: Some of it is gone, or changed meanwhile.
+        """
         names = [file.name for file in request.files]
-        as_read = self._reader.stands(names)
-        records = self._reader.read(session, names, schema)
-        misfit = self._reader.misfit(schema)
+        as_read = reader.stands(names)
+        records = reader.read(session, names, schema)
+        misfit = reader.misfit(schema)
         fitting = records
         if misfit is not None:
             records = measured(records, schema, misfit, _COUNTS)
             fitting = records.filter(f"NOT ({misfit})")
         assert self._table.feed is not None
-        view_of(fitting, self._table.query).createOrReplaceTempView(quoted(self._table.feed))
+        seen = view_of(fitting, self._table.query, reader.feed)
+        seen.createOrReplaceTempView(quoted(self._table.feed))
         register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
-        output, changed, options = self._fitted(transaction, request, session.sql(pinned.query))
+        parents = {**pinned.versions, **reader.pins()}
+        output, changed, options = self.fitted(transaction, request, session.sql(pinned.query))
         output = sized(session, output, self._project.configuration, files=len(names))
         comments = Comments.of(self._table)
         if not (changed or options):
@@ -141,11 +148,11 @@ class BaseUpdates:
         metadata = encode(
             request,
             table=self._table.name,
-            files=self._reader.loads(names),
-            parents=pinned.versions,
-            strategy=APPEND_FILES.name,
+            files=reader.loads(names),
+            parents=parents,
+            strategy=reader.how.name,
             rows=staged.rows,
-            more={"id": transaction.table_id, "after": before},
+            more={"id": transaction.table_id, "after": before, **reader.facts()},
         )
         failpoint("base.before_commit")
         version = staged.commit(metadata)
@@ -160,12 +167,12 @@ class BaseUpdates:
             rows=staged.rows,
             rejected_rows=rejected,
             seconds=time.monotonic() - started_s,
-            strategy=APPEND_FILES.name,
-            reason=APPEND_FILES.reason,
+            strategy=reader.how.name,
+            reason=reader.how.reason,
             repeated=False,
-            parents=pinned.versions,
+            parents=parents,
             schema_changed=changed,
-            code=APPEND_FILES.code,
+            code=reader.how.code,
             read={
                 file.name: as_read[file.name]
                 for file in request.files
@@ -174,9 +181,9 @@ class BaseUpdates:
             },
         )
 
-    def _fitted(
+    def fitted(
         self, transaction: Transaction, request: UpdateRequest, output: DataFrame
-    ) -> tuple[DataFrame, bool, dict[str, str]]:
+    ) -> tuple[DataFrame, bool, Mapping[str, str]]:
         """The query's result as the table takes it, whether its columns change, and how.
 
         A full update takes the columns of the query as they are. An append keeps the table's

@@ -225,7 +225,7 @@ class JvmTopic:
     def _refused(self, why: str) -> PlatformError:
         return PlatformError(
             "brokers",
-            f"topic {self._topic} of feed {self._feed.name} cannot be looked at:"
+            f"topic {self._topic} of feed {self._feed.name} cannot be read:"
             f" {why.strip().rstrip('.')}",
             where=self._feed.place,
             next_step="It is tried again; look at `servers:`, the network and the permissions.",

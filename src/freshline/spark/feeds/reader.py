@@ -7,7 +7,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from freshline.project.model import Feed, Project
 from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.session import is_local
+from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import backquoted
 from freshline.sql.text.tokens import tokens
 
@@ -175,6 +176,17 @@ class FeedReader:
         """What a commit says of the files that it loaded."""
         return {"files": list(names)}
 
+    how = APPEND_FILES
+    """The strategy of an update that loads what is read."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """What else a commit says of what it loaded."""
+        return {}
+
+    def pins(self) -> Mapping[str, int]:
+        """Version of every Delta table that is read, by the name the query uses."""
+        return {}
+
     def origin(self) -> tuple[Column, Column]:
         """Of the records of :meth:`read`: where each stands, and on which line if that is known.
 
@@ -220,14 +232,15 @@ class FeedReader:
         return reader.options(**forced)
 
 
-def view_of(frame: DataFrame, query: str) -> DataFrame:
-    """What a base table's query sees of its feed.
+def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:
+    """What a base table's query sees of its feed; None: it may be any.
 
     A topic's records bring where they come from; a query gets that column only if it names
     it, so that ``SELECT *`` is the schema's columns.
     """
     hidden = [CORRUPT]
-    if all(token.text.strip("`").lower() != SOURCE for token in tokens(query)):
+    is_named = any(token.text.strip("`").lower() == SOURCE for token in tokens(query))
+    if (feed is None or feed.kind == "kafka") and not is_named:
         hidden.append(SOURCE)
     return frame.drop(*hidden)
 

@@ -51,6 +51,22 @@ class Call:
         view = self._meant(tuple(token.name for token in tokens(name) if token.is_name))
         return self.session.table(name if view is None else quoted(view))
 
+    def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
+        """The rows of a dataset that a function streams, or of a Delta table outside."""
+        parts = tuple(token.name for token in tokens(name) if token.is_name)
+        view = self._meant(parts)
+        if view is not None:
+            return self.session.table(quoted(view))
+        if len(parts) > 1:
+            full = ".".join(quoted(part) for part in parts)
+            return self.stream(Stream("delta", None, options, None, full))
+        raise UserError(
+            "unknown-stream",
+            f"readStream.table('{name}') names no dataset of the pipeline",
+            rule="a table outside the pipeline is streamed by its schema and its name",
+            next_step="Correct the name, or put the table's schema in front of it.",
+        )
+
     def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
         """A query over datasets."""
         found = tokens(text)
@@ -59,7 +75,7 @@ class Call:
                 "changes-session",
                 f"spark.sql runs {found[0].text.upper() if found else 'nothing'}",
                 rule="definitions of a pipeline run queries alone",
-                next_step="Take the statement out.",
+                next_step="Remove the statement.",
             )
         names = {}
         for read in reads_of(text):
@@ -88,12 +104,14 @@ class Stream:
     path: str | None
     options: Mapping[str, str]
     schema: str | None
+    table: str | None = None
 
     @property
     def text(self) -> str:
         """The same as one text."""
         options = dict(sorted(self.options.items()))
-        return json.dumps([self.format, self.path, options, self.schema])
+        named = [self.table] if self.table else []
+        return json.dumps([self.format, self.path, options, self.schema, *named])
 
 
 _current: ContextVar[Call | None] = ContextVar("freshline_pipeline_call", default=None)
@@ -218,7 +236,7 @@ class _StreamReader:
         )
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
-        return _call().table(tableName)
+        return _call().stream_of(tableName, dict(self._options))
 
     def json(self, path: str, schema: StructType | str | None = None, **options: Any) -> DataFrame:
         return self.load(path, "json", schema, **options)

@@ -46,7 +46,7 @@ def _result(
         if feed is None:
             raise UserError(
                 "other-stream",
-                f"the function of {program.name} streams something else than when it was read",
+                f"the function of {program.name} streams something other than when it was read",
                 where=table.place,
                 rule="a function streams the same whenever it is called",
                 next_step="Start the run again.",

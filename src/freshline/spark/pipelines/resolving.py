@@ -228,7 +228,7 @@ class _Resolver:
         empty = own.createDataFrame(own.sparkContext.emptyRDD(), nullable)
         view = self._views.get(name)
         shown = quoted(view.name if view is not None else name)
-        seen = visible_of(empty, query or "SELECT 1") if view is None else empty
+        seen = visible_of(empty, query or "SELECT 1", None) if view is None else empty
         seen.createOrReplaceTempView(shown)
         return own.table(shown)
 

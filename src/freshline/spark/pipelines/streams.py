@@ -8,7 +8,7 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import resolved
+from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
 
@@ -58,10 +58,13 @@ def feed_for(
             return feed
     if stream.format == "kafka":
         return _topic(stream, name, known, place)
+    if stream.format == "delta":
+        return _delta(stream, name, project, known, place)
     if stream.format not in _FILES:
         raise _refused(
             f"a stream of format {stream.format} is not taken",
-            f"streams from outside are files of {', '.join(_FILES)}, and topics of Kafka",
+            f"streams from outside are files of {', '.join(_FILES)}, Delta tables, and topics of"
+            " Kafka",
             place,
             f"Declare the feed {name} in a freshline.yml beside the pipeline, or load the data"
             " into files.",
@@ -82,7 +85,7 @@ def _folder(
                 f"a stream of files has the option {key}",
                 "every complete file of the folder is loaded, and stays as it is",
                 place,
-                "Take the option out.",
+                "Remove the option.",
             )
     path = resolved(stream.path.removeprefix("file://"), project.root).rstrip("/")
     if _PATTERN.search(path):
@@ -115,6 +118,35 @@ def _folder(
     return Feed(name, "files", path, stream.format, options, stream.schema, None, None, place)
 
 
+def _delta(
+    stream: Stream, name: str, project: Project, known: Mapping[str, Feed], place: Place
+) -> Feed:
+    """A Delta table that another program writes."""
+    for key in stream.options:
+        if key.lower() not in _LEFT_OUT:
+            raise _refused(
+                f"a stream of a Delta table has the option {key}",
+                "a table here equals its query over one version of the source: all of its rows,"
+                " and the changed ones as they are now",
+                place,
+                "Remove the option.",
+            )
+    if stream.table is not None and not is_session_table(stream.table):
+        raise _refused(
+            f"a stream reads the table {stream.table}",
+            "a table outside the pipeline is named by its schema in spark_catalog",
+            place,
+            "Load the table by its path: .format('delta').load(path).",
+        )
+    if not (stream.table or stream.path):
+        raise _refused("a stream of Delta has no path", "it is load(path)", place, "Give it.")
+    path = (stream.path or "").removeprefix("file://")
+    path = resolved(path, project.root).rstrip("/") if path else ""
+    feed = delta_feed(name, place, path=path, table=stream.table)
+    same = (each for each in known.values() if (each.path, each.settings) == (path, feed.settings))
+    return next(same, feed)
+
+
 def _has_folders(folder: Path) -> bool:
     if not folder.is_dir():
         return False
@@ -138,7 +170,7 @@ def _topic(stream: Stream, name: str, known: Mapping[str, Feed], place: Place) -
             f"a stream of Kafka starts at {starting}",
             f"it starts at one of {', '.join(_STARTING)}",
             place,
-            "Take one of them; what is loaded is not loaded again.",
+            "Use one of them; what is loaded is not loaded again.",
         )
     options = {key: value for key, value in stream.options.items() if key.lower() not in _OURS}
     schema = _KAFKA_SCHEMA

@@ -32,6 +32,7 @@ from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
 from freshline.spark.engine.sizing import sized
+from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.reports.state import Batch, ReportState, forget_state, short_name
 from freshline.spark.reports.window_rows import (
     NOTHING,
@@ -61,6 +62,10 @@ class _Run:
     def elapsed_s(self) -> float:
         """Seconds since it began."""
         return time.monotonic() - self.started_s
+
+    def versions(self) -> dict[str, int]:
+        """What is read, by the names that the query has for it: parents and static tables."""
+        return {**self.request.pins, **self.pinned.versions}
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a name means from now on in this session."""
@@ -115,6 +120,10 @@ class ReportBatches:
 
     def _plan(self, run: _Run) -> Decomposition | Reason:
         table = run.request.window.table
+        if table.programs:
+            return Reason(
+                "PYTHON", "a Python function makes its rows, so it is called once, at the end"
+            )
         views = [each for each in table.parents if self._project.table(each).kind == "derived"]
         if views:
             return Reason(
@@ -159,7 +168,7 @@ class ReportBatches:
         facts = commit.metadata
         return BatchResult(
             len(facts["batches"]), 0, 0.0, 0.0, commit.version, int(facts["rows"]),
-            str(facts.get("reason", "")), repeated=True,
+            str(facts.get("reason", "")), repeated=True, parents=dict(facts["parents"]),
         )  # fmt: skip
 
     # ---- in batches ----
@@ -177,7 +186,7 @@ class ReportBatches:
             batches.append(last)
         run.batch_s = run.elapsed_s()
         if not run.request.final:
-            return BatchResult(last.number, run.state_rows, run.batch_s)
+            return BatchResult(last.number, run.state_rows, run.batch_s, parents=run.versions())
         failpoint("report.before_final")
         counted = [each for each in batches if each.number >= last.base]
         result = self._final(run, plan, state, counted)
@@ -254,21 +263,27 @@ class ReportBatches:
             for each in batches
         ]
         version, rows, final_s = self._commit(run, output, parts, Reason("", ""))
-        return BatchResult(len(batches), run.state_rows, run.batch_s, final_s, version, rows)
+        return BatchResult(
+            len(batches), run.state_rows, run.batch_s, final_s, version, rows,
+            parents=run.versions(),
+        )  # fmt: skip
 
     # ---- once ----
 
     def _once(self, run: _Run, why: Reason) -> BatchResult:
         if not run.request.final:
-            return BatchResult(0, 0, 0.0, code=why.code, reason=why.message)
+            return BatchResult(0, 0, 0.0, code=why.code, reason=why.message, parents=run.versions())
         pins = dict(run.request.pins)
         frame = whole_or_window(self._project, run.streams, pins)
         for name in run.streams:
             run.register(name, frame(name))
+        register_programs(run.session, self._project, run.request.window.table)
         output = run.session.sql(run.pinned.query)
         version, rows, _ = self._commit(run, output, [], why)
         seconds = run.elapsed_s()
-        return BatchResult(1, 0, seconds, 0.0, version, rows, why.code, why.message)
+        return BatchResult(
+            1, 0, seconds, 0.0, version, rows, why.code, why.message, parents=run.versions()
+        )
 
     # ---- the result ----
 
@@ -292,7 +307,6 @@ class ReportBatches:
             options={"overwriteSchema": "true"} if changed else {},
         )
         seconds = time.monotonic() - began_s
-        pins = {**run.request.pins, **run.pinned.versions}
         cost_s = sum(float(each["seconds"]) for each in batches) + seconds
         request = UpdateRequest(
             window.number, table.name, window.start_s, window.end_s,
@@ -302,7 +316,7 @@ class ReportBatches:
             request,
             table=table.name,
             files=None,
-            parents=pins,
+            parents=run.versions(),
             strategy="report" if batches else "report-once",
             rows=staged.rows,
             more={

@@ -25,7 +25,8 @@ def write_checksum(folder: Path, version: int) -> None:
     files: dict[str, dict[str, Any]] = {}
     told: dict[str, Any] = {}
     for number in range(version + 1):
-        for line in (log / f"{number:020}.json").read_text().splitlines():
+        text = (log / f"{number:020}.json").read_text(encoding="utf-8")
+        for line in text.rstrip("\n").split("\n"):
             ((kind, action),) = json.loads(line).items()
             if kind == "add":
                 known = {name: value for name, value in action.items() if value is not None}

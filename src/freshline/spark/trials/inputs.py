@@ -34,6 +34,8 @@ _DIGITS = 60  # of our own arithmetic: DECIMAL has up to 38
 _NEAR, _MATCHING, _SAME_NAME, _OTHER_NAME, _MOVED = 0.3, 0.6, 0.8, 0.5, 0.4
 """Chances: that a row is a near copy, or a match of another table's; by which columns."""
 
+_BENT = 5
+"""Where a query counts days, one in so many times begins days that last longer or shorter."""
 _MISSING, _SINGLE = 0.08, 0.22
 _TURNS = 4
 """A column lacks its value in one of so many times two rows, or in fewer."""
@@ -95,6 +97,8 @@ class Inputs:
         self._next = 100
         self._spans_us = constants.spans_us or (60_000_000, 3_600_000_000)
         self._walls_us = _walls(constants, zone, extremes=regime.extremes)
+        self._bent_us = _bent(constants, zone)
+        self._times = 0
         with localcontext(prec=_DIGITS):
             self._numbers = _numbers(constants, extremes=regime.extremes)
         self._texts = _texts(constants, regime)
@@ -228,6 +232,10 @@ class Inputs:
         return self._value(kind)
 
     def _time(self, kind: pa.DataType) -> int:
+        turn, rest = divmod(self._times, _BENT)
+        self._times += 1
+        if self._bent_us and not rest:
+            return self._as_time(self._bent_us[turn % len(self._bent_us)], kind)
         wall_us = self._chance.choice(self._walls_us)
         chance = self._chance.random()
         span_us = self._chance.choice(self._spans_us)
@@ -283,6 +291,15 @@ def _walls(constants: Constants, zone: str, *, extremes: bool) -> list[int]:
     known = list(constants.walls_us)
     many = known * 3 + [anchor_us] * 6 + [anchor_us + 10 * 3_600_000_000] * 4 + turns
     return many + ([_FIRST_US, _LAST_US] if extremes else [])
+
+
+def _bent(constants: Constants, zone: str) -> list[int]:
+    """Times from which the shortest span of days that a query has reaches over a change of clocks.
+
+    By chance alone none of a trial's rows may lie there.
+    """
+    days = [span_us for span_us in constants.spans_us if span_us >= _DAY_US]
+    return [_wall_us(turn) - min(days) // 2 for turn in _turns(zone)] if days else []
 
 
 def _turns(zone: str) -> list[datetime]:

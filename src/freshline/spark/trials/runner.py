@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import chain, cycle, groupby, islice
+from operator import attrgetter
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -31,11 +32,12 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.engine.process import is_stopped
+from freshline.spark.trials.arranged import ARRANGEMENTS
 from freshline.spark.trials.compare import Values, counted, stored
 from freshline.spark.trials.constants import Constants, constants_of
-from freshline.spark.trials.evidence import keep
+from freshline.spark.trials.evidence import Case, keep, kept_case
 from freshline.spark.trials.inputs import REGIMES, Inputs, Regime
-from freshline.spark.trials.tables import Tables
+from freshline.spark.trials.tables import Done, Tables
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
@@ -62,6 +64,9 @@ _FOR_FEW_ROWS = {
 _ONE_JOB = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """A table that is broadcast is a job of its own."""
 
+_AGAIN = Regime(distinct=True)
+"""Of a case that is done again: its result did not depend on the order of rows."""
+
 _MERGING = ("bucket-merge", "group-merge", "group-recompute")
 
 
@@ -74,6 +79,7 @@ def try_view(
     *,
     budget_s: float = BUDGET_S,
     seed: int = 0,
+    case: Case | None = None,
 ) -> Verdict:
     """Try every strategy that ``plan`` allows.
 
@@ -86,6 +92,7 @@ def try_view(
         budget_s: The trial ends after the step in which so many seconds have passed, but never
             before the first build and two or three changes were compared.
         seed: Of the inputs.
+        case: Of an earlier trial that failed: the same is done again. None: inputs are generated.
 
     Raises:
         SparkError: Spark ended, or the trial's jobs were cancelled.
@@ -94,15 +101,18 @@ def try_view(
     if not lanes:
         return Verdict("not-needed", reason="every update is computed in full")
     started_s = time.monotonic()
-    schemas = {**parents, **_static_schemas(session, table)}
+    # A count is never NULL as a query's column, but Delta's tables take NULL in every column.
+    found = {**parents, **_static_schemas(session, table)}
+    schemas = {name: schema.toNullable() for name, schema in found.items()}
     constants = constants_of(table.query)
-    regimes = list(REGIMES)
+    regimes = list(REGIMES) if case is None else [_AGAIN]
     reason = ""
     while regimes:
         regime = regimes.pop(0)
         folder = Path(tempfile.mkdtemp(prefix="freshline-trial-"))
         try:
-            trial = _Trial(_session(session, table), project, table, schemas, plan, lanes, folder)
+            own = _session(session, table)
+            trial = _Trial(own, project, table, schemas, plan, lanes, folder, case)
             deadline_s = started_s + budget_s
             verdict = trial.run(constants, regime, seed, deadline_s)
         except _UnusableError as error:
@@ -183,6 +193,7 @@ class _Trial:
         plan: Of the view.
         lanes: Strategies to try.
         folder: Temporary.
+        case: What is done, instead of what the inputs come to.
     """
 
     session: SparkSession
@@ -192,6 +203,7 @@ class _Trial:
     plan: ViewPlan
     lanes: tuple[str, ...]
     folder: Path
+    case: Case | None = None
     compared: Counter[str] = field(default_factory=Counter)
 
     def run(self, constants: Constants, regime: Regime, seed: int, deadline_s: float) -> Verdict:
@@ -211,20 +223,23 @@ class _Trial:
             raise _UnusableError(one_line(error), is_final=True) from error
         zone = str(self.session.conf.get("spark.sql.session.timeZone"))
         try:
-            self._inputs = Inputs(arrow, constants, zone, regime, seed)
-            self._begin(constants)
+            inputs = Inputs(arrow, constants, zone, regime, seed)
         except NotImplementedError as error:
             raise _UnusableError(str(error), is_final=True) from error
         views = self._views(str(storage))
         steps = 0
-        for step, action in enumerate(chain([None], islice(self._actions(), _MOST_STEPS))):
+        for step, action in enumerate(self._steps(inputs, constants)):
             if (
-                step >= _LEAST_STEPS + ("group-merge" in self.lanes)
+                self.case is None
+                and step >= _LEAST_STEPS + ("group-merge" in self.lanes)
                 and time.monotonic() > deadline_s
             ):
                 break
-            if action is not None:
+            self._tables.step = step
+            try:
                 action()
+            except NotImplementedError as error:
+                raise _UnusableError(str(error), is_final=True) from error
             self._versions = {name: self._tables.version(name) for name in self.table.parents}
             steps += 1
             expected = self._expected()
@@ -233,7 +248,7 @@ class _Trial:
                 if not stable and not regime.distinct:
                     raise _UnstableError("the query's result depends on the order of rows")
                 if difference is not None:
-                    evidence = keep(self.project, self.table, self._tables, difference, zone, seed)
+                    evidence = self._kept(difference, zone, seed)
                     return Verdict(
                         "failed", self.compared, steps, reason=difference.message,
                         difference=difference, evidence=evidence,
@@ -242,27 +257,46 @@ class _Trial:
 
     # ---- inputs ----
 
-    def _begin(self, constants: Constants) -> None:
+    def _steps(self, inputs: Inputs, constants: Constants) -> Iterator[Callable[[], None]]:
+        """What happens to the tables, step by step."""
+        if self.case is not None:
+            return self._again(self.case)
+        begun = partial(self._begin, inputs, constants)
+        return chain([begun], islice(self._actions(inputs), _MOST_STEPS))
+
+    def _again(self, case: Case) -> Iterator[Callable[[], None]]:
+        """The steps of an earlier trial."""
+        names = {case.statics[name]: copy for name, copy in self._copies().items()}
+        for _, together in groupby(case.done, key=attrgetter("step")):
+            done = [replace(each, table=names.get(each.table, each.table)) for each in together]
+
+            def act(done: list[Done] = done) -> None:
+                for each in done:
+                    self._tables.again(each)
+
+            yield act
+
+    def _begin(self, inputs: Inputs, constants: Constants) -> None:
         limits = [int(each) for each in constants.numbers if each <= _LARGEST_LIMIT]
         count = min(_MOST_ROWS, max([_ROWS, *(2 * limit + 2 for limit in limits)]))
         for name in self.schemas:
-            self._tables.insert(name, self._inputs.rows(name, count))
+            self._tables.insert(name, inputs.rows(name, count))
 
-    def _actions(self) -> Iterator[Callable[[], None]]:
-        """What happens to the parents, step by step: one alone first, then deletions, then all."""
+    def _actions(self, inputs: Inputs) -> Iterator[Callable[[], None]]:
+        """What happens to the parents: one alone first, then deletions, then all."""
         parents = self.table.parents
 
-        def insert(*names: str) -> Callable[[], None]:
+        def insert(*names: str, rows: int = _MORE_ROWS) -> Callable[[], None]:
             def act() -> None:
                 for name in names:
-                    self._tables.insert(name, self._inputs.rows(name, _MORE_ROWS))
+                    self._tables.insert(name, inputs.rows(name, rows))
 
             return act
 
         def exchange(name: str, part: int) -> Callable[[], None]:
             def act() -> None:
                 self._tables.delete(name, part)
-                self._tables.insert(name, self._inputs.rows(name, _MORE_ROWS // 2))
+                self._tables.insert(name, inputs.rows(name, _MORE_ROWS // 2))
 
             return act
 
@@ -272,8 +306,25 @@ class _Trial:
         for part, name in enumerate(cycle(parents)):
             yield partial(self._tables.delete, name, part)
             yield insert(*parents)
-            yield insert(name)
+            # Of one row each the log tells the times: nothing is read for them.
+            yield insert(*parents, rows=1)
             yield exchange(name, part + 1)
+
+    def _copies(self) -> dict[str, str]:
+        """The trial's own copy of each static table, by the name that the query uses."""
+        return {
+            read.name: _static_name(number)
+            for number, read in enumerate(self.table.statics)
+            if not read.time_travel
+        }
+
+    def _kept(self, difference: Difference, zone: str, seed: int) -> str:
+        """The folder of the case; "": it could not be written, and the verdict is the same."""
+        statics = self._copies()
+        try:
+            return keep(self.project, self.table, self._tables, difference, zone, seed, statics)
+        except Exception:  # noqa: BLE001 - whatever it was, the view has failed
+            return ""
 
     # ---- views ----
 
@@ -311,9 +362,7 @@ class _Trial:
         )
         # The judge reads the same rows by no Delta table: a job or two less for each.
         names = dict(pin_statics(self.session, self.table, fixed=False).names)
-        for number, read in enumerate(self.table.statics):
-            if not read.time_travel:
-                names[read.name] = quoted(_static_name(number))
+        names |= {name: quoted(copy) for name, copy in self._copies().items()}
         self._query = rewritten(self.table.query, names) if names else self.table.query
         return {
             lane: (
@@ -351,7 +400,7 @@ class _Trial:
         self.compared[result.strategy] += 1
         if actual == expected:
             return None, True
-        others = [self._expected(arranged) for arranged in _ARRANGEMENTS]
+        others = [self._expected(arranged) for arranged in ARRANGEMENTS]
         if any(other != expected for other in others):
             same_count = {each.total() for each in (expected, *others)} == {expected.total()}
             if actual.total() == expected.total() or not same_count:
@@ -375,24 +424,6 @@ class _Trial:
             if is_cancelled(self.session, error):
                 raise
             raise _UnusableError(one_line(error)) from error
-
-
-def _backwards(frame: DataFrame) -> DataFrame:
-    """The same rows the other way round."""
-    return (
-        frame.coalesce(1)
-        .selectExpr("*", "monotonically_increasing_id() AS _place")
-        .orderBy("_place", ascending=False)
-        .drop("_place")
-    )
-
-
-def _spread(frame: DataFrame) -> DataFrame:
-    """The same rows on three partitions."""
-    return frame.repartition(3)
-
-
-_ARRANGEMENTS = (_backwards, _spread)
 
 
 def _preferring(lane: str) -> Callable[..., Strategy]:
@@ -455,6 +486,7 @@ def try_views(
             {name: analysis.schemas[name] for name in table.parents},
             analysis.plans[table.name],
             budget_s=budget_s,
+            case=kept_case(project, table),
         )
         for table in project.tables
         if table.name in analysis.plans and table.name in analysis.schemas

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -22,6 +21,25 @@ _PARTS = 3
 """A deletion takes about one row in so many."""
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One thing that was done to a table.
+
+    Attributes:
+        step: Of the trial, from 0.
+        table: Its name.
+        rows: Rows inserted; None: rows were deleted.
+        deleted: A condition; "": rows were inserted.
+        by_spark: Whether the condition is SQL of Spark, else of delta-rs.
+    """
+
+    step: int
+    table: str
+    rows: pa.Table | None = None
+    deleted: str = ""
+    by_spark: bool = False
+
+
 @dataclass
 class Tables:
     """Tables that a trial fills and empties.
@@ -30,13 +48,15 @@ class Tables:
         session: Deletes rows.
         folder: Holds them.
         schemas: Spark's columns of each, by name.
-        history: What was done so far, in order, as plain data.
+        step: Of the trial; that whatever is done belongs to.
+        history: What was done so far, in order.
     """
 
     session: SparkSession
     folder: Path
     schemas: Mapping[str, StructType]
-    history: list[dict[str, Any]] = field(default_factory=list)
+    step: int = 0
+    history: list[Done] = field(default_factory=list)
     _keys: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -63,14 +83,7 @@ class Tables:
     def insert(self, name: str, rows: Sequence[Row]) -> None:
         """Append rows; the first rows of a table make it."""
         table = self.arrow_rows(name, rows)
-        deltalake.write_deltalake(
-            self.path(name),
-            table,
-            mode="append",
-            configuration={"delta.enableChangeDataFeed": "true"},
-        )
-        self._committed(name)
-        self.history.append({"table": name, "insert": [dict(row) for row in rows]})
+        self.again(Done(self.step, name, table))
         for each in table.schema:
             if pa.types.is_string(each.type) or pa.types.is_integer(each.type):
                 values = Counter(row[each.name] for row in rows)
@@ -86,14 +99,29 @@ class Tables:
         """
         keys = self._keys.get(name)
         if keys:
-            condition = keys[part % len(keys)]
-            deltalake.DeltaTable(self.path(name)).delete(condition)
-            self._committed(name)
+            self.again(Done(self.step, name, deleted=keys[part % len(keys)]))
         else:
             columns = [backquoted(each) for each in self._hashed(name)]
             condition = f"pmod(hash({', '.join(columns)}), {_PARTS}) = {part % _PARTS}"
-            self.session.sql(f"DELETE FROM delta.{backquoted(self.path(name))} WHERE {condition}")
-        self.history.append({"table": name, "delete": condition})
+            self.again(Done(self.step, name, deleted=condition, by_spark=True))
+
+    def again(self, done: Done) -> None:
+        """Do what was done in another trial, or decided in this one."""
+        path = self.path(done.table)
+        if done.rows is not None:
+            deltalake.write_deltalake(
+                path,
+                done.rows,
+                mode="append",
+                configuration={"delta.enableChangeDataFeed": "true"},
+            )
+            self._committed(done.table)
+        elif done.by_spark:
+            self.session.sql(f"DELETE FROM delta.{backquoted(path)} WHERE {done.deleted}")
+        else:
+            deltalake.DeltaTable(path).delete(done.deleted)
+            self._committed(done.table)
+        self.history.append(done)
 
     def _hashed(self, name: str) -> list[str]:
         return [
@@ -106,7 +134,8 @@ class Tables:
     def frame(self, name: str) -> DataFrame:
         """The rows of a table as they are now, as Spark's own and not as those of a Delta table."""
         rows = deltalake.DeltaTable(self.path(name)).to_pyarrow_table()
-        return self.session.createDataFrame(rows, self.schemas[name])
+        # PySpark cannot convert an Arrow table without a chunk that has times within a struct.
+        return self.session.createDataFrame(rows if rows.num_rows else [], self.schemas[name])
 
     def version(self, name: str) -> int:
         """The newest."""

@@ -17,15 +17,19 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError
+from freshline.delta.loaded import fold
 from freshline.delta.log import last_commit
 from freshline.delta.retention import (
     files_needed_since_s,
+    log_kept_since_s,
     log_needed_since_s,
     state_needed_since_s,
 )
+from freshline.delta.states import remove_given_up
 from freshline.executor.records import UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
+from freshline.project.names import rejected_name
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location
@@ -62,7 +66,7 @@ def vacuum(
     path = project.table_path(table.name)
     last = last_commit(path)
     if last is None:
-        raise PlatformError("no-table", f"table {table.name} has no commit of ours")
+        raise PlatformError("no-table", f"table {table.name} has no commit made by freshline")
     for setting in _ASKED_ELSEWHERE:
         session.conf.set(setting, "false")
     try:
@@ -71,6 +75,12 @@ def vacuum(
         for partial, version in _states(last.metadata):
             state = f"{project.own_path}/state/{table.name}/{partial}"
             _remove(session, state, state_needed_since_s(project, state, version, now_s), now_s)
+        if table.kind == "base":
+            fold(project, table.name)
+            rejected = project.table_path(rejected_name(table.name))
+            if last_commit(rejected) is not None:
+                _forget(session, rejected, log_kept_since_s(project, now_s), now_s)
+        remove_given_up(project, table.name, dict(_states(last.metadata)), now_s)
         _forget(session, path, log_needed_since_s(project, table, now_s), now_s)
         failpoint("vacuum.after")
     except SparkError as error:

@@ -35,6 +35,7 @@ from freshline.spark.views.timesets import (
     earlier,
     microseconds,
     read_by,
+    replaced_rows,
     spread_us,
     time_set,
     within,
@@ -74,10 +75,7 @@ def recompute(increment: Increment) -> Prepared:
     if shown is not None:
         predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
     if kind == "timestamp" and len(touched.intervals) <= MOST_INTERVALS:
-        # Views over this one need not read the rows to know of which times they are.
-        spans = [list(interval) for interval in touched.intervals]
-        replaced_rows = {"column": buckets.column, "us": spans, "null": touched.null}
-        more = {**more, "replaced": replaced_rows}
+        more = {**more, **replaced_rows(buckets.column, touched)}
     apart = earlier(buckets.column, kind, touched, zone)
     touched = covered(kind, touched, zone)
     for parent in increment.parents:
@@ -106,16 +104,7 @@ def recompute(increment: Increment) -> Prepared:
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
     """The buckets that can differ, from the event times of all change rows."""
-    touched, unknown = TimeSet(), []
-    for parent in increment.parents:
-        reads = buckets.reads.get(parent.name.lower())
-        if reads is None or not parent.changes.some:
-            continue
-        at = _logged_times(parent, reads.column)
-        if at is None:
-            unknown.append(parent)
-        else:
-            touched = touched.either(changed_by(at, reads))
+    touched, unknown = logged_buckets(increment, buckets)
     if not unknown:
         return touched
     times = [
@@ -135,6 +124,21 @@ def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
         reads = buckets.reads[parent.name.lower()]
         touched = touched.either(changed_by(at, reads))
     return touched
+
+
+def logged_buckets(increment: Increment, buckets: Buckets) -> tuple[TimeSet, list[Parent]]:
+    """The buckets that can differ by what the log says, and the parents whose rows must be read."""
+    touched, unknown = TimeSet(), []
+    for parent in increment.parents:
+        reads = buckets.reads.get(parent.name.lower())
+        if reads is None or not parent.changes.some:
+            continue
+        at = _logged_times(parent, reads.column)
+        if at is None:
+            unknown.append(parent)
+        else:
+            touched = touched.either(changed_by(at, reads))
+    return touched, unknown
 
 
 def _logged_times(parent: Parent, column: str) -> TimeSet | None:

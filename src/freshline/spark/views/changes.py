@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.pins import location
+from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import quoted
 
 _MOST_PARTITIONS = 16
@@ -87,7 +88,8 @@ class Changes:
 
         See :meth:`freshline.delta.changelog.AddedFile.times_us`; None: the rows must be read.
         """
-        if self._logged.rewrote:
+        # Statistics are kept by names that a renamed column no longer has.
+        if self._logged.rewrote or self._renamed():
             return None
         told = [file.times_us(column) for file in self._logged.added]
         return None if None in told else [each for each in told if each is not None]
@@ -111,7 +113,8 @@ class Changes:
         """
         files = self._readable(schema)
         if files is not None:
-            return reduce(DataFrame.unionAll, files)
+            rows = reduce(DataFrame.unionAll, files)
+            return together(rows, self.size_bytes, len(self._logged.added))
         return self._fed(schema)
 
     def all(self, schema: StructType) -> DataFrame:
@@ -119,7 +122,8 @@ class Changes:
         return self._fed(schema) if self.rewrote else self.inserted(schema)
 
     def _fed(self, schema: StructType) -> DataFrame:
-        return self._feed().select(*(quoted(field.name) for field in schema))
+        rows = self._feed().select(*(quoted(field.name) for field in schema))
+        return together(rows, self.size_bytes) if self._is_logged else rows
 
     def _readable(self, schema: StructType) -> list[DataFrame] | None:
         """The added files as frames, one for each partition; None: take the change feed."""

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.delta.changelog import ChangesGoneError
+from freshline.delta.histories import KEY, marks_of
 from freshline.delta.log import CommitRecord, commit_at, last_commit, row_count
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
@@ -26,9 +27,15 @@ from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.transaction import ALL, Transaction, table_properties
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
-from freshline.spark.engine.errors import SparkError, is_gone, update_failed
+from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
-from freshline.spark.engine.sizing import known_bytes, sized
+from freshline.spark.engine.sizing import (
+    compile_for,
+    known_bytes,
+    known_weight,
+    sized,
+    weight,
+)
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.append import append
 from freshline.spark.views.bucket import recompute
@@ -89,6 +96,7 @@ class _Update:
     request: UpdateRequest
     pinned: Pinned
     ids: Mapping[str, str]
+    marks: Mapping[str, str]
     started_s: float
     is_second_try: bool = False
 
@@ -153,7 +161,8 @@ class DerivedUpdates:
                 return repeated_result(self._project, self._table, request, started_s)
             pinned = pin_statics(session, self._table)
             ids = ids_of(self._project, request, pinned)
-            update = _Update(session, transaction, request, pinned, ids, started_s)
+            marks = marks_of(self._project, request.parents)
+            update = _Update(session, transaction, request, pinned, ids, marks, started_s)
             return self._carried_out(update)
         except SparkError as error:
             raise update_failed(self._table, error) from error
@@ -185,9 +194,14 @@ class DerivedUpdates:
         except ChangesGoneError:
             code = "changes-gone"
         except SparkError as error:
-            if not is_gone(error):
+            if is_gone(error):
+                code = "changes-gone"
+            elif is_of_the_data(error) and not self._is_trial:
+                # A state is made of rows that the query's own filters may take away before it
+                # computes what fails here: the query itself decides.
+                code = "changes-failed"
+            else:
                 raise
-            code = "changes-gone"
         # What was staged so far is an orphan; the next transaction does not know of it.
         request = update.request
         transaction = Transaction(update.session, self._path, self._table.name, request.number)
@@ -197,6 +211,7 @@ class DerivedUpdates:
             request,
             update.pinned,
             update.ids,
+            update.marks,
             update.started_s,
             is_second_try=True,
         )
@@ -221,15 +236,16 @@ class DerivedUpdates:
                 raise NotIncrementalError("parent-redefined")
             parents.append(Parent(session, name, path, changes))
         plan = self._plan.over(session, request, parents)
-        change_rows = sum(parent.changes.rows for parent in parents)
+        changed = [parent.changes for parent in parents]
+        change_rows = sum(each.rows for each in changed)
         costs = self._costs
         assert costs is not None
         costs.guess_for(own_state=keeps_own_state(plan))
-        whole_bytes = known_bytes((parent.path, parent.changes.new) for parent in parents)
+        whole_bytes = known_weight((parent.path, parent.changes.new) for parent in parents)
         if whole_bytes is None:  # the logs are elsewhere
             whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)
-        sizes = Sizes(sum(parent.changes.size_bytes for parent in parents), whole_bytes)
-        rewrote = any(parent.changes.rewrote for parent in parents)
+        sizes = Sizes(sum(weight(each.size_bytes, each.rows) for each in changed), whole_bytes)
+        rewrote = any(each.rewrote for each in changed)
         ways = incremental(plan, rewrote=rewrote, final=self._table.emit == "final")
         expected = {"expected_s": costs.told_s([*(way.name for way in ways), "full"], sizes)}
         strategy = self._choose(
@@ -306,13 +322,15 @@ class DerivedUpdates:
         if table.emit == "final":
             output, more = self._complete(update, output)
         configuration = self._project.configuration
-        whole_bytes = known_bytes(
+        read = [
             (self._project.table_path(name), pin) for name, pin in update.request.parents.items()
-        )
+        ]
+        whole_bytes = known_bytes(read)
         input_bytes = whole_bytes or 0
         if whole_bytes is None or table.statics:  # whose size is not in a log of ours
             input_bytes = jvm.input_bytes(output)
-        sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else whole_bytes)
+        sizes = Sizes(whole_bytes=input_bytes if whole_bytes is None else known_weight(read))
+        compile_for(session, configuration, sizes.whole_bytes)
         comments = Comments.of(table)
         if keeps_columns:
             transaction.describe(comments)
@@ -372,6 +390,7 @@ class DerivedUpdates:
                 "read": read_rows,
                 "settings": settings_of(update.session),
                 "ids": update.ids,
+                KEY: update.marks,
                 "after": update.transaction.version,
                 "costs": costs.facts,
                 **prepared.more,

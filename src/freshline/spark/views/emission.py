@@ -57,10 +57,10 @@ def emission(
         if commit is None:
             raise PlatformError(
                 "freshness-unknown",
-                f"how fresh version {version} of {name} is cannot be told, so table"
-                f" {table.name} cannot show its complete buckets alone",
+                f"the freshness of version {version} of {name} is unknown, so table"
+                f" {table.name} cannot show only its complete buckets",
                 where=table.place,
-                next_step=f"Run `freshline refresh {name}`, so that it gets a new version.",
+                next_step=f"Run `freshline refresh {name}`: it gets a new version.",
             )
         fresh_us = round(seconds(str(commit.metadata["to"])) * 1_000_000)
         complete_us = fresh_us - plan.holds_us.get(name, 0)

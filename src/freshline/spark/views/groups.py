@@ -108,12 +108,19 @@ def scope(
 
 
 def _found(changed: Held, keys: DataFrame, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
-    """The keys as Python holds them, each once; None: more than are named."""
+    """The keys as Python holds them, each once; None: more than are named, or not the same."""
     values = keys.selectExpr(*_values(keys, types))
     if not changed.is_in_driver:
         values = values.limit(MOST_NAMED + 1)
     found = list(dict.fromkeys(tuple(row) for row in values.collect()))
+    if any(_is_another(value) for row in found for value in row):
+        return None
     return found if len(found) <= MOST_NAMED else None
+
+
+def _is_another(value: Any) -> bool:
+    """Whether Python may hold another text than Spark: bytes that are no UTF-8 come as U+FFFD."""
+    return isinstance(value, str) and "\ufffd" in value
 
 
 def _values(keys: DataFrame, types: Sequence[str]) -> list[str]:
@@ -151,7 +158,8 @@ def _spans(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:
     found = keys.agg(F.count("*"), *(each for span in spans.values() for each in span)).collect()[0]
     if not found[0]:
         return None
-    return {number: tuple(found[1 + 3 * at : 4 + 3 * at]) for at, number in enumerate(spans)}
+    told = {number: tuple(found[1 + 3 * at : 4 + 3 * at]) for at, number in enumerate(spans)}
+    return {number: span for number, span in told.items() if not any(map(_is_another, span))}
 
 
 def _spans_in_driver(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:
@@ -164,6 +172,8 @@ def _spans_in_driver(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] |
     spans: dict[int, Span] = {}
     for at, number in enumerate(places, start=1):
         known = [row[at] for row in rows if row[at] is not None]
+        if any(map(_is_another, known)):
+            continue
         # Texts are ordered by their code points, here and by Spark's UTF-8.
         first, last = (min(known), max(known)) if known else (None, None)
         spans[number] = (first, last, len(rows) - len(known))

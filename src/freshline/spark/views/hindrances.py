@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from freshline.delta.histories import put_back
 from freshline.delta.log import CommitRecord, table_id
 from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest
@@ -93,7 +94,8 @@ def hindrance(
         ),
         "parent-went-back": any(
             version < before.get(name, 0) for name, version in request.parents.items()
-        ),
+        )
+        or bool(put_back(project, facts)),
     }
     for code, there in hindrances.items():
         if there:

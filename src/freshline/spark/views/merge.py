@@ -18,7 +18,7 @@ from typing import Any
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.in_driver import held
-from freshline.spark.engine.sizing import sized
+from freshline.spark.engine.sizing import compile_for, sized
 from freshline.spark.views.groups import Scope, scope
 from freshline.spark.views.incremental import Increment, Parent, Prepared
 from freshline.spark.views.own_state import merge_into_view
@@ -72,6 +72,7 @@ def merge(increment: Increment) -> Prepared:
 def _build(increment: Increment, plan: Decomposition) -> Prepared:
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
+    compile_for(increment.session, increment.project.configuration, increment.sizes.whole_bytes)
     rows = {partial.name: sql_of(increment, partial.query) for partial in plan.partials}
     versions = {
         partial.name: state_of(increment, partial).build(rows[partial.name])

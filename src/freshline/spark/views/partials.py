@@ -47,6 +47,8 @@ def rows_of_changes(
             increment.register(parent.name, frame)
         terms.append(sql_of(increment, partial.query))
     if not terms:  # of a partial that none of the changed parents has to do with
+        for parent in increment.parents:
+            increment.register(parent.name, news(parent))
         return sql_of(increment, partial.query).limit(0)
     return reduce(DataFrame.unionAll, terms)
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline import __version__
+from freshline.executor.explained import keep_explanation
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine.pins import at_version
 from freshline.spark.views.hindrances import settings_of
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.plans import plan_of
-from freshline.sql.query.records import ViewPlan
+from freshline.sql.explain import explanation_text
+from freshline.sql.query.records import Source, ViewPlan
 
 
 @dataclass(slots=True)
@@ -103,5 +105,15 @@ class Planned:
             if known is None or known.signature != signature:
                 plan = plan_of(session, self._project, self._table, schemas)
                 known = self._known = _Known(signature, plan)
+                self._explain(plan)
             known.versions = dict(request.parents)
         return known
+
+    def _explain(self, plan: ViewPlan) -> None:
+        """Keep what ``freshline explain`` would say, for those who look without Spark."""
+        table, project = self._table, self._project
+        sources = [
+            Source(name, {}, time_column=project.table(name).time_column) for name in table.parents
+        ]
+        sources += [Source(read.name, {}, static=True) for read in table.statics]
+        keep_explanation(project, table, explanation_text(table.name, plan, sources))

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import Project, TableDef
+from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
+from freshline.spark.views.asked import Remembered
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed
 from freshline.spark.views.verify import shows_state, typer, verify
@@ -99,22 +102,31 @@ def _zone(session: SparkSession) -> str:
 
 
 def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
-    types = typer(session)
+    asked = Remembered(session)
+    types = typer(asked)
 
-    def cut(query: str, sources: Sequence[Source]) -> Decomposition | Reason:
+    def cut(
+        query: str, sources: Sequence[Source], *, keeps_rows: bool = False
+    ) -> Decomposition | Reason:
         try:
-            return decompose(query, sources, types)
+            return decompose(query, sources, types, keeps_rows=keeps_rows)
         except SparkError as error:  # of a part of the query by itself: the other ways are left
             return Reason("SPARK", f"Spark refuses the query cut into states: {one_line(error)}")
 
-    plan = view_plan(query, sources, decompose=cut, session_zone=_zone(session))
+    plan = view_plan(
+        query,
+        sources,
+        decompose=cut,
+        keeping=partial(cut, keeps_rows=True),
+        session_zone=_zone(session),
+    )
     if isinstance(plan.merge, Decomposition):
-        refusal = verify(session, query, plan.merge)
+        refusal = verify(asked, query, plan.merge)
         merge = plan.merge
-        if merge.own_state is not None and not shows_state(session, merge):
+        if merge.own_state is not None and not shows_state(asked, merge):
             merge = replace(merge, own_state=None)
         plan = replace(plan, merge=merge if refusal is None else refusal)
-    return confirmed(session, query, sources, plan)
+    return confirmed(asked, query, sources, plan)
 
 
 def _source(
@@ -126,9 +138,8 @@ def _source(
     time_column: str | None = None,
 ) -> Source:
     nullable = StructType([StructField(each.name, each.dataType) for each in schema])
-    # Of an RDD: rows that the optimiser knows to be missing would make all queries equal.
-    empty = session.createDataFrame(session.sparkContext.emptyRDD(), nullable)
-    empty.createOrReplaceTempView(quoted(name))
+    # Rows that the optimiser knows to be missing would make all queries equal.
+    jvm.empty_frame(session, nullable).createOrReplaceTempView(quoted(name))
     return Source(
         name=name.lower(),
         columns={each.name.lower(): each.dataType.simpleString() for each in schema},

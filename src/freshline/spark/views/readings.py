@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import java_frame
+from freshline.spark.views.asked import Asks
 from freshline.spark.views.verify import with_partials
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.readings.comparison import Difference, differences, merged
@@ -21,9 +20,7 @@ from freshline.sql.readings.trees import Tree, parsed
 READINGS_DIFFER = "readings-differ"
 
 
-def confirmed(
-    session: SparkSession, query: str, sources: Sequence[Source], plan: ViewPlan
-) -> ViewPlan:
+def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan) -> ViewPlan:
     """The plan, if Spark's reading of the query confirms it; else one that allows nothing.
 
     Args:
@@ -51,7 +48,7 @@ def confirmed(
 
 
 def _compared(
-    session: SparkSession, query: str, sources: Sequence[Source], plan: ViewPlan
+    session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan
 ) -> list[Difference]:
     read = spark_plan(session, query)
     found = differences(plan, read, sources)
@@ -66,6 +63,6 @@ def _compared(
     return found
 
 
-def spark_plan(session: SparkSession, query: str) -> Tree:
+def spark_plan(session: Asks, query: str) -> Tree:
     """Spark's analysed plan of a query, as it is read."""
     return simplified(parsed(java_frame(session.sql(query)).queryExecution().analyzed().toJSON()))

@@ -25,7 +25,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.commits.selection import Selection
-from freshline.spark.commits.transaction import Transaction
+from freshline.spark.commits.transaction import CHECKPOINTS, Transaction
 from freshline.spark.engine.columns import cast_to
 from freshline.spark.engine.pins import at_version, location
 from freshline.spark.engine.sizing import sized
@@ -37,7 +37,7 @@ _SPARE_ROWS = 100_000
 _SPARE_RATIO = 2
 """Rows appended since the groups were put together: at most so many, or this times theirs."""
 
-_PROPERTIES: Mapping[str, str] = {"delta.enableDeletionVectors": "false"}
+_PROPERTIES: Mapping[str, str] = {**CHECKPOINTS, "delta.enableDeletionVectors": "false"}
 
 Combine = Callable[[DataFrame], DataFrame]
 """One row per group, of rows that can hold several for a group."""

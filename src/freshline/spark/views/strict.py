@@ -28,7 +28,7 @@ def not_incremental(table: TableDef, plan: ViewPlan, *, rewrote: bool = False) -
         f" be {way.reason}",
         where=table.query_place,
         rule=way.code,
-        next_step="Change the query, or take 'incremental' or 'auto'.",
+        next_step="Change the query, or use 'incremental' or 'auto'.",
     )
 
 

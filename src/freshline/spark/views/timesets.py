@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from freshline.sql.query.records import Reads
 from freshline.sql.query.zone import DAY_US, zone
@@ -95,6 +96,20 @@ def read_by(buckets: TimeSet, reads: Reads) -> TimeSet:
         ((lo + reads.lo_us, hi + reads.hi_us) for lo, hi in buckets.intervals),
         null=buckets.null,
     )
+
+
+def replaced_rows(column: str, times: TimeSet) -> dict[str, Any]:
+    """What a commit says of the times of the rows that it replaces, for views over this one.
+
+    They need not read the rows then to know of which times they are
+    (:class:`freshline.delta.changelog.ReplacedTimes`).
+
+    Args:
+        column: Of type TIMESTAMP.
+        times: Its values in all of these rows, or more.
+    """
+    spans = [list(interval) for interval in times.intervals]
+    return {"replaced": {"column": column, "us": spans, "null": times.null}}
 
 
 def spread_us(kind: str, zone: str) -> int:

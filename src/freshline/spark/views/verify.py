@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import java_frame
+from freshline.spark.views.asked import Asks
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.refusal import Refused
@@ -25,7 +26,7 @@ from freshline.sql.text.reads import quoted
 from freshline.sql.text.tokens import Token, tokens
 
 
-def typer(session: SparkSession) -> Callable[[str], list[tuple[str, str]]]:
+def typer(session: Asks) -> Callable[[str], list[tuple[str, str]]]:
     """Column names and types of a query, as Spark's analysis gives them.
 
     Args:
@@ -39,7 +40,7 @@ def typer(session: SparkSession) -> Callable[[str], list[tuple[str, str]]]:
     return types
 
 
-def verify(session: SparkSession, query: str, decomposition: Decomposition) -> Reason | None:
+def verify(session: Asks, query: str, decomposition: Decomposition) -> Reason | None:
     """Why Spark does not confirm ``decomposition``; None: it does.
 
     Args:
@@ -71,7 +72,7 @@ def verify(session: SparkSession, query: str, decomposition: Decomposition) -> R
     return None
 
 
-def shows_state(session: SparkSession, decomposition: Decomposition) -> bool:
+def shows_state(session: Asks, decomposition: Decomposition) -> bool:
     """Whether Spark confirms that the view's rows are the state of its only partial.
 
     The state's columns read back from the final query must be, to Spark's optimiser, the very
@@ -93,13 +94,15 @@ def shows_state(session: SparkSession, decomposition: Decomposition) -> bool:
         return False
 
 
-def same_plan(session: SparkSession, query: str) -> bool:
-    """Whether Spark optimises sqlglot's rendering of ``query`` to the same plan."""
+def same_plan(session: Asks, query: str) -> bool:
+    """Whether Spark makes the same plan of sqlglot's rendering of ``query``."""
     try:
         trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
-        plan = _optimised(session, _with_units_in_capitals(query))
+        own = _planned(session, _with_units_in_capitals(query))
         texts = dict.fromkeys(tree.sql(dialect="spark") for tree in reversed(trees))
-        return any(bool(plan.sameResult(_optimised(session, text))) for text in texts)
+        # Another text even where sqlglot writes the same: what chance decides differs between two
+        # analyses, and one is kept for each text.
+        return any(_alike(own, _planned(session, f"{text}\n")) for text in texts)
     except (Refused, *SparkError):
         return False
 
@@ -133,11 +136,23 @@ def _with_units_in_capitals(query: str) -> str:
     return query
 
 
-def _optimised(session: SparkSession, query: str) -> Any:
-    return java_frame(session.sql(query)).queryExecution().optimizedPlan()
+def _planned(session: Asks, query: str) -> Any:
+    return java_frame(session.sql(query)).queryExecution()
 
 
-def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[tuple[str, str]]:
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two queries have the same plan, optimised or as they were analysed.
+
+    The second is asked for what the first never says: the optimiser makes ``EXISTS (..) OR ..`` a
+    join with a column of its own, by which Spark takes even one text, planned twice, for two.
+    """
+    return bool(
+        one.optimizedPlan().sameResult(other.optimizedPlan())
+        or one.analyzed().sameResult(other.analyzed())
+    )
+
+
+def _final_schema(session: Asks, decomposition: Decomposition) -> list[tuple[str, str]]:
     """Columns of the final query, over views that have the shape of the states.
 
     Where combining would change a state's columns, those it would have instead.
@@ -151,9 +166,7 @@ def _final_schema(session: SparkSession, decomposition: Decomposition) -> list[t
 
 
 @contextmanager
-def with_partials(
-    session: SparkSession, decomposition: Decomposition
-) -> Iterator[Sequence[DataFrame]]:
+def with_partials(session: Asks, decomposition: Decomposition) -> Iterator[Sequence[DataFrame]]:
     """Temporary views named as the partials, each its query over the sources."""
     made: list[str] = []
     try:

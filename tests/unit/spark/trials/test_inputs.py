@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -111,3 +114,20 @@ def test_the_first_and_last_times_come_in_any_zone(zone):
     times = [row["ts"] for row in made(schemas, zone=zone, count=400)["t"] if row["ts"] is not None]
     assert min(times) < -62_135_000_000_000_000
     assert max(times) > 253_402_000_000_000_000
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("regime", REGIMES[:2])
+@pytest.mark.parametrize("seed", range(5))
+def test_days_that_a_query_adds_last_longer_or_shorter_in_some_rows(zone, regime, seed):
+    """In those of the first steps after the build, which a slow machine tries as well."""
+    schema = pa.schema([("ts", INSTANT), ("id", pa.int32()), ("usr", pa.int32())])
+    query = "SELECT ts + INTERVAL 2 DAYS AS t, id FROM orders"
+    rows = made({"orders": schema}, query, regime, seed, zone, count=24)["orders"][12:]
+    clocks, lasted_h = ZoneInfo(zone), set()
+    for row in rows:
+        if row["ts"] is not None and 0 < row["ts"] < 2**56:
+            start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row["ts"])
+            end = start.astimezone(clocks) + timedelta(days=2)
+            lasted_h.add((end.astimezone(UTC) - start) / timedelta(hours=1))
+    assert lasted_h - {48.0}
