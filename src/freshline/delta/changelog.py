@@ -27,6 +27,10 @@ _MICROSECOND = timedelta(microseconds=1)
 _CUT_OFF_US = 999
 
 
+_WHOLE_MINUTES_SINCE = datetime(1973, 1, 1, tzinfo=UTC)
+"""Statistics tell a zone's offset in minutes; the last that had seconds was Monrovia's in 1972."""
+
+
 class ChangesGoneError(Exception):
     """What changed can no longer be told: log files, data files or the change feed are gone."""
 
@@ -66,6 +70,8 @@ class AddedFile:
             lo, hi = datetime.fromisoformat(first), datetime.fromisoformat(last)
             first_us, last_us = ((each - _EPOCH) // _MICROSECOND for each in (lo, hi))
         except (TypeError, ValueError):  # no text, no time, or none that names its zone
+            return None
+        if lo < _WHOLE_MINUTES_SINCE:
             return None
         # Delta cuts both off to milliseconds.
         return (first_us, last_us + _CUT_OFF_US), nulls > 0

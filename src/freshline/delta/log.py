@@ -6,10 +6,9 @@ the log's JSON files are read directly, which takes under a millisecond; elsewhe
 reads them.
 
 Delta removes log files older than the table's delta.logRetentionDuration when it makes a
-checkpoint. Tables are created with a retention of a hundred years: a base table's commits are
-the only other record of what files were loaded, and of a derived table's those that nobody
-needs are removed by :mod:`freshline.spark.upkeep.vacuum`. :func:`oldest_version` tells what remains
-of a table made by others.
+checkpoint. Tables are created with a retention of a hundred years; commits that nobody needs are
+removed by :mod:`freshline.spark.upkeep.vacuum`, of a base table once what they loaded is folded
+(:mod:`freshline.delta.loaded`). :func:`oldest_version` tells what remains.
 """
 
 from __future__ import annotations
@@ -41,11 +40,13 @@ class CommitRecord:
         version: Its Delta version.
         timestamp_s: When it was made, seconds since the epoch, by the committer's clock.
         metadata: The fields of its userMetadata.
+        mark: What tells it from a commit of the same version in another history of the table.
     """
 
     version: int
     timestamp_s: float
     metadata: Mapping[str, Any]
+    mark: str = ""
 
     @property
     def update(self) -> int:
@@ -65,6 +66,16 @@ def last_commit(path: str) -> CommitRecord | None:
         PlatformError: The log cannot be read.
     """
     return next(_newest_first(path), None)
+
+
+def last_update(path: str) -> CommitRecord | None:
+    """The newest commit of ours that changed rows; None where there is none any more.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    ours = _newest_first(path)
+    return next((each for each in ours if each.metadata.get("strategy") != COMPACT), None)
 
 
 def commit_of(path: str, number: int) -> CommitRecord | None:
@@ -89,8 +100,29 @@ def commit_at(path: str, number: int) -> CommitRecord | None:
     """
     folder = local_log(path)
     if folder is not None:
-        return _record(folder, number)
+        try:
+            return _record(folder, number)
+        except FileNotFoundError:
+            return None
     return next((each for each in _by_delta_rs(path, None) if each.version == number), None)
+
+
+def commit_mark(path: str, number: int) -> str | None:
+    """The mark of any commit; None where it is gone, or the log is not on this machine.
+
+    A table that was put back from a copy has other commits under numbers that it had before.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    try:
+        info = next(_actions(folder, number, "commitInfo"), None)
+    except FileNotFoundError:
+        return None
+    return None if info is None else _mark(info)
 
 
 def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
@@ -106,11 +138,20 @@ def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
             key=lambda record: record.version,
         )
         return
-    versions = [version for version in _versions(folder) if version > since]
-    for version in sorted(versions):
-        record = _record(folder, version)
+    number = since + 1
+    if not _exists(folder, number):  # none came since, or the oldest were cleaned up
+        newest = _newest(folder)
+        if newest is None or newest <= since:
+            return
+        number = min(version for version in _versions(folder) if version > since)
+    while True:
+        try:
+            record = _record(folder, number)
+        except FileNotFoundError:
+            return
         if record is not None:
             yield record
+        number += 1
 
 
 def newest_transaction(path: str, application: str) -> int | None:
@@ -124,27 +165,32 @@ def newest_transaction(path: str, application: str) -> int | None:
     folder = local_log(path)
     if folder is None:
         return None
-    versions = sorted(_versions(folder), reverse=True)
+    newest = _newest(folder)
+    if newest is None:
+        return -1
     try:
-        for version in versions[:_OTHERS]:
+        for version in range(newest, max(-1, newest - _OTHERS), -1):
             for said in _actions(folder, version, "txn"):
                 if said.get("appId") == application:
                     return int(said["version"])
     except FileNotFoundError:
-        return None  # cleaned up since the folder was listed
-    is_whole = len(versions) <= _OTHERS and versions == list(reversed(range(len(versions))))
-    return -1 if is_whole else None
+        return None  # cleaned up
+    return -1 if newest < _OTHERS else None
 
 
-def operations(path: str, since: int) -> list[str]:
-    """What the commits above version ``since`` call themselves, as the log's writers name it.
+def operations(path: str, since: int, until: int) -> list[str]:
+    """What others' commits ``since`` + 1 to ``until`` call themselves.
 
     Raises:
         PlatformError: The log cannot be read.
     """
     table = _delta_rs(path)
     entries = [] if table is None else table.history()
-    return [str(each.get("operation")) for each in entries if int(each["version"]) > since]
+    return [
+        str(each.get("operation"))
+        for each in entries
+        if since < int(each["version"]) <= until and decode(each.get("userMetadata")) is None
+    ]
 
 
 def same_rows(path: str, older: int, newer: int) -> bool:
@@ -172,7 +218,7 @@ def version(path: str) -> int | None:
     """
     folder = local_log(path)
     if folder is not None:
-        return max(_versions(folder), default=None)
+        return _newest(folder)
     table = _delta_rs(path)
     return None if table is None else int(table.version())
 
@@ -195,16 +241,22 @@ def table_id(path: str, version: int) -> str | None:
     return None if told is None else str(told)
 
 
+def checksum_rows(path: str, version: int) -> int | None:
+    """Rows of one version as its checksum file tells, which it does of not too many files.
+
+    For estimates only, as :func:`size_bytes`.
+    """
+    told = _told_rows(path, version)
+    return None if told is None or None in told else sum(each or 0 for each in told)
+
+
 def row_count(path: str, version: int) -> int | None:
     """Rows of one version, from its files' statistics; None where the log does not tell.
 
     To be shown only: rows that deletion vectors leave out are counted too.
     """
-    known = _checksum(path, version)
-    files = known.get("allFiles")  # while there are not too many
-    if files is not None and len(files) == known.get("numFiles"):
-        told = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
-        return None if None in told else sum(told)
+    if _told_rows(path, version) is not None:
+        return checksum_rows(path, version)
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
 
@@ -214,6 +266,15 @@ def row_count(path: str, version: int) -> int | None:
     except (DeltaError, OSError, KeyError):
         return None
     return None if None in counts else sum(counts)
+
+
+def _told_rows(path: str, version: int) -> list[int | None] | None:
+    """Rows of each file of a version; None: its checksum file does not list them all."""
+    known = _checksum(path, version)
+    files = known.get("allFiles")  # while there are not too many
+    if files is None or len(files) != known.get("numFiles"):
+        return None
+    return [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
 
 
 def _checksum(path: str, version: int) -> dict[str, Any]:
@@ -268,19 +329,63 @@ def _newest_first(path: str) -> Iterator[CommitRecord]:
     if folder is None:
         yield from _by_delta_rs(path, 20)
         return
-    for number in sorted(_versions(folder), reverse=True):
-        record = _record(folder, number)
+    newest = _newest(folder)
+    for number in range(-1 if newest is None else newest, -1, -1):
+        try:
+            record = _record(folder, number)
+        except FileNotFoundError:
+            return  # the older ones were cleaned up
         if record is not None:
             yield record
 
 
-def _record(folder: Path, number: int) -> CommitRecord | None:
-    """The commit of that version if it is ours."""
+def _newest(folder: Path) -> int | None:
+    """The newest version that has a commit file.
+
+    A log is listed only while it has no checkpoint: it may hold a hundred thousand names, and
+    versions follow each other without gaps.
+    """
+    known = _last_checkpoint(folder)
+    if known is None or not _exists(folder, known):
+        return max(_versions(folder), default=None)
+    step = 1
+    while _exists(folder, known + step):
+        known, step = known + step, 2 * step
+    while step > 1:
+        step //= 2
+        if _exists(folder, known + step):
+            known += step
+    return known
+
+
+def _last_checkpoint(folder: Path) -> int | None:
+    """The version of the checkpoint that was written last, by Delta's own note of it."""
     try:
-        # It comes first in Spark's commits; other writers put it last.
-        info = next(_actions(folder, number, "commitInfo"), None)
-    except FileNotFoundError:
-        return None  # cleaned up since the folder was listed
+        return int(json.loads((folder / "_last_checkpoint").read_bytes())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _commit_file(folder: Path, number: int) -> Path:
+    return folder / f"{number:020d}.json"
+
+
+def _exists(folder: Path, number: int) -> bool:
+    try:
+        return _commit_file(folder, number).exists()
+    except OSError as error:
+        raise unreadable(folder, error) from error
+
+
+def _record(folder: Path, number: int) -> CommitRecord | None:
+    """The commit of that version if it is ours.
+
+    Raises:
+        FileNotFoundError: There is no such commit any more.
+        PlatformError: It cannot be read.
+    """
+    # It comes first in Spark's commits; other writers put it last.
+    info = next(_actions(folder, number, "commitInfo"), None)
     return None if info is None else _ours(number, info)
 
 
@@ -291,7 +396,7 @@ def _actions(folder: Path, version: int, kind: str) -> Iterator[Mapping[str, Any
         FileNotFoundError: There is no such commit any more.
         PlatformError: It cannot be read.
     """
-    file = folder / f"{version:020d}.json"
+    file = _commit_file(folder, version)
     try:
         with file.open(encoding="utf-8") as lines:
             for line in lines:
@@ -307,7 +412,12 @@ def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:
     fields = decode(info.get("userMetadata"))
     if fields is None:
         return None
-    return CommitRecord(number, float(info.get("timestamp", 0)) / 1000, fields)
+    return CommitRecord(number, float(info.get("timestamp", 0)) / 1000, fields, _mark(info))
+
+
+def _mark(info: Mapping[str, Any]) -> str:
+    """Spark gives each commit an identifier of its own; other writers tell its millisecond."""
+    return str(info.get("txnId") or info.get("timestamp", ""))
 
 
 def _delta_rs(path: str) -> Any:

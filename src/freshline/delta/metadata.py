@@ -49,7 +49,8 @@ def encode(
         rows: Rows that the commit writes.
         more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
             (change rows read), ``settings`` (of the session, where results depend on them),
-            ``ids`` (what Delta tells the tables read from others by),
+            ``ids`` (what Delta tells the tables read from others by), ``commits`` (the marks of
+            the parents' versions, :mod:`freshline.delta.histories`),
             ``id`` and ``after`` (of base tables: what Delta tells the table from others by, and
             the version before this one),
             ``state`` (versions of the tables that merging needs), ``emitted_us`` and

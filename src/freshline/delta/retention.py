@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from freshline.delta.loaded import folded
 from freshline.delta.log import commit_at, last_commit
 from freshline.delta.log import version as newest_version
 from freshline.project.model import Project, TableDef
@@ -22,8 +23,8 @@ _MARGIN_S = 3600.0
 _LOG_RETENTION_S = 30 * DAY_S
 """Delta's own for commits; what happened in them is told at least so long."""
 
-_LOG_BEFORE = 20
-"""A version is read from a checkpoint before it; Delta makes one every ten commits."""
+_LOG_BEFORE = 80
+"""A version is read from a checkpoint before it; of our tables there is one every forty commits."""
 
 
 def files_needed_since_s(project: Project, table: TableDef, now_s: float) -> float | None:
@@ -50,21 +51,30 @@ def state_needed_since_s(project: Project, path: str, version: int, now_s: float
     return None if needed_s is None else min(needed_s, now_s - project.maintenance.retention_s)
 
 
+def log_kept_since_s(project: Project, now_s: float) -> float:
+    """Commits of a table that no other reads, made before this moment, are needed by nobody."""
+    return now_s - max(project.maintenance.retention_s, _LOG_RETENTION_S) - DAY_S
+
+
 def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float | None:
     """Commits of ``table`` made before this moment are needed by nobody.
 
-    Those of a base table all are: they are the only other record of what was loaded.
+    Those of a base table are the record of what was loaded until that is folded (loaded.py).
 
     Raises:
         PlatformError: A log cannot be read.
     """
-    if table.kind == "base":
-        return None
     kept_s = max(project.maintenance.retention_s, _of_reports_s(project, table), _LOG_RETENTION_S)
     since_s = now_s - kept_s - DAY_S
     path = project.table_path(table.name)
     for pin in _pins(project, table):
         commit = commit_at(path, max(0, pin - _LOG_BEFORE))
+        if commit is None:
+            return None
+        since_s = min(since_s, commit.timestamp_s - _MARGIN_S)
+    if table.kind == "base":
+        fold = folded(project, table.name)
+        commit = None if fold is None else commit_at(path, fold.version)
         if commit is None:
             return None
         since_s = min(since_s, commit.timestamp_s - _MARGIN_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from freshline.core.errors import PlatformError
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import last_commit, local_log, operations
+from freshline.delta.log import last_commit, last_update, local_log, operations
 from freshline.project.model import TableDef
 
 CODES = ("table-vanished", "table-replaced", "table-changed")
@@ -60,10 +60,17 @@ def departure(
     if known is not None and version < known[0] and accepted is None:
         what = f"table {table.name} went back from version {known[0]} to {version}"
         return _error("table-changed", what, table)
-    since = max(-1 if last is None else last.version, -1 if accepted is None else accepted)
+    # A fence or a compaction may have come after what others did.
+    made = last_update(path) or last
+    since = max(-1 if made is None else made.version, -1 if accepted is None else accepted)
     if since < version and rows_changed(path, since, version):
         what = f"others changed the rows of table {table.name} after version {since}"
         return _error("table-changed", what, table)
+    if made is None or (accepted is not None and accepted >= made.version):
+        return None
+    after = int(made.metadata.get("after", made.version - 1))
+    if after + 1 < made.version and rows_changed(path, after, made.version - 1):
+        return changed_between(table, made.version)
     return None
 
 
@@ -96,7 +103,7 @@ def rows_changed(path: str, since: int, until: int) -> bool:
         PlatformError: The log cannot be read.
     """
     if local_log(path) is None:
-        return any(each not in _HARMLESS for each in operations(path, since))
+        return any(each not in _HARMLESS for each in operations(path, since, until))
     try:
         changes = logged_changes(path, since, until)
     except ChangesGoneError:
