@@ -15,8 +15,8 @@ import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.core.aus_naive import NaiveAus
-from tests.unit.core.aus_playing import played, switches
+from tests.support.aus_naive import NaiveAus
+from tests.support.aus_playing import played, switches
 
 RECOVERIES = ("average", "worst", "simultaneous", "explicit")
 CLOSE = 1e-6

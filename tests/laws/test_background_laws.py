@@ -114,7 +114,7 @@ def overloaded(
     names = [f"t{number}" for number in range(2 * tracks)]
     specs = [TableSpec(name, period_s=10.0, alpha_s=cost) for name in names]
     specs.append(TableSpec("old", period_s=1e6, alpha_s=takes))
-    settings = PolicySettings(name=policy, backfill_share=share)
+    settings = PolicySettings(policy=policy, backfill_share=share)
     core = make_scheduler(specs, tracks=tracks, settings=settings)
     running: list[tuple[float, int, str, bool]] = []
     arrivals = [(10.0 * step, name) for step in range(1, int(until / 10)) for name in names]

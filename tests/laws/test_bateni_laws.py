@@ -129,7 +129,7 @@ def test_staleness_lies_between_half_of_low_and_half_of_the_penalty(scenario):
 def test_every_eager_policy_keeps_the_penalty_within_theorem_3_1(scenario):
     bound = bounds_of(scenario, play(scenario))["theorem_3_1"]
     assert bound.limit is not None, bound.why_not
-    event(scenario.policy.name)
+    event(scenario.settings.policy)
     assert bound.holds
 
 

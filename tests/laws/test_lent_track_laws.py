@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from freshline.core.assembly import PolicySettings, make_scheduler
 from freshline.core.aus.assessment import assessed
 from freshline.core.aus.guarantee import graph_of
-from freshline.core.aus.lent import ReportDemand
+from freshline.core.aus.supply import ReportDemand
 from freshline.core.events import Event, FileArrived, TrackReserved, UpdateFinished
 from freshline.core.model import TableSpec
 
@@ -113,7 +113,7 @@ class Beside:
     def __init__(
         self, specs: list[TableSpec], tracks: int, reports: list[ReportDemand], batches: list[Batch]
     ) -> None:
-        self.core = make_scheduler(specs, tracks=tracks, settings=PolicySettings(name="aus"))
+        self.core = make_scheduler(specs, tracks=tracks, settings=PolicySettings(policy="aus"))
         self.last = tracks - 1
         self.seconds = {spec.name: spec.alpha_s for spec in specs}
         self.batches = batches

@@ -76,8 +76,8 @@ def test_no_policy_goes_below_the_bound(scenario, chop, inherit):
     for name in found_policies():
         if name in ALONE:
             continue
-        policy = PolicySettings(name=name, chop=chop, inherit=inherit)
-        played = replace(scenario, policy=policy)
+        policy = PolicySettings(policy=name, chop=chop, inherit=inherit)
+        played = replace(scenario, settings=policy)
         bound_s2 = lower_bound_s2(played)
         assert bound_s2 <= play(played).weighted_staleness_s2
 

@@ -14,7 +14,7 @@ from freshline.core.oversight.bounds import BoundsKept, Limits, Reason
 from freshline.core.oversight.feeds import FeedHealth
 from freshline.sim.driver import Driver
 from tests.laws.test_aus_laws import HEALTHY, SMALL, bounded
-from tests.unit.core.aus_playing import scenario_of
+from tests.support.aus_playing import scenario_of
 
 
 class Overseer:

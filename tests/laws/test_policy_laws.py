@@ -15,8 +15,8 @@ from freshline.sim.driver import Driver, play
 from freshline.sim.theory.bounds import bounds_of
 from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
 from freshline.sim.trace import Finished
-from tests.laws.update_scenarios import POLICIES, scenarios
-from tests.unit.sim.naive_updates import Naive
+from tests.support.naive_updates import Naive
+from tests.support.update_scenarios import POLICIES, scenarios
 
 ALL = tuple(found_policies())
 EAGER = tuple(name for name, kind in found_policies().items() if kind.eager and name != "aus")
@@ -40,8 +40,8 @@ def played(scenario):
 
 @given(scenarios((*POLICIES, "group-and-run")))
 def test_decisions_are_those_of_the_contract_read_word_for_word(scenario):
-    if scenario.policy.name == "group-and-run":
-        scenario = replace(scenario, policy=replace(scenario.policy, partition="none"))
+    if scenario.settings.policy == "group-and-run":
+        scenario = replace(scenario, settings=replace(scenario.settings, partition="none"))
     # Where nothing takes time the share of a cluster is 0/0; the contract leaves that open.
     assume(any(table.alpha_s or table.beta for table in scenario.tables))
     _, _, trace, _ = played(scenario)
@@ -118,7 +118,7 @@ def test_the_same_events_give_a_second_scheduler_the_same_commands(scenario):
     again = make_scheduler(
         scenario.tables,
         tracks=scenario.tracks,
-        settings=scenario.policy,
+        settings=scenario.settings,
         seed=scenario.seed,
     )
     for now_s, events, commands in instants:
@@ -154,7 +154,7 @@ def test_listing_order_decides_nothing_but_ties(scenario, random):
     shuffled = list(tables)
     random.shuffle(shuffled)
     ties = {"fifo", "edf", "edf-p", "myopic"}  # tables derived from one are released together
-    assume(listed.policy.name not in ties or not any(table.sources for table in tables))
+    assume(listed.settings.policy not in ties or not any(table.sources for table in tables))
     first, second = played(listed)[2], played(replace(listed, tables=tuple(shuffled)))[2]
     assert first == second
 
@@ -176,7 +176,7 @@ def test_no_run_breaks_what_is_proven_of_it(scenario):
 
 @given(scenarios((*POLICIES, "random"), partitions=False))
 def test_what_is_remembered_of_pending_data_is_one_entry_a_table(scenario):
-    scenario = replace(scenario, policy=replace(scenario.policy, chop=None))
+    scenario = replace(scenario, settings=replace(scenario.settings, chop=None))
     driver = Driver(scenario, on_instant=lambda *_: check())
 
     def check():
@@ -187,6 +187,6 @@ def test_what_is_remembered_of_pending_data_is_one_entry_a_table(scenario):
 
 def fitting(scenario):
     """``scenario`` without a partition that does not go with its policy."""
-    if found_policies()[scenario.policy.name].own_partition is None:
+    if found_policies()[scenario.settings.policy].own_partition is None:
         return scenario
-    return replace(scenario, policy=replace(scenario.policy, partition="none"))
+    return replace(scenario, settings=replace(scenario.settings, partition="none"))

@@ -15,9 +15,9 @@ from freshline.queues.algorithm import algorithm_names
 from freshline.queues.moves import Write
 from freshline.queues.settings import SpillSettings
 from freshline.queues.spilling import SpillingQueues
-from tests.unit.queues.naive import Naive
-from tests.unit.queues.optimum import optimum
-from tests.unit.queues.playing import simulate
+from tests.support.queue_naive import Naive
+from tests.support.queue_optimum import optimum
+from tests.support.queue_playing import simulate
 
 EVERY = algorithm_names()
 MANY_QUEUES = ("buffered-head", "buffered-head-lazy", "lru")

@@ -17,8 +17,8 @@ from freshline.core.registry import found_policies
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
 from freshline.sim.whatif.what_if import Wishes, compared
-from tests.laws.update_scenarios import eighths, scenarios
-from tests.unit.sim.recording import START_S, recorded
+from tests.support.recorded_runs import START_S, recorded
+from tests.support.update_scenarios import eighths, scenarios
 
 OVERHEADS_S = (0.0, 0.125, 0.01)
 """The last is none that floating point adds exactly: a real clock's times are like that."""
@@ -28,7 +28,7 @@ OVERHEADS_S = (0.0, 0.125, 0.01)
 def runs(draw, policy):
     """A recorded run of random tables, files and new priorities."""
     scenario = draw(scenarios((policy,)))
-    chosen = scenario.policy
+    chosen = scenario.settings
     if found_policies()[policy].own_partition is not None:
         chosen = replace(chosen, partition="none")
     if policy != "aus":

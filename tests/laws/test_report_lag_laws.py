@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.runtime.reports.store import ReportStatus
-from tests.unit.runtime.report_play import HOUR_S, Play, report_project
+from tests.support.report_play import HOUR_S, Play, report_project
 
 KNOWN = ((100, 12.0), (1000, 102.0))
 """A batch takes 2 s and 0.1 s a row, as the play has it; with the final of 5 s and the margin all

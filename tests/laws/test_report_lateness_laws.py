@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from freshline.runtime.reports.live import LATENESS
 from freshline.runtime.reports.requests import argument_of, submit
 from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
-from tests.unit.runtime.report_play import HOUR_S, START_S, Play, report_project
+from tests.support.report_play import HOUR_S, START_S, Play, report_project
 
 DEADLINES = ("5 seconds", "30 seconds", "2 minutes", "10 minutes")
 KNOWN = ((100, 12.0), (1000, 102.0))

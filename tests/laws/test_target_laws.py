@@ -9,14 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import TableSpec
 from freshline.core.objective.just_in_time import JustInTime
 from freshline.core.objective.targets import needs
 from freshline.core.registry import found_policies
 from freshline.sim.driver import Driver, play
 from freshline.sim.scenario.model import FeedSpec, Scenario
-from tests.laws.update_scenarios import eighths
+from tests.support.update_scenarios import eighths
 
 POLICIES = tuple(name for name in found_policies() if name not in ("aus", "group-and-run"))
 HORIZON_S = 400.0
@@ -51,7 +51,7 @@ def targeted(draw, *, tracks=None):
             )
         )
     chosen = PolicySettings(
-        name=draw(st.sampled_from(POLICIES)),
+        policy=draw(st.sampled_from(POLICIES)),
         inherit=draw(st.sampled_from(["none", "sum", "max"])),
         chop=draw(st.sampled_from([None, None, None, 2.0])),
         objective="cost",
@@ -82,7 +82,7 @@ def can_be_kept(scenario):
 
 @given(targeted())
 def test_with_a_track_for_each_table_every_target_is_kept_all_the_time(scenario):
-    scenario = replace(scenario, policy=replace(scenario.policy, chop=None))
+    scenario = replace(scenario, settings=replace(scenario.settings, chop=None))
     assume(any(spec.target_lag_s for spec in scenario.tables))
     assume(can_be_kept(scenario))
     kept = play(scenario).kept or {}
@@ -94,8 +94,8 @@ def test_with_a_track_for_each_table_every_target_is_kept_all_the_time(scenario)
 @given(targeted())
 def test_it_takes_no_more_executor_seconds_than_being_as_fresh_as_can_be(scenario):
     lazy = play(scenario).kept or {}
-    eager_settings = replace(scenario.policy, objective="staleness")
-    eager = play(replace(scenario, policy=eager_settings), measures=True).kept or {}
+    eager_settings = replace(scenario.settings, objective="staleness")
+    eager = play(replace(scenario, settings=eager_settings), measures=True).kept or {}
     spent_s = {name: each.executor_s for name, each in lazy.items()}
     assert sum(spent_s.values()) <= sum(each.executor_s for each in eager.values()) + 1e-6
 
@@ -111,7 +111,7 @@ def test_no_track_is_idle_while_a_due_update_waits_and_none_starts_before_it_is_
         for command in commands:
             table = core.table(command.table)
             date_s = command.from_s + policy.needs[table.order].start_lag_s
-            assert command.number == 1 or now_s >= date_s - INSTANT_S
+            assert command.number == 1 or now_s >= date_s - TIME_EPSILON_S
         idle = core.track_count - len(core.running())
         due = [table.name for table in core.tables
                if core.startable(table) and policy.latest_start_s(table) <= now_s]  # fmt: skip
@@ -154,7 +154,7 @@ def test_the_same_events_give_a_second_scheduler_the_same_commands(scenario):
     again = make_scheduler(
         scenario.tables,
         tracks=scenario.tracks,
-        settings=scenario.policy,
+        settings=scenario.settings,
         seed=scenario.seed,
         worst_factor=scenario.high,
     )

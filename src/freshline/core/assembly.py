@@ -7,7 +7,7 @@ the same decisions in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from freshline.core.errors import UserError
@@ -33,10 +33,10 @@ MOST_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """How to choose, with the names and defaults of the ``policy`` keys of a scenario.
+    """How to choose, with the defaults of a scenario.
 
     Attributes:
-        name: A policy of ``core/policies``.
+        policy: The name of a policy of ``core/policies``.
         partition: none, or a partition of ``core/partitions``.
         clustering: k of the Proportional clustering (Golab et al. 3.2.3).
         allocation: basic or all (3.2.3).
@@ -50,7 +50,7 @@ class PolicySettings:
         backfill_share: Part of the tracks' time that background work gets (``share.py``).
     """
 
-    name: str = "fifo"
+    policy: str = "fifo"
     partition: str = NO_PARTITION
     clustering: float = 10.0
     allocation: str = "all"
@@ -61,6 +61,19 @@ class PolicySettings:
     recovery: str = "average"
     objective: str = "staleness"
     backfill_share: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings(PolicySettings):
+    """How a warehouse chooses: ``scheduler:`` of freshline.yml, with the defaults of that section.
+
+    Attributes:
+        tracks: How many updates can run at once, >= 1.
+    """
+
+    tracks: int = 2
+    policy: str = "max-benefit"
+    inherit: str = "max"
 
 
 def partition_names() -> list[str]:
@@ -109,7 +122,7 @@ def make_scheduler(
                 "two-partitions",
                 f"policy '{policy.name}' divides the tracks itself and does not go with "
                 f"partition '{settings.partition}'",
-                next_step="Remove 'partition', or take another policy.",
+                next_step="Remove 'partition', or use another policy.",
             )
         name = settings.partition
         if name not in partition_names():
@@ -168,11 +181,11 @@ def _extent(chop: float | None, most_files: int | None) -> Extent:
 
 
 def _policy(settings: PolicySettings, **beside: float) -> Policy:
-    name = policy_called(settings.name)
+    name = policy_called(settings.policy)
     if name not in found_policies():
         raise UserError(
             "unknown-policy",
-            f"there is no policy '{settings.name}'",
+            f"there is no policy '{settings.policy}'",
             rule=f"known are {', '.join(policy_names())}",
         )
     return make_policy(name, {**_parameters(settings), **beside})
@@ -190,13 +203,15 @@ def _just_in_time(policy: Policy, objective: str, worst_factor: float) -> Policy
             "objective-of-aus",
             "policy 'aus' does not go with the objective 'cost'",
             rule="it decides itself when updates are released, by their periods",
-            next_step="Take another policy, or the objective 'staleness'.",
+            next_step="Use another policy, or the objective 'staleness'.",
         )
     return JustInTime(policy, worst_factor=worst_factor)
 
 
 def _parameters(settings: PolicySettings) -> dict[str, Any]:
     """Settings by name, as far as policies and partitions may have fields for them."""
-    parameters = asdict(settings)
-    del parameters["name"]
-    return parameters
+    return {
+        item.name: getattr(settings, item.name)
+        for item in fields(PolicySettings)
+        if item.name != "policy"
+    }

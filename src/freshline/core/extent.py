@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import PendingFile, Table
 
 _BACKLOG_PERIODS = 2.0
@@ -101,7 +101,7 @@ class OneFile(Extent):
             # F + min(TE - F, p); where that is TE, exactly TE: a sum that misses it by the last
             # digit would leave a remainder to load that nobody has.
             freshness_s, period_s = table.freshness_s, table.period_s
-            if table.trailing_edge_s - freshness_s <= period_s + INSTANT_S:
+            if table.trailing_edge_s - freshness_s <= period_s + TIME_EPSILON_S:
                 return table.trailing_edge_s
             return freshness_s + period_s
         return _run_end_s(table, float("-inf"))
@@ -137,7 +137,7 @@ class NewestFirst(Extent):
             return taken
         freshness_s = table.freshness_s
         older = [file for file in taken if freshness_s < file.timestamp_s < to_s]
-        if not older or to_s - freshness_s <= _BACKLOG_PERIODS * table.period_s + INSTANT_S:
+        if not older or to_s - freshness_s <= _BACKLOG_PERIODS * table.period_s + TIME_EPSILON_S:
             return taken
         if table.floor_s is None:
             table.floor_s = freshness_s

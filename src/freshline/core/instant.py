@@ -7,6 +7,6 @@ equality or order of such sums, times closer than this are equal (rule L15).
 
 from __future__ import annotations
 
-INSTANT_S = 1e-9
+TIME_EPSILON_S = 1e-9
 INSTANT_DIGITS = 9
 """The same as places after the point, for keys that have to be compared as they are."""

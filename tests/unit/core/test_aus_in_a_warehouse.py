@@ -75,6 +75,25 @@ def test_a_table_whose_backlog_was_withdrawn_returns_to_normal():
     assert policy.switches[1:] == [(pytest.approx(51.0), "a", "normal")]
 
 
+def test_of_a_years_switches_the_newest_are_kept(monkeypatch):
+    monkeypatch.setattr("freshline.core.policies.aus._MOST_SWITCHES", 6)
+    core = scheduler(A)
+    policy, seen = core.policy, set()
+    for time_s in range(100, 4000, 200):
+        core.handle(float(time_s), [FileArrived("a", time_s - 9.0 * n) for n in range(5)])
+        while core.table("a").running is not None:
+            core.handle(core.now_s + 1.0, [UpdateFinished("a")])
+        while core.next_wakeup_s() < time_s + 150.0:
+            core.handle(core.next_wakeup_s(), [])
+            if core.table("a").running is not None:
+                core.handle(core.now_s + 1.0, [UpdateFinished("a")])
+        seen |= set(policy.switches)
+        assert len(policy.switches) <= 6
+    assert len(seen) > 6
+    newest = sorted(seen)[-len(policy.switches) :]
+    assert policy.switches == newest
+
+
 def test_bounds_follow_learned_costs_once_they_have_moved_by_a_quarter():
     core = scheduler(A, TableSpec("b", period_s=10.0, alpha_s=1.0), learns=True)
     policy = core.policy

@@ -11,8 +11,8 @@ from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.aus.assessment import assessed
 from freshline.core.aus.bounds import tardiness_bounds_s
 from freshline.core.aus.guarantee import graph_of, guarantees_of, lent_by
-from freshline.core.aus.lent import Lent, ReportDemand, lent_to
 from freshline.core.aus.shares import Share
+from freshline.core.aus.supply import ReportDemand, RestrictedSupply, supply_beside
 from freshline.core.events import TrackReserved
 from freshline.core.model import TableSpec
 from freshline.core.policies.aus import Aus
@@ -36,28 +36,30 @@ def test_a_report_takes_its_cost_and_an_idle_update_before_each_batch():
     # 54 + 3 * 6 = 72 s an hour: .02; two windows of it at once, and the part of the ten minutes
     # in which a third may still be due.
     assert HOURLY.share == 0.015
-    assert lent_to([HOURLY], 6.0) == Lent(near(0.02), near(144.0 + 12.0))
+    assert supply_beside([HOURLY], 6.0) == RestrictedSupply(near(0.02), near(144.0 + 12.0))
 
 
 def test_one_that_is_made_once_takes_no_share():
     once = ReportDemand(cost_s=40.0, batches=1, window_s=None, delay_s=60.0)
     assert once.share == 0.0
-    assert lent_to([once], 6.0) == Lent(0.0, 46.0)
-    assert lent_to([once, HOURLY], 6.0) == Lent(near(0.02), near(46.0 + 156.0))
+    assert supply_beside([once], 6.0) == RestrictedSupply(0.0, 46.0)
+    assert supply_beside([once, HOURLY], 6.0) == RestrictedSupply(near(0.02), near(46.0 + 156.0))
 
 
 def test_reports_have_one_track_and_no_second():
     greedy = ReportDemand(cost_s=3000.0, batches=1, window_s=3600.0, delay_s=0.0)
-    assert lent_to([greedy, greedy], 6.0) == Lent(1.0, 0.0)
+    assert supply_beside([greedy, greedy], 6.0) == RestrictedSupply(1.0, 0.0)
 
 
 def test_theorem_1_with_a_track_that_is_lent():
     # m = 2, as in test_aus_bounds: (3 + 2 - 1) / (2 - 3/4); the burst comes in front.
     claims = [Share(1.0, 4.0, 2.0), Share(2.0, 8.0, 4.0), Share(3.0, 8.0, 4.0)]
-    assert tardiness_bounds_s(claims, 2, Lent(0.25, 6.0)) == [
+    assert tardiness_bounds_s(claims, 2, RestrictedSupply(0.25, 6.0)) == [
         near(e + (4 + 6) / (2 - 0.25 - 0.75)) for e in (1, 2, 3)
     ]
-    assert tardiness_bounds_s(claims, 2, Lent(1.0, 0.0)) == [near(e + 4 / 0.25) for e in (1, 2, 3)]
+    assert tardiness_bounds_s(claims, 2, RestrictedSupply(1.0, 0.0)) == [
+        near(e + 4 / 0.25) for e in (1, 2, 3)
+    ]
 
 
 def test_reports_make_every_table_later_and_recovery_slower():
@@ -65,7 +67,7 @@ def test_reports_make_every_table_later_and_recovery_slower():
     alone = judged(tables, tracks=2)
     beside = judged(tables, tracks=2, reports=[HOURLY])
     # 54 + 3 * 30 = 144 s an hour.
-    assert beside.lent == Lent(near(0.04), near(288.0 + 24.0))
+    assert beside.lent == RestrictedSupply(near(0.04), near(288.0 + 24.0))
     assert (alone.utilisation, beside.utilisation) == (near(0.56), near(0.56))
     for before, after in zip(alone.guarantees, beside.guarantees, strict=True):
         assert before.staleness_s is not None
@@ -86,7 +88,7 @@ def test_fewer_tables_than_tracks_lose_nothing():
     alone = judged([(100.0, 10.0)], tracks=2)
     beside = judged([(100.0, 10.0)], tracks=2, reports=[HOURLY])
     assert beside.guarantees == alone.guarantees
-    assert beside.lent == Lent()
+    assert beside.lent == RestrictedSupply()
 
 
 def test_load_that_reports_leave_no_room_for_needs_another_track():
@@ -112,7 +114,7 @@ def test_no_stretch_is_bounded_beside_reports():
 def test_a_running_core_counts_reports_as_the_guarantees_do_and_admits_less_recovery():
     specs = [TableSpec(f"t{n}", period_s=100.0, alpha_s=10.0) for n in range(3)]
     core = make_warehouse_scheduler(
-        specs, tracks=2, settings=PolicySettings(name="aus"), start_s=0.0
+        specs, tracks=2, settings=PolicySettings(policy="aus"), start_s=0.0
     )
     policy = core.policy
     assert isinstance(policy, Aus)

@@ -8,7 +8,7 @@ from freshline.core.aus.guarantee import graph_of
 from freshline.core.aus.shares import Share, shares
 from freshline.core.model import TableSpec
 from freshline.sim.driver import Driver
-from tests.unit.core.aus_playing import lines, played, scenario_of, switches
+from tests.support.aus_playing import lines, played, scenario_of, switches
 
 LATE_FEED = [[1, 1], [10, 4], [10, 7], [10, 10], *([t, t] for t in range(13, 31, 3))]
 """D_1 of example 1: down in [4, 10). Correction L14: arr = 10 for j = 2..4 only."""

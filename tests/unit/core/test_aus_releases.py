@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.core.aus_playing import lines, played, switches
+from tests.support.aus_playing import lines, played, switches
 
 
 def a(arrivals, **beside):

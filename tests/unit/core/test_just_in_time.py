@@ -26,7 +26,7 @@ ORDERS = TableSpec("orders", period_s=10.0, alpha_s=10.0, beta=0.5, target_lag_s
 
 
 def scheduler(*specs, tracks=4, name="fifo", **beside):
-    settings = PolicySettings(name=name, objective="cost")
+    settings = PolicySettings(policy=name, objective="cost")
     return make_scheduler(specs, tracks=tracks, settings=settings, **beside)
 
 

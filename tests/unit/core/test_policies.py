@@ -105,7 +105,7 @@ def test_random_chooses_every_waiting_table_equally_often():
         core = make_scheduler(
             [TableSpec(name, (), 10.0, 1.0, 1.0) for name in names],
             tracks=1,
-            settings=PolicySettings(name="random"),
+            settings=PolicySettings(policy="random"),
             seed=seed,
         )
         core.handle(10.0, [FileArrived(names[0], 10.0)])  # occupies the track
@@ -166,7 +166,7 @@ def starts_before_big(*, guarded):
         TableSpec("rare", (), 8.0, 1000.0, 2.0, phase_s=10.0),
         *smalls,
     )
-    settings = PolicySettings(name="lookahead")
+    settings = PolicySettings(policy="lookahead")
     feeds = {spec.name: FeedSpec(spec.phase_s or 0.0, spec.period_s or 0.0) for spec in specs}
     scenario = Scenario(1900.0, 1, 1, settings, 1.0, 1.0, None, specs, feeds)
     started: list[str] = []

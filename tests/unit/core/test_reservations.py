@@ -13,7 +13,7 @@ def _scheduler(tracks: int) -> Scheduler:
         for name, priority, alpha_s in (("slow", 2.0, 10.0), ("quick", 1.0, 2.0))
     ]
     return make_warehouse_scheduler(
-        specs, tracks=tracks, settings=PolicySettings(name="max-benefit"), start_s=0.0
+        specs, tracks=tracks, settings=PolicySettings(policy="max-benefit"), start_s=0.0
     )
 
 

@@ -27,7 +27,7 @@ def scheduler(*specs, tracks=1, name="fifo", warehouse=False, **settings):
     return make_scheduler(
         specs,
         tracks=tracks,
-        settings=PolicySettings(name=name, **settings),
+        settings=PolicySettings(policy=name, **settings),
         origin_s=None if warehouse else 0.0,
         start_s=1000.0 if warehouse else 0.0,
         explains=warehouse,

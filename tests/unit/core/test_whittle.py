@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.bundles import bundles
 from freshline.core.events import FileArrived, TablePrioritised, TableRestored, UpdateFinished
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies, policy_called, policy_names
-from freshline.core.worth import bundles
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 
-INDEX = PolicySettings(name="whittle")
+INDEX = PolicySettings(policy="whittle")
 
 
 def scheduler(*specs, tracks=1, **more):
@@ -40,7 +40,7 @@ def test_the_wait_counts_squared_where_the_machine_keeps_up():
     )
     events = [FileArrived("dear", 10.0), FileArrived("late", 20.0)]
     assert [c.table for c in scheduler(*specs).handle(20.0, events)] == ["late"]
-    greedy = make_scheduler(specs, tracks=1, settings=PolicySettings(name="max-benefit"))
+    greedy = make_scheduler(specs, tracks=1, settings=PolicySettings(policy="max-benefit"))
     assert [c.table for c in greedy.handle(20.0, events)] == ["dear"]
 
 
@@ -208,8 +208,8 @@ def test_updates_that_take_longer_than_expected_end_the_patience():
     feeds = {table.name: FeedSpec(1.0 + i, 10.0) for i, table in enumerate(tables)}
     slowdown = Slowdown(3.0, 100.0, 100.0)
     index = weighted(INDEX, tables, feeds, slowdown=slowdown)
-    greedy = weighted(PolicySettings(name="max-benefit"), tables, feeds, slowdown=slowdown)
-    fifo = weighted(PolicySettings(name="fifo"), tables, feeds, slowdown=slowdown)
+    greedy = weighted(PolicySettings(policy="max-benefit"), tables, feeds, slowdown=slowdown)
+    fifo = weighted(PolicySettings(policy="fifo"), tables, feeds, slowdown=slowdown)
     assert index <= 1.03 * greedy
     assert index < 0.9 * fifo
 
@@ -221,7 +221,7 @@ def test_dear_start_ups_and_wide_priorities_are_where_it_wins(policy):
         for i in range(20)
     )
     feeds = {table.name: FeedSpec(1.0 + 0.2 * i, 5.0) for i, table in enumerate(tables)}
-    other = weighted(PolicySettings(name=policy), tables, feeds, tracks=2)
+    other = weighted(PolicySettings(policy=policy), tables, feeds, tracks=2)
     assert weighted(INDEX, tables, feeds, tracks=2) < 0.92 * other
 
 

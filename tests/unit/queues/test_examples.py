@@ -10,7 +10,7 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.project.yaml.file import YamlFile
 from freshline.sim.queues import render_queues, simulate_queues
-from tests.unit.queues.playing import simulate, steps
+from tests.support.queue_playing import simulate, steps
 
 DATA = Path(__file__).parents[2] / "data" / "queues"
 EXAMPLES = sorted(path for path in DATA.glob("*.json") if ".expected" not in path.name)

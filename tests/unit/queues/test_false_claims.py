@@ -6,8 +6,8 @@ from freshline.queues.memory import QueueMemory
 from freshline.queues.moves import Write
 from freshline.queues.settings import SpillSettings
 from freshline.queues.spilling import SpillingQueues
-from tests.unit.queues.optimum import optimum
-from tests.unit.queues.playing import simulate, steps
+from tests.support.queue_optimum import optimum
+from tests.support.queue_playing import simulate, steps
 
 
 def test_half_lazy_is_not_two_competitive():

@@ -14,7 +14,7 @@ from freshline.core.aus.guarantee import (
     load_of,
     tracks_needed,
 )
-from freshline.core.aus.lent import Lent, ReportDemand
+from freshline.core.aus.supply import ReportDemand, RestrictedSupply
 from freshline.core.model import Table
 from freshline.core.stretch import StretchBound, stretch_bound
 
@@ -41,7 +41,7 @@ class Assessment:
     is_schedulable: bool
     recovery_s: tuple[float | None, ...]
     stretch: StretchBound
-    lent: Lent
+    lent: RestrictedSupply
 
     @property
     def utilisation(self) -> float:

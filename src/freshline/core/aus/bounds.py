@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from heapq import nlargest
 from math import fsum, isfinite
 
-from freshline.core.aus.lent import NOTHING_LENT, Lent
 from freshline.core.aus.shares import Share
+from freshline.core.aus.supply import NOTHING_LENT, RestrictedSupply
 from freshline.core.graph import topological
 from freshline.core.model import Table
 
 
-def tardiness_denominator(shares: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT) -> float:
+def tardiness_denominator(
+    shares: Sequence[Share], tracks: int, lent: RestrictedSupply = NOTHING_LENT
+) -> float:
     """Theorem 1's m - sum of the min(n, m - 1) largest W; only where it is > 0 is Y a bound.
 
     What is lent to reports is taken from m, but not from the number of W (``lent.py``).
@@ -28,7 +30,7 @@ def tardiness_denominator(shares: Sequence[Share], tracks: int, lent: Lent = NOT
 
 
 def tardiness_bounds_s(
-    shares: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT
+    shares: Sequence[Share], tracks: int, lent: RestrictedSupply = NOTHING_LENT
 ) -> list[float | None]:
     """Theorem 1: Y of each table, how long after its deadline an update ends at most.
 

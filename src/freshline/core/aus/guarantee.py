@@ -16,8 +16,8 @@ from freshline.core.aus.bounds import (
     tardiness_bounds_s,
     tardiness_denominator,
 )
-from freshline.core.aus.lent import NOTHING_LENT, Lent, ReportDemand, lent_to
 from freshline.core.aus.shares import Share, execution_s, shares, utilisation_of
+from freshline.core.aus.supply import NOTHING_LENT, ReportDemand, RestrictedSupply, supply_beside
 from freshline.core.graph import connected, set_periods
 from freshline.core.model import Table, TableSpec
 from freshline.core.placement import TOLERANCE
@@ -77,7 +77,7 @@ def lent_by(
     tracks: int,
     recovery: str,
     worst_factor: float = 1.0,
-) -> Lent:
+) -> RestrictedSupply:
     """What ``reports`` take away from the updates of ``tables``; arguments as ``guarantees_of``.
 
     Nothing where there are fewer tables than tracks: one update a table runs at a time.
@@ -85,7 +85,7 @@ def lent_by(
     if not reports or len(tables) < tracks:
         return NOTHING_LENT
     times_s = [execution_s(table, recovery, worst_factor) for table in tables]
-    return lent_to(reports, max(times_s, default=0.0))
+    return supply_beside(reports, max(times_s, default=0.0))
 
 
 def guarantees_of(
@@ -94,7 +94,7 @@ def guarantees_of(
     tracks: int,
     recovery: str,
     worst_factor: float = 1.0,
-    lent: Lent = NOTHING_LENT,
+    lent: RestrictedSupply = NOTHING_LENT,
 ) -> list[Guarantee]:
     """The guarantee of every table, in table order.
 
@@ -130,7 +130,9 @@ def load_of(guarantees: Iterable[Guarantee]) -> float:
     return utilisation_of([guarantee.share.utilisation for guarantee in guarantees])
 
 
-def is_schedulable(claims: Sequence[Share], tracks: int, lent: Lent = NOTHING_LENT) -> bool:
+def is_schedulable(
+    claims: Sequence[Share], tracks: int, lent: RestrictedSupply = NOTHING_LENT
+) -> bool:
     """Definition 9's conditions, and Theorem 1's denominator is positive.
 
     That is: U <= m, every u <= 1 (both within 1e-9, because shares are sums of rounded

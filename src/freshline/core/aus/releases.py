@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 
 from freshline.core.aus.modes import Mode
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import Table
 
 
@@ -44,12 +44,12 @@ def rule_for(phase: Phase, deadline_s: float, now_s: float, recovery_period_s: f
     """
     if phase is Phase.NONE:
         return Rule.I
-    is_late = deadline_s <= now_s + INSTANT_S
+    is_late = deadline_s <= now_s + TIME_EPSILON_S
     if phase is Phase.RUNNING:
         return Rule.V if is_late else Rule.VI_VII
     if is_late:
         return Rule.II
-    return Rule.III if deadline_s - now_s <= recovery_period_s + INSTANT_S else Rule.IV
+    return Rule.III if deadline_s - now_s <= recovery_period_s + TIME_EPSILON_S else Rule.IV
 
 
 class Releases:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappush
 
-from freshline.core.aus.lent import ReportDemand
+from freshline.core.aus.supply import ReportDemand
 from freshline.core.commands import StartUpdate
 from freshline.core.events import TrackReserved
 from freshline.core.model import Table

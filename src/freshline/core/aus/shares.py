@@ -115,7 +115,7 @@ def _recovery_period_s(
                 "missing-recovery-period",
                 f"table '{table.name}' has no 'recovery_period'",
                 rule="recovery 'explicit' needs one for every table",
-                next_step="Give it one, or take recovery 'average'.",
+                next_step="Give it one, or use recovery 'average'.",
             )
         return given_s
     if load >= tracks:

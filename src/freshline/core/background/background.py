@@ -15,7 +15,7 @@ from heapq import heappop
 from freshline.core.background.share import BackgroundShare
 from freshline.core.background.upkeep import TRY, Offer, Upkeep, upkeep_started
 from freshline.core.commands import StartUpdate
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import PendingFile, Running, Table
 
 MOST_GAP_FILES = 1000
@@ -202,7 +202,7 @@ class Background:
             wait_s = self.share.wait_s(self.expected_s(work))
             if wait_s > 0.0:
                 # Rounding must not make it wake up a hair too early, again and again.
-                self.wakeup_s = now_s + wait_s + INSTANT_S
+                self.wakeup_s = now_s + wait_s + TIME_EPSILON_S
                 return commands
             self._started(work)
             commands.append(self._command(work, heappop(free), now_s))

@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 from freshline.core.extent import Extent
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import Table
 from freshline.core.objective.targets import AT_ONCE, Need, blocking_s, need_of, needs
 from freshline.core.policy import Key, Policy, View
@@ -90,7 +90,7 @@ class JustInTime(Policy):
     def key(self, table: Table) -> Key:
         order, now_s = table.order, self._view.now_s
         start_s = self.latest_start_s(table)
-        if start_s > now_s + INSTANT_S:
+        if start_s > now_s + TIME_EPSILON_S:
             self._due_since_s[order] = inf
             if self._date_s[order] != start_s:
                 self._date_s[order] = start_s
@@ -143,7 +143,7 @@ class JustInTime(Policy):
             self.inner.react(view, finished, arrived)
         self._adapt(view, finished)
         waits, dates = self._waits, self._date_s
-        until_s = view.now_s + INSTANT_S
+        until_s = view.now_s + TIME_EPSILON_S
         while waits and waits[0][0] <= until_s:
             date_s, order = heappop(waits)
             if dates[order] == date_s:

@@ -72,7 +72,7 @@ class EdfPartitioned(Placement):
                 "too-few-tracks",
                 f"edf-partitioned needs {len(opened)} tracks for these tables, there are {tracks}",
                 rule="a track's load stays at most 1 - its longest update / its shortest period",
-                next_step=f"Set tracks to {len(opened)} or more, or take another partition.",
+                next_step=f"Set tracks to {len(opened)} or more, or use another partition.",
             )
         self.home, self.opened = home, len(opened)
         self.promotable = [

@@ -55,7 +55,7 @@ class Groups(Placement):
                 f"group-and-run needs more tracks than it has groups of similar periods: "
                 f"{len(groups)} groups, {tracks} tracks",
                 rule="Bateni et al. 2009, Figure 2, divides p - g tracks among g groups",
-                next_step=f"Set tracks to {len(groups) + 1} or more, or take another policy.",
+                next_step=f"Set tracks to {len(groups) + 1} or more, or use another policy.",
             )
         tracks_of = [range(0)] * len(tables)
         first, spare = 0, tracks - len(groups)

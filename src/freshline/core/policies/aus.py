@@ -18,17 +18,20 @@ from typing import Any, ClassVar, NamedTuple
 
 from freshline.core.aus.capacity import Capacity
 from freshline.core.aus.guarantee import Guarantee, guarantees_of, lent_by, load_of
-from freshline.core.aus.lent import ReportDemand
 from freshline.core.aus.modes import Mode, Signal, after
 from freshline.core.aus.releases import Releases
 from freshline.core.aus.shares import execution_s
+from freshline.core.aus.supply import ReportDemand
 from freshline.core.extent import Extent, OneFile
-from freshline.core.instant import INSTANT_DIGITS, INSTANT_S
+from freshline.core.instant import INSTANT_DIGITS, TIME_EPSILON_S
 from freshline.core.model import Table
 from freshline.core.placement import interval_s
 from freshline.core.policy import Policy, View
 
 _NEVER = float("inf")
+
+_MOST_SWITCHES = 100_000
+"""Some 10 MB; a simulation has fewer."""
 
 _DRIFT = 0.25
 """Learned costs wander by a few per cent for ever; bounds are computed anew, and recovery
@@ -53,7 +56,7 @@ class Aus(Policy):
         recovery: How recovery periods are chosen: average, worst, simultaneous, explicit.
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
         guarantees: Shares and bounds of every table, in table order.
-        switches: Every change of mode so far, oldest first; who reports them may clear it.
+        switches: Changes of mode, oldest first; of a run that lasts a year the newest ones.
     """
 
     name: ClassVar[str] = "aus"
@@ -209,7 +212,7 @@ class Aus(Policy):
     def _return_due(self, now_s: float) -> bool:
         """Carry out the returns to normal mode that are due, in table order."""
         returns, due = self._returns, []
-        while returns and returns[0][0] <= now_s + INSTANT_S:
+        while returns and returns[0][0] <= now_s + TIME_EPSILON_S:
             return_s, order = heappop(returns)
             if self._releases[order].return_s == return_s:
                 due.append(order)
@@ -253,6 +256,8 @@ class Aus(Policy):
     def _enter(self, record: Releases, signal: Signal, now_s: float) -> None:
         record.mode = after(record.mode, signal)
         self.switches.append(Switch(now_s, record.table.name, record.mode.two))
+        if len(self.switches) > _MOST_SWITCHES:
+            del self.switches[: _MOST_SWITCHES // 2]
 
     def _still_wants(self, order: int) -> bool:
         record = self._releases[order]
@@ -263,7 +268,7 @@ class Aus(Policy):
     def _is_behind(self, record: Releases) -> bool:
         table = record.table
         behind_s = table.trailing_edge_s - table.freshness_s
-        return behind_s > self._thresholds_s[table.order] + INSTANT_S
+        return behind_s > self._thresholds_s[table.order] + TIME_EPSILON_S
 
     # ---- releases ----
 
@@ -276,7 +281,7 @@ class Aus(Policy):
 
     def _release_due(self, view: View, now_s: float) -> None:
         due = self._due
-        while due and due[0][0] <= now_s + INSTANT_S:
+        while due and due[0][0] <= now_s + TIME_EPSILON_S:
             due_s, order = heappop(due)
             record = self._releases[order]
             if record.due_s != due_s:

@@ -1,7 +1,7 @@
 """Start what the wait has made most worth its seconds: an index after Whittle.
 
 Key: p * d * min'(d, patience) / E(d), where d is the data an update would load (seconds), p and
-E the priority and seconds of the table's bundle (``core/worth.py``), and min' the smooth
+E the priority and seconds of the table's bundle (``core/bundles.py``), and min' the smooth
 minimum d / (1 + d / patience). With unlimited patience that is p * d^2 / E, Whittle's index for
 the least weighted age where start-up is amortised by waiting (Hsu 2018, arXiv 1801.03422;
 Tripathi and Modiano 2019); with none it is p * d / E, max benefit (Golab et al. 2011, 3.1),
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
 
+from freshline.core.bundles import Bundle, bundles
 from freshline.core.model import Table
 from freshline.core.policy import Policy, View
-from freshline.core.worth import Bundle, bundles
 
 _RECENT = 1.0 / 8.0
 """Weight of the newest update in the measured slowness."""

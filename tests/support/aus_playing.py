@@ -42,7 +42,7 @@ def scenario_of(given):
         horizon_s=given["horizon"],
         seed=given.get("seed", 1),
         tracks=given.get("tracks", 1),
-        policy=PolicySettings(name="aus", recovery=given.get("recovery", "average")),
+        settings=PolicySettings(policy="aus", recovery=given.get("recovery", "average")),
         low=noise["low"],
         high=noise["high"],
         slowdown=None,

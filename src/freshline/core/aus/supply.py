@@ -41,7 +41,7 @@ class ReportDemand:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class RestrictedSupply:
     """Of a track that is the updates' but for reports.
 
     Attributes:
@@ -53,10 +53,10 @@ class Lent:
     burst_s: float = 0.0
 
 
-NOTHING_LENT = Lent()
+NOTHING_LENT = RestrictedSupply()
 
 
-def lent_to(reports: Iterable[ReportDemand], longest_s: float) -> Lent:
+def supply_beside(reports: Iterable[ReportDemand], longest_s: float) -> RestrictedSupply:
     """What the updates lose to ``reports`` that meet their deadlines.
 
     A window's work lies between its start and its deadline, so of windows of length L and
@@ -78,4 +78,4 @@ def lent_to(reports: Iterable[ReportDemand], longest_s: float) -> Lent:
         bursts_s.append(2.0 * taken_s + share * report.delay_s)
     share = fsum(shares)
     # Reports that want more than their track still have no second one.
-    return Lent(share, fsum(bursts_s)) if share < 1.0 else Lent(1.0, 0.0)
+    return RestrictedSupply(share, fsum(bursts_s)) if share < 1.0 else RestrictedSupply(1.0, 0.0)

@@ -62,7 +62,7 @@ def scenarios(draw, policies=POLICIES, *, derived=True, partitions=True):
     # Listed in any order, so that sources also come after what is derived from them.
     tables = draw(st.permutations(tables))
     settings = PolicySettings(
-        name=draw(st.sampled_from(policies)),
+        policy=draw(st.sampled_from(policies)),
         partition=draw(st.sampled_from(["none", "none", "edf-partitioned", "proportional"]))
         if partitions
         else "none",
