@@ -103,7 +103,7 @@ def clock() -> Finding:
             )
         if done is not None and done.stdout.strip() == "yes":
             return Finding("clock", "ok", "the clock is synchronised")
-    return Finding("clock", "ok", "systemd does not tell whether the clock is synchronised")
+    return Finding("clock", "ok", "systemd does not say whether the clock is synchronised")
 
 
 def _version(distribution: str) -> str | None:

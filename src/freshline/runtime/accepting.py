@@ -23,7 +23,7 @@ def feed_path(project: Project, table: TableDef) -> str:
     A project that moves as a whole has the same feeds. Empty where there is no folder.
     """
     feed = project.feeds.get(table.feed or "")
-    if table.kind != "base" or feed is None or feed.kind == "kafka":
+    if table.kind != "base" or feed is None or feed.kind in ("kafka", "delta"):
         return ""
     inside = (
         os.path.commonpath([project.root, feed.path]) == str(project.root)
@@ -91,7 +91,7 @@ def accept(project: Project, journal: Journal, table: TableDef) -> int:
             "not-a-base-table",
             f"{table.name} is a view",
             where=table.place,
-            rule="a view is computed from its parents, whatever became of it",
+            rule="a view is computed from its parents, whatever others did to it",
             next_step=f"To compute it again: `freshline refresh {table.name} --full`.",
         )
     newest = version(project.table_path(table.name))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
+from freshline.core.assembly import make_warehouse_scheduler
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
-from freshline.project.model import Project, SchedulerSettings
+from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal
 
 FIRST_PERIOD_S = 60.0
@@ -52,32 +52,5 @@ def scheduler_for(project: Project, specs: list[TableSpec], start_s: float) -> S
     Raises:
         UserError: The policy's settings do not fit the tables.
     """
-    return scheduler_with(project.scheduler, specs, start_s)
-
-
-def scheduler_with(chosen: SchedulerSettings, specs: list[TableSpec], start_s: float) -> Scheduler:
-    """The same from the settings alone, as a recorded run has them.
-
-    Raises:
-        UserError: The policy's settings do not fit the tables.
-    """
-    return make_warehouse_scheduler(
-        specs, tracks=chosen.tracks, settings=policy_settings(chosen), start_s=start_s
-    )
-
-
-def policy_settings(chosen: SchedulerSettings) -> PolicySettings:
-    """The core's settings in those of a project."""
-    return PolicySettings(
-        name=chosen.policy,
-        partition=chosen.partition,
-        clustering=chosen.clustering,
-        allocation=chosen.allocation,
-        aggressive=chosen.aggressive,
-        inherit=chosen.inherit,
-        inherit_factor=chosen.inherit_factor,
-        chop=chosen.chop,
-        recovery=chosen.recovery,
-        objective=chosen.objective,
-        backfill_share=chosen.backfill_share,
-    )
+    chosen = project.scheduler
+    return make_warehouse_scheduler(specs, tracks=chosen.tracks, settings=chosen, start_s=start_s)

@@ -53,23 +53,31 @@ def check_backfill(
         raise UserError(
             "empty-range",
             "the range of the backfill is empty",
-            rule="--from is before --to; data of [from, to) is done again",
+            rule="--from is before --to; data of [from, to) is loaded again",
         )
     row = journal.row("SELECT version FROM tables WHERE name=?", (table.name,))
     if row is None or row["version"] is None:
         raise UserError(
             "nothing-loaded",
-            f"table {table.name} has no data yet, so nothing of it can be done again",
+            f"table {table.name} has no data yet, so none of it can be loaded again",
             next_step="Run the project first.",
         )
     if table.kind == "base" and table.time_column is None:
         raise UserError(
             "no-event-time",
-            f"table {table.name} has no event time, so the rows of a range cannot be told apart",
+            f"table {table.name} has no event time, so the rows of a range cannot be identified",
             where=table.place,
             rule="a base table needs the property 'freshline.time' to load a range again",
             next_step="Name its event-time column, or load all of it again: `freshline refresh"
             f" {table.name} --full`.",
+        )
+    if table.feed is not None and project.feeds[table.feed].kind == "delta":
+        raise UserError(
+            "source-backfill",
+            f"table {table.name} shows a version of the Delta table of feed {table.feed}",
+            where=table.place,
+            rule="all changes there are loaded, whatever their event time",
+            next_step=f"`freshline refresh {table.name} --full` loads all of it again.",
         )
     check_reload(project, journal, table.name)
 

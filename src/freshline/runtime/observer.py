@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from freshline.core.commands import StartUpdate
+from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -26,6 +27,9 @@ class Observer(Protocol):
 
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """An update ended; ``retry_in_s`` when it failed."""
+
+    def report(self, step: ReportStep) -> None:
+        """Something happened to a report that is being made."""
 
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear; ``table`` where it is about one."""
@@ -56,6 +60,11 @@ class Observers:
         """An update ended."""
         for observer in self._observers:
             observer.ended(outcome, retry_in_s)
+
+    def report(self, step: ReportStep) -> None:
+        """Something happened to a report that is being made."""
+        for observer in self._observers:
+            observer.report(step)
 
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear; ``table`` where it is about one."""

@@ -14,7 +14,7 @@ class RunOptions:
     Attributes:
         until_idle: End when every file that was there at the start is in every table that
             can be brought up to date.
-        grace_s: How long running updates may go on after a stop.
+        grace_s: How long running updates may take to finish after a stop.
         refresh: Only bring these tables (and their ancestors) up to date.
         full: Make those tables anew.
         rebuilt: Those of them that are made anew although not all are.

@@ -14,7 +14,7 @@ from freshline.runtime.accepting import feed_path
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.tracks import Outcome
-from freshline.runtime.trials import Trials
+from freshline.runtime.upkeep.trials import Trials
 from freshline.times import seconds
 
 
@@ -29,6 +29,8 @@ def request_for(
     table = project.table(command.table)
     if table.kind == "base" and command.backfill is not None:
         files = pending.loaded_files(command.table)
+    elif table.kind == "base" and command.full and project.feeds[table.feed or ""].kind == "delta":
+        files = pending.waiting(command.table)  # those before are in the version that is loaded
     elif table.kind == "base" and command.full:
         files = pending.all_files(command.table)
     else:

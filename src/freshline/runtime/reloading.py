@@ -20,6 +20,8 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
     table = project.table(name)
     if table.feed is None:
         return
+    if project.feeds[table.feed].kind == "delta":
+        return  # all rows of its newest version are loaded
     if project.feeds[table.feed].kind == "kafka":
         raise UserError(
             "topic-reload",

@@ -186,7 +186,9 @@ def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> A
     """
     if kind in ("pause", "resume"):
         journal.put("tables", {"name": name}, paused=int(kind == "pause"))
-        message = f"{name} is {kind}d; no warehouse runs now, it holds from the next start"
+        message = (
+            f"{name} is {kind}d; no warehouse is running, so it takes effect at the next start"
+        )
     else:
         rows = journal.rows(
             "SELECT name FROM files WHERE table_name=? AND state IN ('quarantined','retrying')",

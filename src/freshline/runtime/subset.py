@@ -24,7 +24,7 @@ def named_tables(project: Project, names: Iterable[str]) -> tuple[str, ...]:
                 "unknown-table",
                 f"project {project.name} has no table '{name}'",
                 rule=f"its tables are {listed(known)}",
-                next_step=correction(name, known, "Take one of these names."),
+                next_step=correction(name, known, "Use one of these names."),
             )
         found[project.table(name).name] = None
     return tuple(found)

@@ -26,6 +26,7 @@ from freshline.core.events import (
     Event,
     FileArrived,
     PeriodLearned,
+    RefreshRequested,
     TrackReserved,
     UpdateFailed,
 )
@@ -41,14 +42,16 @@ from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listening import Heard, Listening
 from freshline.runtime.feeds.listing import PeriodEstimate
 from freshline.runtime.feeds.pending import PendingFiles
+from freshline.runtime.feeds.statics import StaticTables
 from freshline.runtime.handover import Handover, inherit
+from freshline.runtime.health.supervision import Supervision
 from freshline.runtime.idle import has_work, late_tables
 from freshline.runtime.journal.of_run import journal_of_run
+from freshline.runtime.journal.pruning import Pruning
 from freshline.runtime.journal.recovery import Recovered, recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.lease.leadership import Leadership
-from freshline.runtime.maintenance import Maintenance
 from freshline.runtime.observer import Observer
 from freshline.runtime.options import RunOptions
 from freshline.runtime.outcomes import finished_event, request_for
@@ -56,10 +59,9 @@ from freshline.runtime.oversight import Oversight
 from freshline.runtime.reloading import check_reload
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests import Requests
-from freshline.runtime.statics import StaticTables
 from freshline.runtime.subset import subset
-from freshline.runtime.supervision import Supervision
 from freshline.runtime.tracks import Outcome, Tracks
+from freshline.runtime.upkeep.maintenance import Maintenance
 
 _LOOK_S = 0.2
 """The loop looks at requests at least this often."""
@@ -152,9 +154,10 @@ class Warehouse:
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
         journal.flush()  # so that `status` knows of the run while Spark starts
         self._tell(recovered, journal)
-        self._hire(journal)
+        self._create_parts(journal)
         first: list[Event] = [
             *recovered.events,
+            *(RefreshRequested(name, full=True) for name in recovered.reload),
             *self._requests.standing_orders(),
             *self._pending.restored(self.project),
             *backfills_to_do(self.project, journal),
@@ -216,16 +219,17 @@ class Warehouse:
             self._begin(executor)
         return executor is not None
 
-    def _hire(self, journal: Journal) -> None:
+    def _create_parts(self, journal: Journal) -> None:
         """Those who each know one thing about a run."""
         lease = self._lease
         self._handover = Handover(self.project, journal, lease.epoch, lease.check_commit)
+        self._pruning = Pruning(journal)
         self._pending = PendingFiles(journal)
         self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
         self._reports = Reports(
             self.project, journal, self._scheduler, self._ledger.run,
             until_idle=self.options.until_idle, off=bool(self.options.refresh),
-            notice=partial(self._observer.notice, level="warning"),
+            notice=partial(self._observer.notice, level="warning"), tell=self._observer.report,
         )  # fmt: skip
         self._requests = Requests(
             self.project, journal, self._ledger, self._scheduler, self._failures, self._reports
@@ -235,7 +239,10 @@ class Warehouse:
             self.project, journal, self._ledger, self._scheduler, self._observer,
             until_idle=self.options.until_idle,
         )  # fmt: skip
-        self._statics = StaticTables(self.project, self._scheduler, self._observer)
+        self._statics = StaticTables(
+            self.project, self._scheduler, self._observer, lambda: self._executor,
+            until_idle=self.options.until_idle,
+        )  # fmt: skip
         self._failures.restored()
 
     def _tell(self, recovered: Recovered, journal: Journal) -> None:
@@ -259,6 +266,7 @@ class Warehouse:
         self.project = subset(self.project, self.options.refresh)
         kept = [each for each in recovered.events if self.project.has_table(each.table)]
         recovered.events = kept
+        recovered.reload = list(filter(self.project.has_table, recovered.reload))
 
     def _awaited_executor(self, first: list[Event]) -> Executor | None:
         """Spark, once it is there; None when the run is stopped before.
@@ -311,6 +319,7 @@ class Warehouse:
                 self._go_on_with_reports()
                 self._offer_upkeep()
                 self._handover.step()
+                self._pruning.step()
                 if self.options.until_idle and self._is_idle():
                     return len(late_tables(self._scheduler) | self._listening.deaf)
             else:
@@ -461,6 +470,8 @@ class Warehouse:
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
+            if outcome.command.full:
+                self._listening.loaded(table)
             more = self._maintenance.done(outcome, self._now_s)
             if outcome.command.backfill is not None:
                 note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from freshline.cli.render.watched import feed_record, misfit_record, watched_record, watched_remarks
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.events import Event, FileArrived, UpdateFinished
-from freshline.project.model import SchedulerSettings
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.status.status import RunStatus, WarehouseStatus
 from freshline.runtime.status.watched import read_feeds, read_misfit, read_watched
-from tests.unit.runtime.shop import made_project
+from tests.support.shop import made_project
 
 
 class Run:

@@ -10,7 +10,7 @@ import pytest
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from tests.unit.runtime.shop import made_shop
+from tests.support.shop import made_shop
 
 
 @pytest.fixture(params=[0o000, 0o022])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshline.runtime.options import RunOptions
-from tests.unit.runtime.shop import LiveRun, eventually, made_shop
+from tests.support.shop import LiveRun, eventually, made_shop
 
 
 @pytest.fixture

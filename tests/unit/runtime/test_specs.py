@@ -7,7 +7,7 @@ from pathlib import Path
 from freshline.runtime.assembly import FIRST_COST_S, specs_for
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from tests.unit.runtime.report_play import report_project
+from tests.support.report_play import report_project
 
 
 def test_learned_costs_are_there_before_the_first_instant(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from freshline.runtime.requests import carry_out_offline
 from freshline.runtime.status.replay import replay
-from tests.unit.runtime.shop import LiveRun, eventually, made_shop
+from tests.support.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
 

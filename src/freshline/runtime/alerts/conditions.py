@@ -107,9 +107,9 @@ def _unread(project: Project, status: WarehouseStatus) -> dict[str, str]:
         for table in project.tables
         if status.run.running and table.feed in errors
     }
-    for topic in status.topics:
-        if topic.error is not None:
-            found[topic.table] = f"feed {topic.feed}: {topic.error}"
+    for each in status.looked_at:
+        if each.error is not None:
+            found[each.table] = f"feed {each.feed}: {each.error}"
     return found
 
 

@@ -2,7 +2,7 @@
 
 Folders are listed from the start of a run, each by a thread of its own. Topics are looked at
 once Spark is ready, whose JVM has Kafka's client: each table's by a thread of its own, since two
-tables of one topic may have lost different parts of it.
+tables of one topic may have lost different parts of it. So are Delta tables that others write.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from typing import Any
 
 from freshline.core.errors import FreshlineError, InternalError
 from freshline.executor.records import Executor, FeedFile
+from freshline.executor.source import HasSources
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFiles
+from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.listing import FeedListing, Look
 from freshline.runtime.feeds.noted import note_changes
-from freshline.runtime.feeds.topic_watcher import TopicWatcher
+from freshline.runtime.feeds.sources import SourceListing, SourceNews
+from freshline.runtime.feeds.topic_watcher import Looks, TopicWatcher
 from freshline.runtime.feeds.topics import TopicListing, TopicNews
 from freshline.runtime.feeds.watcher import FeedWatcher
 from freshline.runtime.journal.paths import journal_path
@@ -32,10 +35,11 @@ _REPEAT_S = 60.0
 _STOP_S = 1.0
 
 _STATES = {
+    "source-missing": "missing", "source-replaced": "refused", "source-catalog-managed": "refused",
     "topic-missing": "missing", "topic-replaced": "refused", "topic-cut-back": "refused",
     "topic-without-id": "refused",
 }  # fmt: skip
-"""Of a topic, by the code of what is wrong with it."""
+"""Of a topic or a table, by the code of what is wrong with it."""
 
 _SHOWN = 3
 """So many problems of a feed are said one by one."""
@@ -46,11 +50,11 @@ class Heard:
     """What a listing found, or why it failed.
 
     Attributes:
-        key: Of the listing: the feed's name for a folder, the table's for a topic.
+        key: Of the listing: the feed's name for a folder, the table's for what is looked at.
         readers: Tables to be told.
         files: New ones, ranges of a topic among them.
-        topic: Of a topic all that was found.
-        error: Why nothing of a topic was found; None: it went well.
+        topic: Of a topic or a Delta table all that was found.
+        error: Why nothing of it was found; None: it went well.
         problems: What of a folder could not be listed or cannot be loaded.
         changed: Loaded files that are no longer as they were.
         last: No more comes of itself: the first listing of a run is done, or given up.
@@ -60,7 +64,7 @@ class Heard:
     feed: Feed
     readers: tuple[str, ...]
     files: list[FeedFile]
-    topic: TopicNews | None = None
+    topic: TopicNews | SourceNews | None = None
     error: FreshlineError | None = None
     last: bool = True
     problems: tuple[FreshlineError, ...] = ()
@@ -130,10 +134,9 @@ class Listening:
             if self._is_topic(name):
                 continue
             listing = FeedListing(self._project.feeds[name])
-            # A file that one reader of the feed does not know yet is told again.
-            listing.remember(set.intersection(*map(self._known, readers)))
+            path = journal_path(self._project)
+            listing.know(KnownNames(path, readers))
             if self._project.feeds[name].kind == "files":  # those that were pushed are ours
-                path = journal_path(self._project)
                 listing.compare_with(LoadedFiles(path, readers, everything=self._once))
             self._folders[name] = listing
             self._watchers.append(FeedWatcher(listing, self._tell, once=self._once))
@@ -144,21 +147,13 @@ class Listening:
         """Look at topics from now on.
 
         Raises:
-            InternalError: There are some, and the executor knows no topics.
+            InternalError: There are some, and the executor cannot look at them.
         """
         for name, readers in self._readers.items():
             if not self._is_topic(name):
                 continue
-            if not isinstance(executor, HasTopics):
-                raise InternalError("no-topics", f"this executor cannot read feed {name}")
             for table in readers:
-                listing = TopicListing(
-                    self._project.feeds[name],
-                    table,
-                    executor.topic(name),
-                    self._known(table),
-                    self._newest_s(table),
-                )
+                listing = self._looks(executor, name, table)
                 self._topics[table] = TopicWatcher(listing, self._tell_topic, once=self._once)
         for watcher in self._topics.values():
             watcher.start()
@@ -185,14 +180,14 @@ class Listening:
         """Take in what was heard; what people should hear of it, a sentence each."""
         if heard.last:
             self.unheard.discard(heard.key)
-        if heard.feed.kind != "kafka":
+        if not self._is_topic(heard.feed.name):
             told = note_changes(self._ledger, heard.changed, now_s)
             return self._folder(heard, now_s) + told
         notices = self._state(heard, now_s)
         if heard.topic is not None:
             notices += heard.topic.notices
-            for lost in heard.topic.lost:
-                self._ledger.file_lost(heard.key, lost.name, now_s)
+            for lost in heard.topic.lost_names:
+                self._ledger.file_lost(heard.key, lost, now_s)
         return notices
 
     def has_vanished(self, table: str, name: str) -> bool:
@@ -210,6 +205,13 @@ class Listening:
             return False
         listing.forget(name)
         return True
+
+    def loaded(self, table: str) -> None:
+        """A table was loaded in full: what was refused before may be what it shows now."""
+        watcher = self._topics.get(table)
+        if table in self.deaf and watcher is not None:
+            self.unheard.add(table)
+            watcher.look_again()
 
     # ---- inside ----
 
@@ -248,10 +250,9 @@ class Listening:
         values: dict[str, Any] = {"feed": heard.feed.name}
         ends = before[1]
         if news is not None:
-            partitions = sorted(news.look.partitions.items())
-            ends = json.dumps([news.look.topic_id, {p: each.end for p, each in partitions}])
-            values |= {"topic_id": news.look.topic_id, "newest_s": news.look.newest_s}
-            values["ends"] = json.dumps({str(p): each.end for p, each in partitions})
+            ends = json.dumps([news.id, news.ends])
+            values |= {"topic_id": news.id, "newest_s": news.newest_s}
+            values["ends"] = json.dumps(news.ends)
         if (state, ends) == before:
             return []
         self._states[table] = (state, ends)
@@ -262,10 +263,21 @@ class Listening:
             return []
         if error is not None:
             return [error.render()]
-        return [f"topic of feed {heard.feed.name} is read again"] if before[0] else []
+        what = "topic" if heard.feed.kind == "kafka" else "Delta table"
+        return [f"{what} of feed {heard.feed.name} is read again"] if before[0] else []
 
     def _is_topic(self, feed: str) -> bool:
-        return self._project.feeds[feed].kind == "kafka"
+        """Whether it is looked at through Spark, for each of its readers."""
+        return self._project.feeds[feed].kind in ("kafka", "delta")
+
+    def _looks(self, executor: Executor, name: str, table: str) -> TopicListing | SourceListing:
+        feed, known, newest_s = self._project.feeds[name], self._known(table), self._newest_s(table)
+        if feed.kind == "delta" and isinstance(executor, HasSources):
+            path = self._project.table_path(table)
+            return SourceListing(feed, table, executor.source(name), path, known, newest_s)
+        if feed.kind == "kafka" and isinstance(executor, HasTopics):
+            return TopicListing(feed, table, executor.topic(name), known, newest_s)
+        raise InternalError("no-topics", f"this executor cannot read feed {name}")
 
     def _known(self, table: str) -> set[str]:
         rows = self._ledger.journal.each(
@@ -293,8 +305,8 @@ class Listening:
 
     def _tell_topic(
         self,
-        listing: TopicListing,
-        news: TopicNews | None,
+        listing: Looks,
+        news: TopicNews | SourceNews | None,
         error: FreshlineError | None,
         *,
         last: bool,

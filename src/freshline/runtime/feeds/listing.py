@@ -9,6 +9,8 @@ under a known name is the same file.
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +19,8 @@ from freshline.delta.stores import arrow_store
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
+from freshline.runtime.feeds.folders import Folder, Folders
+from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress")
@@ -46,14 +50,28 @@ class Look:
 
 
 class FeedListing:
-    """Lists one feed; remembers which names it has told."""
+    """Lists one feed; remembers which of the names that are there it has told.
 
-    def __init__(self, feed: Feed) -> None:
+    Args:
+        feed: Of files.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, feed: Feed, clock: Callable[[], float] = time.monotonic) -> None:
         self.feed = feed
-        self._known: set[str] = set()
+        self._clock = clock
+        self._folders = Folders()
+        self._told: set[str] | None = None
+        """At an object store; None: the journal has to be asked."""
+        self._forgotten: set[str] = set()
         self._fs: tuple[Any, str] | None = None
         self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
         self._loaded: LoadedFiles | None = None
+        self._known: KnownNames | None = None
+
+    def know(self, known: KnownNames) -> None:
+        """Leave out files that former runs were told of."""
+        self._known = known
 
     def compare_with(self, loaded: LoadedFiles) -> None:
         """Look at files that were loaded, too, for whether they have changed."""
@@ -61,16 +79,13 @@ class FeedListing:
 
     def close(self) -> None:
         """Nothing is listed any more."""
-        if self._loaded is not None:
-            self._loaded.close()
+        for each in (self._loaded, self._known):
+            if each is not None:
+                each.close()
 
     def forget(self, name: str) -> None:
-        """Tell this file again if it is listed again (it had vanished)."""
-        self._known.discard(name)
-
-    def remember(self, names: set[str]) -> None:
-        """Files told in former runs."""
-        self._known |= names
+        """Tell this file again if it is listed again (it had vanished); safe from any thread."""
+        self._forgotten.add(name)
 
     def exists(self, name: str) -> bool:
         """Whether a file is still there; also true where that cannot be found out."""
@@ -96,7 +111,7 @@ class FeedListing:
         look = self._look()
         if look.problems:
             raise look.problems[0]
-        self._known |= {file.name for file in look.files}
+        self._tell(look.files)
         return look.files
 
     def look(self) -> Look:
@@ -108,8 +123,21 @@ class FeedListing:
         if self._settling is not None:
             found.files, moving = self._settling.split(found.files)
             found.moving = len(moving)
-        self._known |= {file.name for file in found.files}
+        self._tell(found.files)
         return found
+
+    def _tell(self, files: list[FeedFile]) -> None:
+        for file in files:
+            self._forgotten.discard(file.name)
+            if self._told is not None:
+                self._told.add(file.name)
+            else:
+                self._folders.tell(file.name)
+
+    def _no_news(self, names: Collection[str]) -> set[str]:
+        """Those of the names that former runs, or this one a while ago, were told of."""
+        asked = [name for name in names if name not in self._forgotten]
+        return self._known.among(asked) if self._known is not None and asked else set()
 
     def _look(self) -> Look:
         found = Look()
@@ -127,32 +155,68 @@ class FeedListing:
 
     def _list_locally(self, found: Look) -> None:
         """Folders one after the other; one that cannot be listed does not hide the others."""
-        folders = [(self.feed.path, "")]
+        now_s = self._clock()
+        self._folders.check_one(now_s)
+        for name in list(self._forgotten):
+            self._folders.forget(name)
+        folders, seen = [(self.feed.path, "")], set()
         while folders:
-            folder, prefix = folders.pop()
+            path, prefix = folders.pop()
+            seen.add(prefix)
+            folder = self._folders[prefix]
+            before = len(found.files), len(found.problems)
             try:
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        name = prefix + entry.name
-                        if name in self._known or not is_complete(name):
-                            continue
-                        if not self._is_text(name, found):
-                            continue
-                        try:
-                            if entry.is_dir():
-                                folders.append((entry.path, name + "/"))
-                                continue
-                            status = entry.stat()
-                        except FileNotFoundError:
-                            continue  # gone between the listing and the look
-                        except OSError as error:
-                            found.problems.append(self._unlisted(entry.path, error))
-                            continue
-                        self._add(found, name, status.st_size, status.st_mtime)
+                if folder.is_to_be_listed(os.stat(path).st_mtime_ns, now_s):  # noqa: PTH116
+                    inner = self._list_folder(path, prefix, folder, found)
+                    quiet = before == (len(found.files), len(found.problems))
+                    folder.was_listed(inner, now_s, quiet=quiet)
             except FileNotFoundError:
+                seen.discard(prefix)
                 continue
             except OSError as error:
-                found.problems.append(self._unlisted(folder, error))
+                found.problems.append(self._unlisted(path, error))
+                folder.at_rest = False
+                continue
+            folders += [(os.path.join(path, name), f"{prefix}{name}/") for name in folder.folders]  # noqa: PTH118
+        if not found.problems:
+            self._folders.keep_only(seen)
+
+    def _list_folder(self, path: str, prefix: str, folder: Folder, found: Look) -> list[str]:
+        """Add what is new in one folder; the folders in it."""
+        folders: list[str] = []
+        present: set[str] = set()
+        entries: dict[str, os.DirEntry[str]] = {}
+        with os.scandir(path) as listed:
+            for entry in listed:
+                name = prefix + entry.name
+                if folder.names is not None and name in folder.names:
+                    present.add(name)
+                elif is_complete(name) and self._is_text(name, found):
+                    is_folder = self._is_folder(entry, found)
+                    if is_folder:
+                        folders.append(entry.name)
+                    elif is_folder is not None:
+                        entries[name] = entry
+        if folder.names is None:
+            present |= self._no_news(entries)
+        folder.names = present
+        for name in entries.keys() - present:
+            try:
+                status = entries[name].stat()
+            except FileNotFoundError:
+                continue  # gone between the listing and the look
+            except OSError as error:
+                found.problems.append(self._unlisted(entries[name].path, error))
+                continue
+            self._add(found, name, status.st_size, status.st_mtime)
+        return folders
+
+    def _is_folder(self, entry: os.DirEntry[str], found: Look) -> bool | None:
+        try:
+            return entry.is_dir()
+        except OSError as error:
+            found.problems.append(self._unlisted(entry.path, error))
+            return None
 
     def _compare_locally(self, found: Look, loaded: list[LoadedFile]) -> None:
         for each in loaded:
@@ -175,12 +239,19 @@ class FeedListing:
             sought.setdefault(each.name, []).append(each)
         system, base = self._arrow()
         selector = fs.FileSelector(base, recursive=True, allow_not_found=True)
-        for info in system.get_file_info(selector):
-            name = info.path[len(base) :].lstrip("/")
+        infos = {
+            info.path[len(base) :].lstrip("/"): info
+            for info in system.get_file_info(selector)
+            if info.type == fs.FileType.File
+        }
+        names = [name for name in infos if is_complete(name)]
+        told = self._no_news(names) if self._told is None else self._told.intersection(names)
+        self._told = told - self._forgotten
+        for name, info in infos.items():
             modified_s = (info.mtime_ns or 0) / 1e9
             for was in sought.get(name, ()):
                 self._compare(found, was, info.size, modified_s)
-            if info.type == fs.FileType.File and name not in self._known and is_complete(name):
+            if name not in self._told and is_complete(name):
                 self._add(found, name, info.size, modified_s)
 
     def _add(self, found: Look, name: str, size_bytes: int, modified_s: float) -> None:

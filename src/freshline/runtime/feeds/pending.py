@@ -14,44 +14,63 @@ WAITING = ("pending", "retrying")
 
 
 class PendingFiles:
-    """Names to records; the core knows files by name only."""
+    """Names to records of what is to be loaded; the core knows files by name only.
+
+    What is loaded stands in the journal alone: a year of files is not kept in memory.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._files: dict[str, dict[str, FeedFile]] = {}
-        self._known: dict[str, set[str]] = {}
+        self._lately: dict[tuple[str, str], bool] = {}
+        """Whether a file is known, of those of which the journal may not have written all."""
 
     def restored(self, project: Project) -> list[Event]:
         """Arrivals of the files that former runs saw and did not load."""
         events: list[Event] = []
+        states = ",".join(f"'{state}'" for state in WAITING)
         for table in project.tables:
             if table.kind != "base":
                 continue
-            known = self._known.setdefault(table.name, set())
             for row in self._journal.each(
-                "SELECT * FROM files WHERE table_name=? ORDER BY timestamp_s, name", (table.name,)
+                f"SELECT * FROM files WHERE table_name=? AND state IN ({states})"
+                " AND timestamp_s IS NOT NULL ORDER BY timestamp_s, name",
+                (table.name,),
             ):
-                if row["state"] != "vanished":
-                    known.add(row["name"])
-                if row["state"] in WAITING and row["timestamp_s"] is not None:
-                    file = file_of(row)
-                    self._files.setdefault(table.name, {})[file.name] = file
-                    timestamp_s = min(file.timestamp_s, row["arrived_s"])
-                    events.append(FileArrived(table.name, timestamp_s, file.name))
+                file = file_of(row)
+                self._files.setdefault(table.name, {})[file.name] = file
+                timestamp_s = min(file.timestamp_s, row["arrived_s"])
+                events.append(FileArrived(table.name, timestamp_s, file.name))
         return events
 
     def add(self, table: str, file: FeedFile) -> bool:
         """Take in a file; False where ``table`` knows one of this name."""
-        known = self._known.setdefault(table, set())
-        if file.name in known:
+        if self._is_known(table, file.name):
             return False
-        known.add(file.name)
+        self._note(table, file.name, known=True)
         self._files.setdefault(table, {})[file.name] = file
         return True
 
+    def _is_known(self, table: str, name: str) -> bool:
+        if name in self._files.get(table, {}):
+            return True
+        if self._journal.is_written:
+            self._lately.clear()
+        lately = self._lately.get((table, name))
+        if lately is not None:
+            return lately
+        row = self._journal.row(
+            "SELECT 1 FROM files WHERE table_name=? AND name=? AND state<>'vanished'", (table, name)
+        )
+        return row is not None
+
+    def _note(self, table: str, name: str, *, known: bool) -> None:
+        if self._journal.is_written:
+            self._lately.clear()
+        self._lately[table, name] = known
+
     def put_back(self, table: str, file: FeedFile) -> None:
         """A file out of quarantine is pending again."""
-        self._known.setdefault(table, set()).add(file.name)
         self._files.setdefault(table, {})[file.name] = file
 
     def get(self, table: str, names: Iterable[str]) -> tuple[FeedFile, ...]:
@@ -67,12 +86,17 @@ class PendingFiles:
         """Files are in the table; nothing but their names is kept."""
         files = self._files.get(table, {})
         for name in names:
+            self._note(table, name, known=True)
             files.pop(name, None)
 
     def forget(self, table: str, name: str) -> None:
         """A file vanished; one that comes under its name is a new one."""
-        self._known.get(table, set()).discard(name)
+        self._note(table, name, known=False)
         self._files.get(table, {}).pop(name, None)
+
+    def waiting(self, table: str) -> tuple[FeedFile, ...]:
+        """Every file that is known and not loaded."""
+        return tuple(self._files.get(table, {}).values())
 
     def all_files(self, table: str) -> tuple[FeedFile, ...]:
         """Every file that is loaded or pending: what a full reload reads.

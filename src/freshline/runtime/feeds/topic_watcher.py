@@ -1,4 +1,4 @@
-"""Looking at a topic again and again, in a thread of its own."""
+"""Looking at a topic, or a Delta table, again and again, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,37 @@ from collections.abc import Callable
 from typing import Protocol
 
 from freshline.core.errors import FreshlineError, InternalError
+from freshline.project.model import Feed
 from freshline.runtime.feeds.backoff import Backoff
-from freshline.runtime.feeds.topics import TopicListing, TopicNews
+from freshline.runtime.feeds.sources import SourceNews
+from freshline.runtime.feeds.topics import TopicNews
 from freshline.runtime.feeds.watcher import listing_interval_s
 
 _MOST_S = 30.0
 """Between two looks while the brokers do not answer."""
+
+
+class Looks(Protocol):
+    """What is looked at, for one table."""
+
+    feed: Feed
+    table: str
+
+    def news(self, now_s: float) -> TopicNews | SourceNews:
+        """Look at it.
+
+        Raises:
+            FreshlineError: It cannot be looked at, or is refused.
+        """
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Whether all that was told under a name can still be read."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """What was told under a name is told again, as far as it is still there."""
+        ...
 
 
 class Tells(Protocol):
@@ -21,8 +46,8 @@ class Tells(Protocol):
 
     def __call__(
         self,
-        listing: TopicListing,
-        news: TopicNews | None,
+        listing: Looks,
+        news: TopicNews | SourceNews | None,
         error: FreshlineError | None,
         *,
         last: bool,
@@ -31,7 +56,7 @@ class Tells(Protocol):
 
 
 class TopicWatcher:
-    """Looks at one topic for one table.
+    """Looks at one topic, or Delta table, for one table.
 
     Args:
         listing: What the table was told.
@@ -44,7 +69,7 @@ class TopicWatcher:
 
     def __init__(
         self,
-        listing: TopicListing,
+        listing: Looks,
         tell: Tells,
         *,
         once: bool,
@@ -87,7 +112,7 @@ class TopicWatcher:
                 news, error = None, fault
                 failures += 1
             except Exception as fault:  # noqa: BLE001 - a silent thread would lose the feed
-                what = f"looking at the topic of feed {self.listing.feed.name} failed: {fault!r}"
+                what = f"looking at the source of feed {self.listing.feed.name} failed: {fault!r}"
                 news, error = None, InternalError("topic-look", what)
                 failures += 1
             if self._stopped.is_set():

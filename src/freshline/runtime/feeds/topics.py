@@ -43,6 +43,26 @@ class TopicNews:
     lost: list[OffsetRange] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
+    @property
+    def id(self) -> str:
+        """The topic's id."""
+        return self.look.topic_id
+
+    @property
+    def newest_s(self) -> float | None:
+        """The greatest timestamp of its records."""
+        return self.look.newest_s
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Behind the last offset of each partition."""
+        return {str(p): each.end for p, each in sorted(self.look.partitions.items())}
+
+    @property
+    def lost_names(self) -> list[str]:
+        """The names of the ranges that are lost."""
+        return [each.name for each in self.lost]
+
 
 def refuse_another(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) -> None:
     """Stop where going on could read records twice, or skip some.
@@ -63,13 +83,14 @@ def refuse_another(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) ->
             "topic-without-id",
             f"the brokers of feed {feed.name} give topic {topic} no id",
             where=feed.place,
-            rule="without one, a topic that was deleted and made again cannot be noticed",
-            next_step=f"Take brokers of Kafka 2.8 or newer, or {choice} where nobody remakes it.",
+            rule="without one, freshline cannot notice that a topic was deleted and created again",
+            next_step=f"Use brokers of Kafka 2.8 or newer, or {choice} if nobody deletes and"
+            " re-creates the topic.",
         )
     if told and look.topic_id not in told:
         raise PlatformError(
             "topic-replaced",
-            f"topic {topic} of feed {feed.name} is another one than what was read from it",
+            f"topic {topic} of feed {feed.name} is not the one that was read before",
             where=feed.place,
             rule="a mirror of the old one has the same records at other offsets",
             next_step="Go back to the old one. Where the records are new ones,"

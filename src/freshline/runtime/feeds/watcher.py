@@ -29,6 +29,8 @@ def listing_interval_s(feed: Feed) -> float:
     shortest_s = _REMOTE_S if "://" in feed.path else _SHORTEST_S
     if feed.kind == "kafka":
         shortest_s = _TOPIC_S
+    elif feed.kind == "delta":  # a name can stand for any place
+        shortest_s = _TOPIC_S if feed.path and "://" not in feed.path else _REMOTE_S
     return min(_LONGEST_S, max(shortest_s, period_s / 10.0))
 
 

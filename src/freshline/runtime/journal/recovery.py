@@ -19,8 +19,11 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.core.events import TableRestored
-from freshline.delta.log import CommitRecord, commits, last_commit, same_rows
+from freshline.delta.histories import put_back
+from freshline.delta.loaded import Loaded, folded, is_covered
+from freshline.delta.log import CommitRecord, commit_at, commits, last_commit, same_rows
 from freshline.delta.metadata import loaded_names
+from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
@@ -37,15 +40,15 @@ class Recovered:
 
     Attributes:
         events: The first events for the core, parents before children.
-        loaded: Per base table the names of files that are in it.
         notes: What people should hear, a sentence each.
-        anew: Tables whose query changed since they were made.
+        anew: Views whose query changed since they were made.
+        reload: Base tables over Delta tables, of which the same is true.
     """
 
     events: list[TableRestored] = field(default_factory=list)
-    loaded: dict[str, set[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     anew: list[str] = field(default_factory=list)
+    reload: list[str] = field(default_factory=list)
 
 
 def recover(
@@ -77,22 +80,18 @@ def recover(
         moved = moved_feed(project, table, row, commit)
         if moved is not None and table.name not in reloaded:
             raise moved
-        stale = _declare(table, row, commit, definition, ledger, found)
+        reads_delta = table.kind == "base" and project.feeds[table.feed or ""].kind == "delta"
+        stale = _declare(table, row, commit, definition, ledger, found, is_reloaded=reads_delta)
         lost = lost_standing(project, table, row, commit)
         is_gone = commit is None and row is not None and bool(row["number"])
         # A view that is gone is computed again; of a base table somebody chooses what becomes.
         is_kept = is_gone and table.kind == "base"
         if not is_kept:
-            _repair(project, table, row, commit, journal, ledger)
+            # Whoever reloads a table need not know what was loaded.
+            known = table.name not in reloaded
+            _repair(project, table, row, commit, journal, ledger, must_know=known)
         _note_standing(project, table, lost, journal, found)
         failpoint("recovery.after_table")
-        if table.kind == "base":
-            found.loaded[table.name] = {
-                file["name"]
-                for file in journal.each(
-                    "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
-                )
-            }
         if is_kept and row is not None:
             found.events.append(_as_journalled(row))
             continue
@@ -138,6 +137,8 @@ def _declare(
     definition: str,
     ledger: Ledger,
     found: Recovered,
+    *,
+    is_reloaded: bool,
 ) -> bool:
     """Note the table's definition; whether it must be made anew."""
     made_by = None
@@ -149,6 +150,10 @@ def _declare(
         found.anew.append(table.name)
         note = "rebuilt: its query changed since it was made"
         found.notes.append(f"view {table.name} is rebuilt: its query changed")
+    elif changed and is_reloaded:
+        found.reload.append(table.name)
+        note = "loaded again: its query changed since it was loaded"
+        found.notes.append(f"table {table.name} is loaded again: its query changed")
     elif changed:
         note = "its query changed: rows loaded from now on follow it"
         found.notes.append(
@@ -166,6 +171,8 @@ def _repair(
     commit: CommitRecord | None,
     journal: Journal,
     ledger: Ledger,
+    *,
+    must_know: bool,
 ) -> None:
     known = row["number"] if row else 0
     there = int(commit.metadata["update"]) if commit else 0
@@ -176,13 +183,19 @@ def _repair(
             (table.name, there),
         )
     if there > known:
-        for record in commits(project.table_path(table.name)):
+        since = _since(project, table, row)
+        if table.kind == "base" and not is_covered(project, table.name, since):
+            fold = _folded(project, table, must_know=must_know)
+            if fold is not None:
+                _take_over(fold, table.name, known, ledger)
+                since = fold.version
+        for record in commits(project.table_path(table.name), since):
             number = int(record.metadata["update"])
             if number <= known:
                 continue
             note_commit(journal, table.name, record)
             if table.kind == "base":
-                if record.metadata.get("full"):
+                if record.metadata.get("full") and Held.in_commit(record.metadata) is None:
                     journal.write(
                         "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",
                         (table.name,),
@@ -196,6 +209,42 @@ def _repair(
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
     )
     journal.flush()
+
+
+def _since(project: Project, table: TableDef, row: Row | None) -> int:
+    """The version of the last update that the journal knows; -1 where it is not in the log."""
+    if row is None or row["version"] is None or not row["number"]:
+        return -1
+    commit = commit_at(project.table_path(table.name), row["version"])
+    return row["version"] if commit is not None and commit.update == row["number"] else -1
+
+
+def _folded(project: Project, table: TableDef, *, must_know: bool) -> Loaded | None:
+    """What commits loaded that are gone from the log.
+
+    Raises:
+        PlatformError: Nobody knows, and must (``loaded-unknown``).
+    """
+    fold = folded(project, table.name)
+    if fold is not None and is_covered(project, table.name, fold.version):
+        return fold
+    if not must_know:
+        return None
+    raise PlatformError(
+        "loaded-unknown",
+        f"the journal is lost, and commits of table {table.name} that say what was loaded are gone"
+        " from its log",
+        where=table.place,
+        rule="a file whose commit is not known would be loaded twice",
+        next_step="Put the journal or the log back from a copy. Where all files are still in the"
+        f" feed, `freshline refresh {table.name} --full` loads them again.",
+    )
+
+
+def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> None:
+    for name, number in fold.names.items():
+        if number > known:
+            ledger.files_loaded(table, [name], number)
 
 
 def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:
@@ -215,8 +264,11 @@ def _restored(
     late_s = 0.0
     if commit is not None and table.kind == "derived":
         pins: Mapping[str, Any] = commit.metadata.get("parents", {})
+        others = put_back(project, commit.metadata)
         for name in table.parents:
             parent = newest[name]
+            if name in others:
+                late_s = table.period_s or 1.0
             if parent is not None and not _has_read(project, name, pins.get(name), parent.version):
                 late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
     return TableRestored(

@@ -13,6 +13,7 @@ own. Everybody may read, at any time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,8 @@ from freshline.private import private_file, private_folder
 from freshline.runtime.journal.damage import is_damage, is_damaged, move_aside
 
 _SCHEMA_VERSION = 1
+_INCREMENTAL = 2
+"""Of SQLite's ways to vacuum: pages are cut off when it is asked to."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -170,6 +173,7 @@ class Journal:
                     next_step="Use that version, or delete the journal: it will be rebuilt.",
                 )
             if create:
+                self._give_pages_back()
                 self._db.execute("PRAGMA journal_mode=WAL")
                 # A cache: what a power cut takes, the Delta log gives back.
                 self._db.execute("PRAGMA synchronous=NORMAL")
@@ -191,6 +195,11 @@ class Journal:
     def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Buffer one statement."""
         self._buffer.append((sql, values))
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a query sees all that was told to the journal."""
+        return not (self._buffer or self.behind)
 
     def put(self, table: str, key: dict[str, Any], **values: Any) -> None:
         """Insert or update the row of ``table`` that ``key`` names."""
@@ -242,6 +251,21 @@ class Journal:
         except UnicodeEncodeError:
             # A part of an error message that was never text, such as a file's name.
             self._db.execute(sql, [_storable(value) for value in values])
+
+    def give_back(self, pages: int) -> None:
+        """Cut so many unused pages off the file; what fails is tried again another time."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            # Not execute(): it makes one step, and each gives one page back.
+            self._db.executescript(f"PRAGMA incremental_vacuum({pages})")
+
+    def _give_pages_back(self) -> None:
+        """Have SQLite know its unused pages; a journal of before is written again once."""
+        if self._db.execute("PRAGMA auto_vacuum").fetchone()[0] == _INCREMENTAL:
+            return
+        self._db.execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
+        if self._db.execute("PRAGMA page_count").fetchone()[0]:
+            with contextlib.suppress(sqlite3.OperationalError):  # a full disk: it stays as it was
+                self._db.execute("VACUUM")
 
     # ---- reading ----
 

@@ -7,7 +7,7 @@ for is among them with its code, so it is seen even if it was not the last one.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from freshline.core.background.upkeep import COMPACT, TRY, VACUUM, VERIFY
@@ -21,6 +21,18 @@ UPKEEP = (COMPACT, VACUUM, VERIFY, TRY)
 
 CHECKS = (VERIFY, TRY)
 """Upkeep that makes nothing, not even files: it is no update for people who count them."""
+
+
+def _none_of(strategies: Iterable[str]) -> str:
+    listed = ",".join(f"'{each}'" for each in strategies)
+    return f"(strategy IS NULL OR strategy NOT IN ({listed}))"
+
+
+NO_UPKEEP = _none_of(UPKEEP)
+"""SQL on a row of ``updates``: it is no upkeep. An update that failed has no strategy."""
+
+NO_CHECK = _none_of(CHECKS)
+"""SQL on a row of ``updates``: it is no check."""
 
 _CODES = {APPEND_FILES.name: APPEND_FILES.code, COMPACT: "small-files"}
 """Of commits that do not carry the reason, since there is only one."""

@@ -18,9 +18,6 @@ from freshline.runtime.journal.codec import encoded
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import CHECKS, note_use
 
-_KEPT_INSTANTS = 200_000
-_KEPT_UPDATES = 500_000
-
 
 def accept_changes(journal: Journal, table: str) -> None:
     """What a table's loaded files are now counts as loaded; the caller flushes."""
@@ -52,26 +49,12 @@ class Ledger:
     # ---- the run ----
 
     def begin_run(self, pid: int, now_s: float, setting: dict[str, Any]) -> None:
-        """A run starts; old instants and updates beyond what is kept go.
-
-        Instants go by whole runs, since a run can be told again from its beginning alone; the
-        last run that did anything stays, however long it was.
-        """
-        ids = self.journal.row("SELECT min(id) AS oldest, max(id) AS newest FROM instants")
-        oldest, newest = (ids["oldest"] or 1, ids["newest"] or 0) if ids else (1, 0)
+        """A run starts."""
+        ids = self.journal.row("SELECT max(id) AS newest FROM instants")
+        newest = (ids["newest"] or 0) if ids else 0
         self.journal.write(
             "INSERT INTO runs (id, pid, started_s, setting) VALUES (?,?,?,?)",
             (self.run, pid, now_s, json.dumps({**setting, "first_instant": newest + 1})),
-        )
-        if newest - oldest >= _KEPT_INSTANTS:
-            self.journal.write(
-                "DELETE FROM instants WHERE run IN"
-                " (SELECT run FROM instants GROUP BY run HAVING min(id) <= ?)"
-                " AND run < (SELECT max(run) FROM instants WHERE commands<>'[]')",
-                (newest - _KEPT_INSTANTS,),
-            )
-        self.journal.write(
-            "DELETE FROM updates WHERE id <= (SELECT max(id) FROM updates) - ?", (_KEPT_UPDATES,)
         )
 
     def run_ready(self, now_s: float | None) -> None:

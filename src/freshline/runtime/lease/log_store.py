@@ -125,7 +125,7 @@ class LogStore:
 
 def _record_in(text: str) -> str:
     """The record in the text of a commit; empty where there is none."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if '"commitInfo"' in line:
             return str(json.loads(line)["commitInfo"].get("userMetadata", ""))
     return ""

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from freshline.delta.stores import delta_table
-from freshline.project.model import Feed, KafkaSource
+from freshline.project.model import DeltaSource, Feed, KafkaSource
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _WITHOUT_SLASH = ("s3", "gs", "abfss", "abfs", "wasbs", "wasb")
@@ -45,10 +45,12 @@ def name_of_path(path: str) -> Name:
 
 
 def name_of_feed(feed: Feed) -> Name:
-    """The dataset that a feed reads: a folder, or a topic."""
+    """The dataset that a feed reads: a folder, a topic or a Delta table."""
     if isinstance(feed.settings, KafkaSource):
         first = feed.settings.servers.split(",")[0].strip()
         return Name(f"kafka://{first}", feed.settings.topic)
+    if isinstance(feed.settings, DeltaSource) and feed.settings.table is not None:
+        return Name("spark_catalog", feed.settings.table.removeprefix("spark_catalog."))
     return name_of_path(feed.path)
 
 

@@ -21,14 +21,15 @@ from freshline.core.errors import UserError
 from freshline.project.model import Project
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.observer import Level, Observer, Observers
+from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
 from freshline.runtime.tracks import Outcome
 
 MOST_WAITING = 10_000
 _GRACE_S = 5.0
 _BACKOFF = Backoff(first_s=0.5, most_s=60.0)
 
-Item = tuple[str, StartUpdate | Outcome, float]
-"""``started`` or ``ended``, with what the observer was told, and when."""
+Item = tuple[str, StartUpdate | Outcome | ReportStep, float]
+"""``started``, ``ended`` or ``report``, with what the observer was told, and when."""
 
 
 class Lineage:
@@ -62,6 +63,8 @@ class Lineage:
         self._backoff = backoff
         self._most_waiting = most_waiting
         self._waiting: deque[Item] = deque()
+        self._is_sending = False
+        self._reports: set[str] = set()  # whose START was put in and whose end was not
         self._changed = threading.Condition()
         self._stopped = False
         self._end_s = float("inf")
@@ -95,6 +98,17 @@ class Lineage:
         if not outcome.command.upkeep:
             self._put(("ended", outcome, self._clock()))
 
+    def report(self, step: ReportStep) -> None:
+        """A report's batch starts or ends, or nobody wants the report: a window is one run."""
+        name = step.job.name if isinstance(step, JobEnded) else step.name
+        known = name in self._reports
+        if isinstance(step, Job):
+            self._reports.add(name)
+        elif isinstance(step, JobWithdrawn) or step.result is None or step.job.request.final:
+            self._reports.discard(name)
+        if known != isinstance(step, Job):
+            self._put(("report", step, self._clock()))
+
     def _put(self, item: Item) -> None:
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
@@ -118,8 +132,10 @@ class Lineage:
             self._changed.notify()
         self._thread.join(grace_s)
         with self._changed:
-            left = len(self._waiting)
+            # One that the transport still holds may arrive, and nobody will know.
+            left = len(self._waiting) + self._is_sending
             self._waiting.clear()
+            self._is_sending = False
         self._events.labels("dropped").inc(left)
         lost = left + self._dropped
         if lost:
@@ -142,7 +158,7 @@ class Lineage:
                     if failures:
                         self._notice("lineage: events are delivered again")
                     failures, event = 0, None
-                    self._events.labels("delivered").inc()
+                    self._was_sent()
         return None
 
     def _next(self) -> Item | None:
@@ -151,10 +167,18 @@ class Lineage:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
             if not self._waiting or time.monotonic() > self._end_s:
                 return None
+            self._is_sending = True
             return self._waiting.popleft()
+
+    def _was_sent(self) -> None:
+        with self._changed:
+            if self._is_sending:
+                self._is_sending = False
+                self._events.labels("delivered").inc()
 
     def _return(self, item: Item) -> None:
         with self._changed:
+            self._is_sending = False
             self._waiting.appendleft(item)
 
     def _pause(self, seconds: float) -> bool:
@@ -170,6 +194,8 @@ class Lineage:
         try:
             return self._make(item)
         except Exception as error:  # noqa: BLE001 - lineage must not end with one odd table
+            with self._changed:
+                self._is_sending = False
             self._events.labels("faulty").inc()
             self._notice(f"lineage: an event could not be made: {type(error).__name__}: {error}")
             return None
@@ -210,7 +236,11 @@ def lineage(
 
     def made(item: Item) -> Any:
         _, told, at_s = item
-        return events.ended(told, at_s) if isinstance(told, Outcome) else events.started(told, at_s)
+        if isinstance(told, Outcome):
+            return events.ended(told, at_s)
+        if isinstance(told, StartUpdate):
+            return events.started(told, at_s)
+        return events.report(told, at_s)
 
     sender = Lineage(made, client.emit, observer.notice, registry=registry)
     sender.start()

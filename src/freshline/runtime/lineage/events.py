@@ -1,10 +1,15 @@
-"""The events of one update: START, then COMPLETE or FAIL, by the official client's classes."""
+"""The events of updates and reports, by the official client's classes.
+
+An update is one run: START, then COMPLETE or FAIL. A window of a report is one run, too: START with
+its first batch, RUNNING after each batch before the last, then COMPLETE, FAIL or ABORT.
+"""
 
 from __future__ import annotations
 
 import traceback
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version as installed
 from typing import Any
 
@@ -41,9 +46,12 @@ from openlineage.client.facet_v2 import (
 from freshline import __version__
 from freshline.core.commands import StartUpdate
 from freshline.executor.records import UpdateResult
+from freshline.executor.report_records import BatchResult, Window
 from freshline.project.model import Project, TableDef
 from freshline.project.schema import schema_columns
 from freshline.runtime.lineage.datasets import Column, Name, columns_at, name_of_feed, name_of_path
+from freshline.runtime.report_jobs import Job as BatchJob
+from freshline.runtime.report_jobs import JobWithdrawn, ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.sql.query.column_lineage import ColumnLineage, InputColumn, column_lineage
 from freshline.sql.query.records import Source
@@ -72,6 +80,32 @@ class FreshnessRunFacet(RunFacet):
         return "urn:freshline:facets:1-0-0:FreshnessRunFacet"
 
 
+@attr.define
+class ReportRunFacet(RunFacet):
+    """Which window the report is about, when it is wanted, and how far it is."""
+
+    windowStart: str  # noqa: N815
+    windowEnd: str  # noqa: N815
+    deadline: str
+    batches: int | None = None
+    strategy: str | None = None
+    code: str | None = None
+
+    @staticmethod
+    def _get_schema() -> str:
+        return "urn:freshline:facets:1-0-0:ReportRunFacet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a commit made: its version and rows, and the versions that it read."""
+
+    version: int
+    rows: int
+    parents: Mapping[str, int]
+    schema_changed: bool
+
+
 class LineageEvents:
     """Makes the events of one project's updates; used by one thread.
 
@@ -94,7 +128,7 @@ class LineageEvents:
         """START."""
         table = self._project.table(command.table)
         inputs = self._inputs(table, dict(command.parents))
-        return self._event(RunState.START, command, now_s, {}, inputs, [self._output(table)])
+        return self._update(RunState.START, command, now_s, {}, inputs, [self._output(table)])
 
     def ended(self, outcome: Outcome, now_s: float) -> RunEvent:
         """COMPLETE or FAIL."""
@@ -103,14 +137,64 @@ class LineageEvents:
         if result is None:
             facets = {"errorMessage": _error(outcome.error)}
             inputs = self._inputs(table, dict(command.parents))
-            return self._event(RunState.FAIL, command, now_s, facets, inputs, [self._output(table)])
+            outputs = [self._output(table)]
+            return self._update(RunState.FAIL, command, now_s, facets, inputs, outputs)
         inputs = self._inputs(table, dict(result.parents), outcome)
-        output = self._output(table, result)
-        return self._event(RunState.COMPLETE, command, now_s, {}, inputs, [output], result)
+        made = _Made(result.version, result.rows, result.parents, result.schema_changed)
+        output = self._output(table, made)
+        return self._update(RunState.COMPLETE, command, now_s, {}, inputs, [output], result)
+
+    def report(self, step: ReportStep, now_s: float) -> RunEvent:
+        """START, RUNNING, COMPLETE, FAIL or ABORT of a report's window."""
+        if isinstance(step, JobWithdrawn):
+            return self._report(RunState.ABORT, step.window, now_s, {})
+        if isinstance(step, BatchJob):
+            return self._report(RunState.START, step.request.window, now_s, step.request.pins)
+        request, result = step.job.request, step.result
+        if result is None:
+            error = _error(step.error)
+            return self._report(RunState.FAIL, request.window, now_s, request.pins, error=error)
+        state = RunState.RUNNING if result.version is None else RunState.COMPLETE
+        return self._report(state, request.window, now_s, result.parents, result)
 
     # ---- the parts ----
 
-    def _event(
+    def _report(
+        self,
+        state: RunState,
+        window: Window,
+        now_s: float,
+        versions: Mapping[str, int],
+        result: BatchResult | None = None,
+        error: RunFacet | None = None,
+    ) -> RunEvent:
+        table = window.table
+        facets: dict[str, RunFacet] = {
+            "freshline_report": ReportRunFacet(
+                windowStart=rfc3339(window.start_s),
+                windowEnd=rfc3339(window.end_s),
+                deadline=rfc3339(window.deadline_s),
+                batches=None if result is None else result.batches,
+                strategy=None if result is None else _report_strategy(result),
+                code=None if result is None else result.code or None,
+            )
+        }
+        if error is not None:
+            facets["errorMessage"] = error
+        made = None
+        if result is not None and result.version is not None:
+            # Another query can have another result, under the same name.
+            made = _Made(result.version, result.rows, versions, schema_changed=True)
+        inputs, output = self._inputs(table, versions), self._output(table, made)
+        # Reports that somebody submits have names without end: nothing is kept of them.
+        self._columns.pop(table.name, None)
+        self._lineages.pop(table.name, None)
+        return self._event(
+            state, self.run_id(table.name, window.number), self._job(table, "REPORT"), now_s,
+            (window.start_s, window.end_s), facets, inputs, [output],
+        )  # fmt: skip
+
+    def _update(
         self,
         state: RunState,
         command: StartUpdate,
@@ -121,12 +205,6 @@ class LineageEvents:
         result: UpdateResult | None = None,
     ) -> RunEvent:
         run_facets: dict[str, RunFacet] = {
-            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
-                version=installed("pyspark"), name="spark", openlineageAdapterVersion=__version__
-            ),
-            "nominalTime": nominal_time_run.NominalTimeRunFacet(
-                nominalStartTime=rfc3339(command.from_s), nominalEndTime=rfc3339(command.to_s)
-            ),
             "freshline_freshness": FreshnessRunFacet(
                 freshTo=rfc3339(command.to_s),
                 previousFreshTo=rfc3339(command.from_s),
@@ -136,21 +214,48 @@ class LineageEvents:
             ),
             **facets,
         }
+        return self._event(
+            state, self.run_id(command.table, command.number),
+            self._job(self._project.table(command.table), "UPDATE"), now_s,
+            (command.from_s, command.to_s), run_facets, inputs, outputs,
+        )  # fmt: skip
+
+    def _event(
+        self,
+        state: RunState,
+        run_id: str,
+        job: Job,
+        now_s: float,
+        nominal_s: tuple[float, float],
+        facets: Mapping[str, RunFacet],
+        inputs: list[InputDataset],
+        outputs: list[OutputDataset],
+    ) -> RunEvent:
+        from_s, to_s = nominal_s
+        run_facets: dict[str, RunFacet] = {
+            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
+                version=installed("pyspark"), name="spark", openlineageAdapterVersion=__version__
+            ),
+            "nominalTime": nominal_time_run.NominalTimeRunFacet(
+                nominalStartTime=rfc3339(from_s), nominalEndTime=rfc3339(to_s)
+            ),
+            **facets,
+        }
         return RunEvent(
             eventTime=rfc3339(now_s),
             producer=PRODUCER,
             eventType=state,
-            run=Run(self.run_id(command.table, command.number), run_facets),
-            job=self._job(self._project.table(command.table)),
+            run=Run(run_id, run_facets),
+            job=job,
             inputs=inputs,
             outputs=outputs,
         )
 
-    def _job(self, table: TableDef) -> Job:
+    def _job(self, table: TableDef, kind: str) -> Job:
         facets: dict[str, JobFacet] = {
             "sql": sql_job.SQLJobFacet(query=table.query.strip(), dialect="spark"),
             "jobType": job_type_job.JobTypeJobFacet(
-                processingType="BATCH", integration="FRESHLINE", jobType="UPDATE"
+                processingType="BATCH", integration="FRESHLINE", jobType=kind
             ),
         }
         return Job(self._namespace, f"{self._project.name}.{table.name}", facets)
@@ -185,7 +290,7 @@ class LineageEvents:
             )
         }
         statistics: dict[str, InputDatasetFacet] = {}
-        if outcome is not None and feed.kind != "kafka":
+        if outcome is not None and feed.kind not in ("kafka", "delta"):
             files = outcome.request.files
             statistics["inputStatistics"] = (
                 input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
@@ -194,24 +299,24 @@ class LineageEvents:
             )
         return InputDataset(name.namespace, name.name, statistics, facets=facets)
 
-    def _output(self, table: TableDef, result: UpdateResult | None = None) -> OutputDataset:
+    def _output(self, table: TableDef, made: _Made | None = None) -> OutputDataset:
         path = self._project.table_path(table.name)
         name = name_of_path(path)
-        facets = self._facets(path, None if result is None else result.version)
+        facets = self._facets(path, None if made is None else made.version)
         facets["symlinks"] = self._symlink(table.name)
         statistics: dict[str, OutputDatasetFacet] = {}
-        if result is not None:
-            if result.schema_changed:
+        if made is not None:
+            if made.schema_changed:
                 self._columns.pop(table.name, None)
-            columns = self._columns_of(table.name, result.version)
+            columns = self._columns_of(table.name, made.version)
             if columns:
                 facets["schema"] = _schema(columns)
-            lineage = self._column_lineage(table, dict(result.parents), columns)
+            lineage = self._column_lineage(table, made.parents, columns)
             if lineage is not None:
                 facets["columnLineage"] = lineage
             statistics["outputStatistics"] = (
                 output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-                    rowCount=result.rows
+                    rowCount=made.rows
                 )
             )
         return OutputDataset(name.namespace, name.name, statistics, facets=facets)
@@ -288,6 +393,10 @@ class LineageEvents:
                 written_as = {each.name.lower(): each.name for each in columns}
                 names[read.name.lower()] = (name_of_path(read.path), written_as)
         return sources, names, query
+
+
+def _report_strategy(result: BatchResult) -> str:
+    return "report-once" if result.code else "report"
 
 
 def _schema(columns: tuple[Column, ...]) -> DatasetFacet:

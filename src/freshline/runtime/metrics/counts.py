@@ -6,8 +6,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
-from freshline.runtime.deadlines import TIMEOUT
+from freshline.runtime.health.deadlines import TIMEOUT
 from freshline.runtime.observer import Level
+from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 
 # A scrape would have one more line for each counter, which says when the run began.
@@ -95,6 +96,9 @@ class RunCounts:
         # A repeated one was computed by an earlier attempt; upkeep is only guessed at.
         if not (result.repeated or outcome.command.upkeep):
             self._error_s.observe(abs(outcome.seconds - outcome.command.expected_s))
+
+    def report(self, step: ReportStep) -> None:
+        """Something happened to a report; nothing is counted."""
 
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear; nothing is counted."""

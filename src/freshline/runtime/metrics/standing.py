@@ -14,10 +14,11 @@ from prometheus_client.registry import Collector
 from freshline import __version__
 from freshline.core.background.upkeep import VERIFY
 from freshline.project.model import Project
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.status.lately import lately
+from freshline.runtime.reports.store import OPEN, ReportStatus
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
+from freshline.runtime.status.target_history import lately
 
 STATES = ("wrong", "new", "fresh", "waiting", "running", "retrying", "paused")
 _ACCOUNT_COST = 100.0
@@ -89,19 +90,16 @@ class Standing(Collector):
             value=integral_s,
         )
         yield from feed_families(self._project, status, rows)
+        yield from report_families(status)
 
     def _rows(self, status: WarehouseStatus, now_s: float) -> dict[str, Row]:
         """The journal's rows of the tables; also brings the ratios up to date."""
-        path = journal_path(self._project)
-        if status.note is not None or not path.exists():
-            return {}  # no run has written it yet
-        journal = Journal(path, create=False)
-        try:
+        with journal_read(self._project) as journal:
+            if status.note is not None or journal is None:
+                return {}  # no run has written it yet
             if time.monotonic() >= self._ratios_due_s:
                 self._read_ratios(status, journal, now_s)
             return {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
-        finally:
-            journal.close()
 
     def _read_ratios(self, status: WarehouseStatus, journal: Journal, now_s: float) -> None:
         started_s = time.monotonic()
@@ -254,6 +252,32 @@ def warehouse_families(status: WarehouseStatus, *, leads: bool) -> Iterator[Metr
     yield build
 
 
+def report_families(status: WarehouseStatus) -> Iterator[Metric]:
+    """What there is for each report: of the window whose deadline is next, or of the last one."""
+    shown: dict[str, ReportStatus] = {}
+    for each in status.reports:  # the open ones by deadline, then the others, newest first
+        shown.setdefault(each.wanted.view or each.wanted.name, each)
+    values: tuple[tuple[str, str, Callable[[ReportStatus], float | None]], ...] = (
+        (
+            "deadline_timestamp_seconds",
+            "When the report's next result is due, or its last one was",
+            lambda each: each.wanted.deadline_s,
+        ),
+        ("slack_seconds", "What the plan leaves before that deadline", lambda each: each.slack_s),
+        ("batches", "Batches of that result that are done", lambda each: each.batches),
+        (
+            "late",
+            "1 where that deadline was missed, or will be by the plan",
+            lambda each: float(each.late is not None or (each.foreseen and each.state in OPEN)),
+        ),
+    )
+    for name, text, value in values:
+        yield _gauge(
+            f"report_{name}", text, {report: value(each) for report, each in shown.items()},
+            label="report",
+        )  # fmt: skip
+
+
 def feed_families(
     project: Project, status: WarehouseStatus, rows: Mapping[str, Row]
 ) -> Iterator[Metric]:
@@ -282,6 +306,15 @@ def feed_families(
         "feed_lag_records",
         "Offsets of the Kafka topic that were seen and are in no commit",
         lags,
+        label="feed",
+    )
+    versions: dict[str, float] = {}
+    for source in status.sources:
+        versions[source.feed] = max(versions.get(source.feed, 0.0), float(source.lag_versions))
+    yield _gauge(
+        "feed_lag_versions",
+        "Versions of the Delta table that changed rows, were seen and are in no commit",
+        versions,
         label="feed",
     )
 

@@ -37,6 +37,7 @@ from freshline.reports.planning.model import Infeasible
 from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
 from freshline.runtime.reports.lateness import reason
 from freshline.runtime.reports.live import LATENESS, MOST_FAILURES, Live, Promise
 from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
@@ -54,7 +55,7 @@ from freshline.runtime.reports.store import (
     note_wanted,
     read_report,
 )
-from freshline.runtime.reports.track import Job, JobEnded, ReportTrack
+from freshline.runtime.reports.track import ReportTrack
 from freshline.runtime.reports.windows import ReportWindows
 
 POLICY = ReportPolicy("joint", slack_factor=None, max_batch_time_s=None, margin=MARGIN, eager=True)
@@ -85,6 +86,7 @@ class Reports:
         until_idle: Only windows that are over, at once.
         off: No reports at all: the run is about some tables only.
         notice: Told what people should hear.
+        tell: Told of every batch, for observers of the run.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Reports:
         until_idle: bool,
         off: bool = False,
         notice: Callable[[str], None],
+        tell: Callable[[ReportStep], None] = lambda _: None,
     ) -> None:
         self._project = project
         self._journal = journal
@@ -105,6 +108,7 @@ class Reports:
         self._until_idle = until_idle
         self._off = off
         self._notice = notice
+        self._tell = tell
         self._share = TrackShare(project, journal, core)
         self._track: ReportTrack | None = None
         self._planner = ReportScheduler(POLICY, tracks=1)
@@ -166,7 +170,7 @@ class Reports:
         if self._off:
             return []
         if now_s >= self._look_s:
-            self._take_up(now_s)
+            self._open_windows(now_s)
         for live in list(self._live.values()):
             self._news(live, now_s)
         self._dirty = False
@@ -203,17 +207,21 @@ class Reports:
         self._running, live.running_rows = job, rows
         self._journal.flush()
         failpoint("report.before_start")
+        self._tell(job)
         self._track.start(job)
 
     def ended(self, outcome: JobEnded, now_s: float) -> None:
         """A batch ended; the planner is told with the next step."""
         job, result = outcome.job, outcome.result
         self._running = None
+        self._tell(outcome)
         if job.planned:
             self._events.append(BatchFinished(0))
         live = self._live.get(job.name)
-        if live is None:
-            return  # withdrawn meanwhile
+        if live is None:  # withdrawn meanwhile
+            if result is None or result.version is None:
+                self._tell(JobWithdrawn(job.name, job.request.window))
+            return
         live.running_rows = 0
         error = None if outcome.error is None else _told(outcome.error)
         final_s = result.final_seconds if result is not None else 0.0
@@ -264,13 +272,15 @@ class Reports:
         self._forget(live)
         if live.key:
             self._events.append(Withdrawn(live.key))
+        if self._running is None or self._running.name != live.name:
+            self._tell(JobWithdrawn(live.name, live.window))
         note(self._journal, live.name, state="withdrawn", planned="[]")
         self._journal.flush()
         return True
 
     # ---- from the journal to the planner ----
 
-    def _take_up(self, now_s: float) -> None:
+    def _open_windows(self, now_s: float) -> None:
         self._look_s = self._windows.next_s(now_s)
         try:
             due = self._windows.due(now_s, set(self._live))

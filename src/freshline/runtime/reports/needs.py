@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
-from freshline.core.aus.lent import ReportDemand
+from freshline.core.aus.supply import ReportDemand
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
 from freshline.reports.planning.model import Infeasible
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import NEWEST_FINISH, journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.outlook import outlook, stream_names
 from freshline.runtime.reports.store import (
@@ -91,21 +91,17 @@ def report_needs(project: Project) -> tuple[ReportNeed, ...]:
     """Of every report of the project and every ad hoc one still to make, in that order.
 
     Raises:
-        PlatformError: The journal is there and cannot be opened.
+        PlatformError: The journal is there and cannot be read.
     """
-    path = journal_path(project)
-    if not path.exists():
-        return tuple(_unmeasured(project, view, 0.0) for view in project.reports)
-    journal = Journal(path, create=False)
-    try:
+    with journal_read(project) as journal:
+        if journal is None:
+            return tuple(_unmeasured(project, view, 0.0) for view in project.reports)
         return needs_in(project, journal)
-    finally:
-        journal.close()
 
 
 def needs_in(project: Project, journal: Journal) -> tuple[ReportNeed, ...]:
     """The same from an open journal; its clock is that of the newest update."""
-    newest = journal.row("SELECT max(finish_s) AS at_s FROM updates WHERE state='done'")
+    newest = journal.row(NEWEST_FINISH)
     now_s = float(newest["at_s"] or 0.0) if newest else 0.0
     needs = [_of_view(project, journal, view, now_s) for view in project.reports]
     asked = [

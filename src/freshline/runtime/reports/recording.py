@@ -107,7 +107,7 @@ def replay_reports(journal: Journal, run: int, policy: ReportPolicy) -> list[Dif
         raise UserError(
             "run-cut",
             f"the beginning of run {run} is no longer in the journal",
-            rule=f"of reports it keeps {KEPT_STEPS:,} steps",
+            rule=f"it keeps {KEPT_STEPS:,} steps of reports",
         )
     for row in rows:
         events = [decoded(each) for each in json.loads(row["events"])]

@@ -15,7 +15,7 @@ from freshline.project.model import Project, TableDef
 from freshline.reports.events import Report
 from freshline.reports.joint.together import Together, plan_together
 from freshline.reports.planning.model import Infeasible, Plan
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import NEWEST_FINISH, journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.outlook import MARGIN, Outlook, outlook
 from freshline.runtime.reports.store import (
@@ -125,12 +125,12 @@ def crowded_reports(project: Project) -> list[str]:
     Raises:
         PlatformError: The journal is there and cannot be opened.
     """
-    path = journal_path(project)
-    if not project.reports or not path.exists():
+    if not project.reports:
         return []
-    journal = Journal(path, create=False)
-    try:
-        newest = journal.row("SELECT max(finish_s) AS at_s FROM updates WHERE state='done'")
+    with journal_read(project) as journal:
+        if journal is None:
+            return []
+        newest = journal.row(NEWEST_FINISH)
         now_s = float(newest["at_s"] or 0.0) if newest else 0.0
         known = [
             each
@@ -138,8 +138,6 @@ def crowded_reports(project: Project) -> list[str]:
             if not isinstance(each.plan(now_s), Infeasible)
         ]
         together = plan_together([each.report for each in known], now_s, MARGIN)
-    finally:
-        journal.close()
     return [
         f"report {name} is crowded: alone it could be in time, planned together with"
         f" {_listed([each.report.name for each in known if each.report.name != name])} it is"

@@ -6,40 +6,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from freshline.executor.report_records import BatchRequest, BatchResult, ReportExecutor
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One batch to run.
-
-    Attributes:
-        name: The report's.
-        request: What is asked of Spark.
-        rows: Of the streams' updates that it works off.
-        expected_s: What it should take, by learned costs.
-        planned: The planner ordered it, and waits for its end.
-        attempt: 1 for the first try.
-    """
-
-    name: str
-    request: BatchRequest
-    rows: int
-    expected_s: float
-    planned: bool
-    attempt: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class JobEnded:
-    """How a batch ended: ``result``, or ``error`` where it failed."""
-
-    job: Job
-    seconds: float
-    result: BatchResult | None
-    error: Exception | None
+from freshline.executor.report_records import ReportExecutor
+from freshline.runtime.report_jobs import Job, JobEnded
 
 
 class ReportTrack:

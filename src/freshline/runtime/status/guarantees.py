@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.aus.assessment import Assessment, assessed
 from freshline.core.aus.guarantee import graph_of
-from freshline.core.aus.lent import ReportDemand
+from freshline.core.aus.supply import ReportDemand
 from freshline.core.model import TableSpec
-from freshline.project.model import Project, SchedulerSettings
+from freshline.project.model import Project
 from freshline.runtime.reports.needs import ReportNeed, demands, report_needs, share_of
 from freshline.runtime.status.measured import Measured, measured
 

@@ -17,9 +17,9 @@ from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.project.model import Project
 from freshline.runtime.assembly import specs_for
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.journal.strategies import UPKEEP
+from freshline.runtime.journal.strategies import NO_UPKEEP
 
 MOST_UPDATES = 1000
 """Of each table the newest so many count: what a table cost a year ago says little."""
@@ -53,14 +53,10 @@ def measured(project: Project, *, quantile: float | None = None) -> Measured:
         UserError: Nothing was recorded of some table.
         PlatformError: The journal is there and cannot be opened.
     """
-    path = journal_path(project)
-    if not path.exists():
-        raise not_measured([table.name for table in project.tables])
-    journal = Journal(path, create=False)
-    try:
+    with journal_read(project) as journal:
+        if journal is None:
+            raise not_measured([table.name for table in project.tables])
         found = known_costs(project, journal, quantile=quantile)
-    finally:
-        journal.close()
     missing = [spec.name for spec in found.specs if spec.name not in found.mean]
     if missing:
         raise not_measured(missing)
@@ -106,8 +102,8 @@ def not_measured(names: Sequence[str]) -> UserError:
     """Nothing is known of what updates of ``names`` cost."""
     return UserError(
         "not-measured",
-        f"nothing is known yet of what updates cost of {', '.join(names)}",
-        rule="bounds and curves count with the costs that runs have measured",
+        f"no update was measured yet of {', '.join(names)}",
+        rule="bounds and curves are computed from the costs that runs have measured",
         next_step="Run the project until each table was updated, or give a scenario's file.",
     )
 
@@ -118,8 +114,8 @@ def _ratios(journal: Journal, name: str, alpha_s: float, beta: float) -> list[fl
     for row in journal.rows(
         "SELECT seconds, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
         " AND seconds IS NOT NULL AND NOT coalesce(full, 0)"
-        f" AND strategy NOT IN ({','.join('?' * len(UPKEEP))}) ORDER BY id DESC LIMIT ?",
-        (name, *UPKEEP, MOST_UPDATES),
+        f" AND {NO_UPKEEP} ORDER BY id DESC LIMIT ?",
+        (name, MOST_UPDATES),
     ):
         expected_s = alpha_s + beta * max(0.0, row["to_s"] - row["from_s"])
         if expected_s > 0.0:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.core.recorded import RecordedInstant, RecordedRun
-from freshline.project.model import Project, SchedulerSettings
-from freshline.runtime.assembly import policy_settings
+from freshline.project.model import Project
 from freshline.runtime.journal.codec import decoded_command, decoded_event
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
 
 
@@ -22,17 +22,13 @@ def last_run(project: Project, run: int | None = None) -> RecordedRun:
         UserError: There is none, or its first instants are no longer kept.
         PlatformError: The journal is there and cannot be opened.
     """
-    path = journal_path(project)
-    if not path.exists():
-        raise _no_run(run)
-    journal = Journal(path, create=False)
-    try:
+    with journal_read(project) as journal:
+        if journal is None:
+            raise _no_run(run)
         if run is None and journal.row("SELECT 1 FROM sqlite_master WHERE name='instants'"):
             newest = journal.row("SELECT max(run) AS run FROM instants WHERE commands<>'[]'")
             run = newest["run"] if newest is not None else None
         return recorded_run(journal, run)
-    finally:
-        journal.close()
 
 
 def recorded_run(journal: Journal, run: int | None = None) -> RecordedRun:
@@ -59,7 +55,7 @@ def recorded_run(journal: Journal, run: int | None = None) -> RecordedRun:
         end_s=last_s if row["stopped_s"] is None else max(last_s, row["stopped_s"]),
         specs=specs_in(setting),
         tracks=chosen.tracks,
-        settings=policy_settings(chosen),
+        settings=chosen,
         instants=instants,
     )
 
@@ -78,11 +74,9 @@ def recorded_end_s(project: Project, run: int) -> float:
         UserError: There is no such run.
         PlatformError: The journal is there and cannot be opened.
     """
-    path = journal_path(project)
-    if not path.exists():
-        raise _no_run(run)
-    journal = Journal(path, create=False)
-    try:
+    with journal_read(project) as journal:
+        if journal is None:
+            raise _no_run(run)
         row = journal.row("SELECT started_s, stopped_s FROM runs WHERE id=?", (run,))
         if row is None:
             raise _no_run(run)
@@ -94,8 +88,6 @@ def recorded_end_s(project: Project, run: int) -> float:
         )
         known = [] if last is None else [last["start_s"], last["finish_s"]]
         return max([float(row["started_s"]), *(float(each) for each in known if each is not None)])
-    finally:
-        journal.close()
 
 
 def recorded_row(journal: Journal, run: int | None) -> Row:

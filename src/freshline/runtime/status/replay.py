@@ -7,17 +7,12 @@ it does not, the core has read something that is no event.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
+from freshline.core.assembly import make_warehouse_scheduler
 from freshline.core.commands import StartUpdate
-from freshline.core.scheduler import Scheduler
-from freshline.project.model import SchedulerSettings
-from freshline.runtime.assembly import scheduler_with
-from freshline.runtime.journal.codec import decoded_command, decoded_event
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.recorded_run import recorded_row, specs_in
+from freshline.runtime.status.recorded_run import recorded_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +20,7 @@ class Mismatch:
     """An instant at which the replay commanded something else.
 
     Attributes:
-        instant: Its number in the journal.
+        instant: Its number in the run, from 1.
         now_s: When it was.
         recorded, replayed: The commands of each.
     """
@@ -61,26 +56,24 @@ def replay(journal: Journal, run: int | None = None) -> Replay:
     Raises:
         UserError: There is no such run, or its first instants are no longer kept.
     """
-    row = recorded_row(journal, run)
-    scheduler = _scheduler(json.loads(row["setting"]))
+    recorded = recorded_run(journal, run)
+    scheduler = make_warehouse_scheduler(
+        recorded.specs,
+        tracks=recorded.tracks,
+        settings=recorded.settings,
+        start_s=recorded.start_s,
+    )
     instants = commands = 0
     mismatches: list[Mismatch] = []
-    for instant in journal.each("SELECT * FROM instants WHERE run=? ORDER BY id", (row["id"],)):
-        events = [decoded_event(values) for values in json.loads(instant["events"])]
-        recorded = tuple(decoded_command(values) for values in json.loads(instant["commands"]))
-        replayed = tuple(scheduler.handle(instant["now_s"], events))
+    for instant in recorded.instants:
+        replayed = tuple(scheduler.handle(instant.now_s, instant.events))
         instants += 1
-        commands += len(recorded)
-        if replayed != recorded:
-            mismatches.append(Mismatch(instant["id"], instant["now_s"], recorded, replayed))
-            if _started(replayed) != _started(recorded):
+        commands += len(instant.commands)
+        if replayed != instant.commands:
+            mismatches.append(Mismatch(instants, instant.now_s, instant.commands, replayed))
+            if _started(replayed) != _started(instant.commands):
                 break
-    return Replay(row["id"], instants, commands, tuple(mismatches))
-
-
-def _scheduler(setting: dict[str, Any]) -> Scheduler:
-    chosen = SchedulerSettings(**setting["scheduler"])
-    return scheduler_with(chosen, list(specs_in(setting)), setting["start_s"])
+    return Replay(recorded.number, instants, commands, tuple(mismatches))
 
 
 def _started(commands: tuple[StartUpdate, ...]) -> list[tuple[str, int, int]]:

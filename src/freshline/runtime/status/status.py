@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshline.core.errors import PlatformError
 from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.project.lags import target_lags
 from freshline.project.model import Project, TableDef
 from freshline.runtime.backfills import BackfillStatus, read_backfills
 from freshline.runtime.journal.lock import holder
-from freshline.runtime.journal.paths import journal_path, own_folder
+from freshline.runtime.journal.paths import own_folder
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import (
-    UPKEEP,
+    NO_UPKEEP,
     Corrections,
     StrategyUse,
     read_corrections,
@@ -29,7 +29,8 @@ from freshline.runtime.journal.strategies import (
 )
 from freshline.runtime.journal.trials import Tried, read_trials
 from freshline.runtime.reports.store import ReportStatus, read_reports
-from freshline.runtime.status.lately import Lately, lately
+from freshline.runtime.status.source_status import SourceStatus, read_sources
+from freshline.runtime.status.target_history import TargetCompliance, lately
 from freshline.runtime.status.told import NOTHING_TOLD, AlertStatus, read_alerts
 from freshline.runtime.status.topic_status import TopicStatus, read_topics
 from freshline.runtime.status.watched import (
@@ -44,7 +45,7 @@ from freshline.runtime.status.watched import (
 from freshline.times import brief_s
 
 NOTHING_KNOWN = "nothing is known yet"
-_REBUILT = "no run is in the journal; the next one rebuilds it, from the tables' logs too"
+_REBUILT = "the journal has no run; the next one fills it, from the tables' logs too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class TableStatus:
     note: str | None
     track: int | None
     next: str
-    lately: Lately | None = None
+    lately: TargetCompliance | None = None
     wrong: WrongView | None = None
     rebuilt: bool = True
 
@@ -169,6 +170,12 @@ class WarehouseStatus:
     misfit: Misfit | None = None
     trials: Mapping[str, Tried] = field(default_factory=dict)
     alerts: AlertStatus = NOTHING_TOLD
+    sources: tuple[SourceStatus, ...] = ()
+
+    @property
+    def looked_at(self) -> tuple[TopicStatus | SourceStatus, ...]:
+        """Topics and Delta tables that feeds read, by the table that reads them."""
+        return (*self.topics, *self.sources)
 
     def uses(self, name: str) -> tuple[StrategyUse, ...]:
         """The strategies of a table's updates, the one used last first."""
@@ -192,22 +199,10 @@ def read_status(project: Project, now_s: float, *, account: bool = True) -> Ware
         PlatformError: The journal is there and cannot be read.
     """
     pid = holder(own_folder(project))
-    path = journal_path(project)
-    if not path.exists():
-        return _nothing_known(project, pid, now_s)
-    journal = Journal(path, create=False)
-    try:
-        if journal.row("SELECT 1 FROM sqlite_master WHERE name='requests'") is None:
-            return _nothing_known(project, pid, now_s)  # a run is just making it
+    with journal_read(project) as journal:
+        if journal is None:
+            return _nothing_known(project, pid, now_s)
         return _read(project, journal, pid, now_s, account=account)
-    except sqlite3.DatabaseError as error:
-        raise PlatformError(
-            "journal",
-            f"cannot read the journal {path}: {error}",
-            next_step="A damaged journal may be deleted: the next run rebuilds it.",
-        ) from error
-    finally:
-        journal.close()
 
 
 def _nothing_known(project: Project, pid: int | None, now_s: float) -> WarehouseStatus:
@@ -268,6 +263,7 @@ def _read(
         read_misfit(journal),
         read_trials(journal),
         read_alerts(journal),
+        read_sources(project, journal),
     )
 
 
@@ -473,8 +469,8 @@ def _expected_s(row: Row) -> float | None:
 def _last_update(journal: Journal, table: str) -> LastUpdate | None:
     row = journal.row(
         "SELECT * FROM updates WHERE table_name=? AND state='done'"
-        f" AND strategy NOT IN ({','.join('?' * len(UPKEEP))}) ORDER BY id DESC LIMIT 1",
-        (table, *UPKEEP),
+        f" AND {NO_UPKEEP} ORDER BY id DESC LIMIT 1",
+        (table,),
     )
     if row is None:
         return None

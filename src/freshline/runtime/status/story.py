@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.strategies import CHECKS
+from freshline.runtime.journal.strategies import NO_CHECK
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PassedOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Meanwhile:
+class ConcurrentUpdate:
     """An update that occupied a track while another one's work waited.
 
     Attributes:
@@ -40,7 +40,7 @@ class Meanwhile:
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class UpdateStory:
     """One update of the table, or one attempt of it.
 
     Attributes:
@@ -78,10 +78,10 @@ class Chapter:
     parents: tuple[tuple[str, int], ...]
     score: str
     over: tuple[PassedOver, ...]
-    meanwhile: tuple[Meanwhile, ...]
+    meanwhile: tuple[ConcurrentUpdate, ...]
 
 
-def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list[Chapter]:
+def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list[UpdateStory]:
     """The ``last`` updates of ``table``, oldest first.
 
     Args:
@@ -91,21 +91,19 @@ def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list
         last: How many.
     """
     rows = journal.rows(
-        "SELECT * FROM updates WHERE table_name=?"
-        f" AND (strategy IS NULL OR strategy NOT IN ({','.join('?' * len(CHECKS))}))"
-        " ORDER BY id DESC LIMIT ?",
-        (table, *CHECKS, last),
+        f"SELECT * FROM updates WHERE table_name=? AND {NO_CHECK} ORDER BY id DESC LIMIT ?",
+        (table, last),
     )
     return [chapter_of(journal, row, base=base) for row in reversed(rows)]
 
 
-def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True) -> Chapter:
+def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True) -> UpdateStory:
     """The chapter of one row of ``updates``; without ``meanwhile`` what ran is not looked up."""
     start_s = row["start_s"]
     # SQLite keeps an infinite release as it is: an update that was asked for without news.
     known = row["release_s"] is not None and row["release_s"] <= start_s
     release_s = row["release_s"] if known else None
-    return Chapter(
+    return UpdateStory(
         number=row["number"],
         attempt=row["attempt"],
         state=row["state"],
@@ -133,15 +131,16 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
     )
 
 
-def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Meanwhile, ...]:
+def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[ConcurrentUpdate, ...]:
     """What was on the tracks between the release and the start.
 
     A track runs one update at a time, so what ran at the release is the last update that
     each track had started before it.
     """
     start_s = row["start_s"]
+    # The sign keeps SQLite from walking through all ids below this one.
     found = journal.rows(
-        "SELECT * FROM updates WHERE start_s>=? AND start_s<=? AND id<? ORDER BY id",
+        "SELECT * FROM updates WHERE start_s>=? AND start_s<=? AND +id<? ORDER BY start_s",
         (release_s, start_s, row["id"]),
     )
     before = []
@@ -161,7 +160,7 @@ def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Meanwhile,
         overlap_s = end_s - max(release_s, other["start_s"])
         if overlap_s > 0.0:
             told.append(
-                Meanwhile(
+                ConcurrentUpdate(
                     other["table_name"],
                     other["number"],
                     other["track"],

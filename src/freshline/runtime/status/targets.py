@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import Place, UserError
 from freshline.core.model import TableSpec
 from freshline.project.lags import target_lags
-from freshline.project.model import Project, SchedulerSettings
-from freshline.runtime.journal.paths import journal_path
+from freshline.project.model import Project
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import demands, needs_in
 from freshline.runtime.status.guarantees import assessment_of
@@ -92,9 +93,7 @@ def check_against_running(project: Project) -> list[str]:
         UserError: A bound would break, or no run is recorded.
         UserErrors: Several would.
     """
-    path = journal_path(project)
-    journal = Journal(path, create=False) if path.exists() else None
-    try:
+    with journal_read(project) as journal:
         row = None if journal is None else journal.row(
             "SELECT setting FROM runs WHERE setting IS NOT NULL ORDER BY id DESC LIMIT 1"
         )  # fmt: skip
@@ -106,9 +105,6 @@ def check_against_running(project: Project) -> list[str]:
                 next_step="Leave the option out, or run the project first.",
             )
         return _compare(project, journal, json.loads(row["setting"]))
-    finally:
-        if journal is not None:
-            journal.close()
 
 
 def _compare(project: Project, journal: Journal, setting: Mapping[str, Any]) -> list[str]:
@@ -221,8 +217,8 @@ def _refused(
         f"{culprit}, as the project has it now, would break the target_lag of table {name}:"
         f" {brief_s(target_s)} asked for, {brief_s(was_s)} promised today, then {then}",
         where=place,
-        rule="a change keeps the bounds of the tables that have a target and keep it today",
-        next_step="Take the change back, add tracks, or ask for less; see `freshline guarantees`.",
+        rule="a change must keep the bounds of tables that have a target and meet it today",
+        next_step="Undo the change, add tracks, or ask for less; see `freshline guarantees`.",
     )
 
 

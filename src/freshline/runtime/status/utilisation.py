@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freshline.project.model import Project
-from freshline.runtime.journal.paths import journal_path
-from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.reading import journal_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +32,17 @@ def utilisation(project: Project) -> Utilisation:
     """What the project's tables need, as far as the journal knows.
 
     Raises:
-        PlatformError: The journal is there and cannot be opened.
+        PlatformError: The journal is there and cannot be read.
     """
     shares: dict[str, float] = {}
-    path = journal_path(project)
-    if path.exists():
-        journal = Journal(path, create=False)
-        try:
-            if journal.row("SELECT 1 FROM sqlite_master WHERE name='requests'") is not None:
-                for row in journal.rows(
-                    "SELECT name, alpha_s, beta, period_s FROM tables"
-                    " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL AND period_s>0"
-                ):
-                    needed_s = row["alpha_s"] + row["beta"] * row["period_s"]
-                    shares[row["name"]] = needed_s / row["period_s"]
-        finally:
-            journal.close()
+    with journal_read(project) as journal:
+        if journal is not None:
+            for row in journal.rows(
+                "SELECT name, alpha_s, beta, period_s FROM tables"
+                " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL AND period_s>0"
+            ):
+                needed_s = row["alpha_s"] + row["beta"] * row["period_s"]
+                shares[row["name"]] = needed_s / row["period_s"]
     known = {table.name: shares[table.name] for table in project.tables if table.name in shares}
     missing = tuple(table.name for table in project.tables if table.name not in shares)
     return Utilisation(sum(known.values()), known, missing)

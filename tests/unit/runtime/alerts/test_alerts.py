@@ -11,12 +11,12 @@ import pytest
 from freshline.cli.render.status import remarks, status_record
 from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
-from freshline.runtime import audits
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.status.status import read_status
+from freshline.runtime.upkeep import audits
+from tests.support.shop import LiveRun, eventually, made_shop
 from tests.unit.runtime.alerts.sink import Sink
-from tests.unit.runtime.shop import LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "total": ("orders",)}
 

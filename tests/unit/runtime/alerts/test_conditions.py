@@ -11,7 +11,7 @@ from freshline.runtime.reports.store import ReportStatus, WantedReport
 from freshline.runtime.status.status import FileTrouble, read_status
 from freshline.runtime.status.topic_status import TopicStatus
 from freshline.runtime.status.watched import FeedStatus, WatchedTable
-from tests.unit.runtime.shop import made_shop
+from tests.support.shop import made_shop
 
 NOW_S = 1_000_000.0
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from freshline.core import lease
 from freshline.core.errors import FreshlineError
 from freshline.runtime.lease.leadership import Leadership
-from tests.unit.runtime.shop import Shop, made_project
+from tests.support.shop import Shop, made_project
 
 SHARE = 5.0
 

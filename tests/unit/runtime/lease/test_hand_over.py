@@ -19,8 +19,8 @@ import pytest
 
 import freshline
 from freshline.delta.log import commits
-from tests.spark.share import WHOLE
-from tests.unit.runtime.shop import Shop, eventually, made_project
+from tests.support.share import WHOLE
+from tests.support.shop import Shop, eventually, made_project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 

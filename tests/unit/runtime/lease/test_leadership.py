@@ -22,7 +22,7 @@ from freshline.runtime.lease.file_store import FileStore
 from freshline.runtime.lease.leader import leader_record
 from freshline.runtime.lease.leadership import Leadership, boot_s
 from freshline.runtime.lease.store import SwapRefusedError
-from tests.unit.runtime.shop import LiveRun, eventually, made_shop
+from tests.support.shop import LiveRun, eventually, made_shop
 
 FAR = Holder("far", "elsewhere", 77, "another machine")
 

@@ -23,8 +23,8 @@ from freshline.runtime.lease.leader import leader_record
 from freshline.runtime.lease.leadership import Leadership, boot_s
 from freshline.runtime.lease.log_store import LogStore
 from freshline.runtime.lease.store import SwapRefusedError
-from tests.s3_server import S3Server
-from tests.unit.runtime.shop import LiveRun, Shop, eventually, made_project
+from tests.support.s3_server import S3Server
+from tests.support.shop import LiveRun, Shop, eventually, made_project
 
 FAR = Holder("far", "elsewhere", 77, "another machine")
 OTHER = Holder("other", "elsewhere", 78, "another machine")

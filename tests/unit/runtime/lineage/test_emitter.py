@@ -13,13 +13,15 @@ pytest.importorskip("openlineage.client", reason="the extra freshline[lineage] i
 from prometheus_client import CollectorRegistry
 
 from freshline.core.errors import UserError
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.lineage.emitter import Lineage, lineage
 from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
+from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn
 from freshline.runtime.warehouse import Warehouse
+from tests.support.shop import Recorder, eventually, made_shop
 from tests.unit.runtime.alerts.sink import Sink
-from tests.unit.runtime.shop import Recorder, eventually, made_shop
 
 QUICK = Backoff(0.001, 0.002)
 
@@ -115,6 +117,20 @@ def test_a_transport_that_comes_back_gets_everything_in_order(shop):
     assert recorder.lines[1:] == ["notice lineage: events are delivered again"]
 
 
+def test_an_event_that_the_transport_still_holds_at_the_end_counts_as_lost(shop):
+    registry, recorder, released = CollectorRegistry(), Recorder(), threading.Event()
+    sender = Lineage(
+        lambda item: item, lambda _: released.wait(30), recorder.notice, registry=registry
+    )
+    sender.start()
+    shop.file("orders", 1, [1])
+    run(shop, Observers((shop.recorder, sender)))
+    sender.stop(0.05)
+    released.set()
+    assert recorder.lines == ["notice lineage: events not delivered and lost: 4"]
+    assert (count(registry, "delivered"), count(registry, "dropped")) == (0.0, 4.0)
+
+
 def test_what_does_not_fit_is_dropped_from_the_front_and_counted(shop):
     registry, recorder = CollectorRegistry(), Recorder()
     sender = Lineage(
@@ -146,6 +162,39 @@ def test_an_event_that_cannot_be_made_is_told_and_the_next_one_is_sent(shop):
     assert [each[0] for each in sent] == ["ended", "ended"]
     assert recorder.lines == ["notice lineage: an event could not be made: ValueError: odd"] * 2
     assert count(registry, "faulty") == 2.0
+
+
+def test_a_report_starts_once_and_ends_once_whatever_its_batches_and_attempts(shop):
+    sent: list[object] = []
+    sender = Lineage(lambda item: item[1], sent.append, shop.recorder.notice)
+    window = Window(shop.project.table("total"), 0.0, 3600.0, 3700.0)
+
+    def job(name, *, final):
+        return Job(name, BatchRequest(window, {"orders": 0}, final), 1, 1.0, planned=True)
+
+    def done(job):
+        version = 0 if job.request.final else None
+        return JobEnded(job, 1.0, BatchResult(1, 1, 1.0, version=version), None)
+
+    def failed(job):
+        return JobEnded(job, 1.0, None, OSError("no"))
+
+    one, two, final = job("a", final=False), job("a", final=False), job("a", final=True)
+    other, withdrawn = job("b", final=True), JobWithdrawn("c", window)
+    begun = job("c", final=False)
+    told = [
+        one, done(one), two, failed(two),  # the next attempt is the same run, started again
+        other, done(other), final, done(final),
+        JobWithdrawn("b", window),  # it is made already
+        begun, done(begun), withdrawn,
+    ]  # fmt: skip
+    for step in told:
+        sender.report(step)
+    sender.start()
+    sender.stop()
+    assert sent == [
+        one, told[1], told[3], other, told[5], final, told[7], begun, told[10], withdrawn,
+    ]  # fmt: skip
 
 
 def test_the_extra_that_is_missing_is_named(shop, monkeypatch):

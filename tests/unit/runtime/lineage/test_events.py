@@ -14,10 +14,13 @@ from openlineage.client.serde import Serde
 
 from freshline import __version__
 from freshline.core.commands import StartUpdate
-from freshline.core.errors import PlatformError
+from freshline.core.errors import Place, PlatformError
 from freshline.executor.records import FeedFile, UpdateRequest, UpdateResult
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
+from freshline.project.asked import asked_table
 from freshline.project.load import load_project
 from freshline.runtime.lineage.events import LineageEvents
+from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn
 from freshline.runtime.tracks import Outcome
 
 SETTINGS = """\
@@ -255,3 +258,119 @@ def test_an_update_s_run_has_one_id_for_ever(project):
     ids = {one.run_id(table, number) for table in ("orders", "revenue") for number in (1, 2)}
     assert len(ids) == 4
     assert all(str(uuid.UUID(each)) == each for each in ids)
+
+
+def batch(window, version, *, final):
+    request = BatchRequest(window, {"orders": version}, final)
+    return Job("asked", request, rows=10, expected_s=1.0, planned=True)
+
+
+def test_a_report_s_window_is_one_run_from_its_first_batch_to_its_result(project):
+    query = "SELECT customer, sum(price) AS revenue FROM orders WHERE id > 0 GROUP BY customer"
+    table = asked_table(project, "asked", query, Place("asked.sql", 1))
+    result = {"customer": [1], "revenue": [1.5]}
+    write_deltalake(project.table_path("asked"), pa.table(result))
+    more = pa.table({"id": [2], "Price": [2.5], "customer": [1]})
+    write_deltalake(project.table_path("orders"), more, mode="append")
+    events = LineageEvents(project, "analytics")
+    window = Window(table, 3600.0, 7200.0, 7500.0)
+    first, last = batch(window, 0, final=False), batch(window, 1, final=True)
+    worked_off = BatchResult(1, 1, 2.0, parents={"orders": 0})
+    done = BatchResult(2, 1, 2.0, 1.0, 0, 1, parents={"orders": 1})
+    error = PlatformError("full-disk", "the disk is full", next_step="Make room.")
+    told = [
+        shown(events.report(step, 7300.0 + number))
+        for number, step in enumerate(
+            [first, JobEnded(first, 2.0, worked_off, None), JobEnded(last, 3.0, done, None),
+             JobEnded(last, 1.0, None, error), JobWithdrawn("asked", window)]
+        )
+    ]  # fmt: skip
+
+    def event(state, second, facets, version, output, job=None):
+        orders = of_table(project, "orders")
+        if version is not None:
+            orders["facets"] |= {
+                "version": {"datasetVersion": version},
+                "schema": schema(("id", "bigint"), ("Price", "double"), ("customer", "bigint")),
+            }
+        window_s = {"Start": "1970-01-01T01:00:00.000000Z", "End": "1970-01-01T02:00:00.000000Z"}
+        return {
+            "eventTime": f"1970-01-01T02:01:4{second}.000000Z",
+            "producer": PRODUCER,
+            "schemaURL": told[0]["schemaURL"],
+            "eventType": state,
+            "run": {
+                "runId": events.run_id("asked", 3_600_001),
+                "facets": {
+                    "processing_engine": {
+                        "version": "4.2.0", "name": "spark",
+                        "openlineageAdapterVersion": __version__,
+                    },
+                    "nominalTime": {
+                        f"nominal{end}Time": at for end, at in window_s.items()
+                    },
+                    "freshline_report": {
+                        **{f"window{end}": at for end, at in window_s.items()},
+                        "deadline": "1970-01-01T02:05:00.000000Z",
+                        **facets.get("freshline_report", {}),
+                    },
+                    **{name: each for name, each in facets.items() if name == "errorMessage"},
+                },
+            },
+            "job": {
+                "namespace": "analytics",
+                "name": "shop.asked",
+                "facets": {
+                    "sql": {"query": query, "dialect": "spark"},
+                    "jobType": {
+                        "processingType": "BATCH", "integration": "FRESHLINE",
+                        "jobType": "REPORT",
+                    },
+                },
+            },
+            "inputs": [{**orders, "inputFacets": {}}],
+            "outputs": [output],
+        }  # fmt: skip
+
+    nothing = {**of_table(project, "asked"), "outputFacets": {}}
+
+    def field(name, kind, subtype):
+        return {
+            "namespace": "file",
+            "name": project.table_path("orders"),
+            "field": name,
+            "transformations": [{"type": kind, "subtype": subtype}],
+        }
+
+    made = of_table(project, "asked")
+    made["facets"] |= {
+        "version": {"datasetVersion": "0"},
+        "schema": schema(("customer", "bigint"), ("revenue", "double")),
+        "columnLineage": {
+            "fields": {
+                "customer": {"inputFields": [field("customer", "DIRECT", "IDENTITY")]},
+                "revenue": {"inputFields": [field("Price", "DIRECT", "AGGREGATION")]},
+            },
+            "dataset": [
+                field("customer", "INDIRECT", "GROUP_BY"), field("id", "INDIRECT", "FILTER"),
+            ],
+        },
+    }  # fmt: skip
+    made["outputFacets"] = {"outputStatistics": {"rowCount": 1}}
+    failure = {
+        "message": "[full-disk] the disk is full. Make room.",
+        "programmingLanguage": "python",
+        "stackTrace": "freshline.core.errors.PlatformError: "
+        "[full-disk] the disk is full. Make room.\n",
+    }
+
+    def facets(batches):
+        return {"freshline_report": {"batches": batches, "strategy": "report"}}
+
+    assert told == [
+        event("START", 0, {}, "0", nothing),
+        event("RUNNING", 1, facets(1), "0", nothing),
+        event("COMPLETE", 2, facets(2), "1", made),
+        event("FAIL", 3, {"errorMessage": failure}, "1", nothing),
+        event("ABORT", 4, {}, None, nothing),
+    ]

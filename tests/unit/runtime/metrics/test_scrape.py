@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -13,11 +14,13 @@ from freshline.core.errors import PlatformError
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.metrics.exposition import RunMetrics
+from freshline.runtime.metrics.standing import report_families
 from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
+from freshline.runtime.reports.store import ReportStatus, WantedReport
 from freshline.runtime.status.status import read_status
 from freshline.runtime.warehouse import Warehouse
-from tests.unit.runtime.shop import made_shop
+from tests.support.shop import made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts")}
 MINUTE_1_S = datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
@@ -190,3 +193,36 @@ def test_a_scrape_reads_without_writing(scraped):
     scraped.samples()
     assert list(journal.rows("PRAGMA data_version")[0]) == before
     journal.close()
+
+
+def test_a_report_is_told_by_the_window_whose_deadline_is_next(tmp_path):
+    shop = made_shop(tmp_path, TABLES)
+
+    def window(name, end_s, **stands):
+        wanted = WantedReport(name, "daily", None, None, end_s - 60.0, end_s, end_s + 30.0)
+        return ReportStatus(wanted, **stands)
+
+    status = dataclasses.replace(
+        read_status(shop.project, 500.0),
+        reports=(
+            window("daily-3", 300.0, state="live", batches=2, slack_s=4.0),
+            window("daily-4", 400.0, state="asked", foreseen=True),
+            window("daily-2", 200.0, state="done", late="it began too late"),
+        ),
+    )
+
+    def told(status):
+        return {
+            sample.name.removeprefix("freshline_report_"): (sample.labels, sample.value)
+            for family in report_families(status)
+            for sample in family.samples
+        }
+
+    of = {"report": "daily"}
+    assert told(status) == {
+        "deadline_timestamp_seconds": (of, 330.0), "slack_seconds": (of, 4.0),
+        "batches": (of, 2.0), "late": (of, 0.0),
+    }  # fmt: skip
+    assert told(dataclasses.replace(status, reports=status.reports[1:]))["late"] == (of, 1.0)
+    assert told(dataclasses.replace(status, reports=status.reports[2:]))["late"] == (of, 1.0)
+    assert told(dataclasses.replace(status, reports=())) == {}

@@ -1,0 +1,46 @@
+"""A project's journal opened for reading: there or not, being made, or damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from freshline.core.errors import PlatformError
+from freshline.project.model import Project
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+
+NEWEST_FINISH = (
+    "SELECT max(finish_s) AS at_s FROM (SELECT finish_s FROM updates WHERE state='done'"
+    " ORDER BY id DESC LIMIT 200)"
+)
+"""When the newest update ended: of several tracks one of those that started last."""
+
+
+@contextmanager
+def journal_read(project: Project) -> Iterator[Journal | None]:
+    """The journal of ``project`` for as long as it is read.
+
+    None: there is none yet, or a run is just making it.
+
+    Raises:
+        PlatformError: It cannot be opened or read.
+    """
+    path = journal_path(project)
+    if not path.exists():
+        yield None
+        return
+    journal = Journal(path, create=False)
+    try:
+        journal.row("PRAGMA query_only=ON")
+        version = journal.row("PRAGMA user_version")  # written once its tables are there
+        yield None if version is None or version[0] == 0 else journal
+    except sqlite3.DatabaseError as error:
+        raise PlatformError(
+            "journal",
+            f"cannot read the journal {path}: {error}",
+            next_step="A damaged journal may be deleted: the next run rebuilds it.",
+        ) from error
+    finally:
+        journal.close()

@@ -1,0 +1,1 @@
+"""What idle tracks do: compaction, VACUUM, trials and audits."""

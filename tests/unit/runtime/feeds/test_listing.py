@@ -1,0 +1,187 @@
+"""Listing feeds of files: what one part of a feed, or one feed, does to the others."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from freshline.core.errors import PlatformError
+from freshline.delta.stores import arrow_uri
+from freshline.runtime.feeds import listing as feeds
+from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from tests.support.shop import LiveRun, made_project, made_shop
+
+
+@pytest.fixture
+def listing(tmp_path):
+    return FeedListing(made_project(tmp_path, {"orders": ()}).feeds["orders_feed"])
+
+
+def put(listing, *names):
+    for name in names:
+        path = Path(listing.feed.path) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+
+
+def failing_scandir(monkeypatch, *folders, code=116):
+    """Let a folder's listing fail as a file server's does (ESTALE), which nothing local can."""
+    real = os.scandir
+
+    def scandir(path):
+        if os.path.basename(path) in folders:  # noqa: PTH119 - scandir is given a text
+            raise OSError(code, os.strerror(code), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+
+def names(files):
+    return [file.name for file in files]
+
+
+def test_a_folder_that_cannot_be_listed_hides_nothing_beside_it(listing, monkeypatch):
+    put(listing, "a.csv", "east/b.csv", "south/c.csv", "west/d.csv")
+    with monkeypatch.context() as broken:
+        failing_scandir(broken, "south")
+        look = listing.look()
+        assert names(look.files) == ["a.csv", "east/b.csv", "west/d.csv"]
+        (problem,) = look.problems
+        assert problem.render() == (
+            f"[feed-listing] tables.sql:1: cannot list {listing.feed.path}/south of feed"
+            f" orders_feed: [Errno 116] Stale file handle: '{listing.feed.path}/south'. Check that"
+            " it exists and may be read."
+        )
+    put(listing, "e.csv")
+    again = listing.look()
+    assert (sorted(names(again.files)), again.problems) == (["e.csv", "south/c.csv"], [])
+    assert listing.look() == feeds.Look()
+
+
+def test_a_listing_that_must_be_whole_counts_nothing_as_told_when_it_is_not(listing, monkeypatch):
+    put(listing, "a.csv", "south/c.csv")
+    with monkeypatch.context() as broken:
+        failing_scandir(broken, "south")
+        with pytest.raises(PlatformError, match="Stale file handle"):
+            listing.new_files()
+    assert names(listing.new_files()) == ["a.csv", "south/c.csv"]
+
+
+def test_a_link_that_leads_to_itself_hides_nothing(listing):
+    put(listing, "a.csv")
+    loop = Path(listing.feed.path) / "loop.csv"
+    loop.symlink_to(loop)
+    look = listing.look()
+    assert names(look.files) == ["a.csv"]
+    assert ["Too many levels of symbolic links" in str(each) for each in look.problems] == [True]
+
+
+def test_folders_however_deep_are_listed(listing):
+    folders = [Path(listing.feed.path) / "/".join("d" * depth) for depth in range(1, 1101)]
+    put(listing, "a.csv")
+    for folder in folders:
+        folder.mkdir()
+    (folders[-1] / "b.csv").write_text("1")
+    assert sorted(names(listing.look().files)) == ["a.csv", "/".join("d" * 1100) + "/b.csv"]
+    (folders[-1] / "b.csv").unlink()
+    for folder in reversed(folders):  # what pytest removes folders with goes by recursion
+        folder.rmdir()
+
+
+def test_a_name_that_is_not_utf8_is_told_and_left_out(listing):
+    put(listing, "a.csv", os.fsdecode(b"b\xff.csv"), os.fsdecode(b"c\xfe") + "/d.csv")
+    look = listing.look()
+    assert names(look.files) == ["a.csv"]
+    where, then = "[file-name] tables.sql:1: feed orders_feed leaves out", "Rename it."
+    assert sorted(problem.render() for problem in look.problems) == [
+        rf"{where} b\xff.csv: its name is not UTF-8. {then}",
+        rf"{where} c\xfe: its name is not UTF-8. {then}",
+    ]
+
+
+def test_a_store_that_arrow_does_not_know_is_a_problem_of_that_feed(listing):
+    other = FeedListing(dataclasses.replace(listing.feed, path="oss://bucket/orders"))
+    look = other.look()
+    assert look.files == []
+    assert ["Unrecognized filesystem type" in str(problem) for problem in look.problems] == [True]
+    assert other.exists("a.csv")  # nobody can say that it is gone
+
+
+def test_a_file_in_a_folder_that_may_not_be_entered_is_not_gone(listing, monkeypatch):
+    put(listing, "a.csv")
+    assert listing.exists("a.csv")
+    assert not listing.exists("b.csv")
+    assert not listing.exists("a.csv/b.csv")
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert listing.exists("a.csv")
+
+
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [
+        ("s3a://bucket/a/b?region=eu-central-1", "s3://bucket/a/b?region=eu-central-1"),
+        ("s3n://bucket/a", "s3://bucket/a"),
+        ("s3://bucket/a", "s3://bucket/a"),
+        ("wasbs://c@shop.blob.core.windows.net/a", "abfss://c@shop.dfs.core.windows.net/a"),
+        ("wasb://c@shop.blob.core.windows.net/a", "abfs://c@shop.dfs.core.windows.net/a"),
+        ("abfss://c@shop.dfs.core.windows.net/a", "abfss://c@shop.dfs.core.windows.net/a"),
+        ("gs://bucket/s3a://odd", "gs://bucket/s3a://odd"),
+        ("hdfs://name:8020/a", "hdfs://name:8020/a"),
+    ],
+)
+def test_stores_have_other_names_in_spark_than_in_arrow(path, uri):
+    assert arrow_uri(path) == uri
+
+
+def test_a_feed_that_cannot_be_listed_stops_no_other_and_is_left_behind(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "parts": ()})
+    feed = dataclasses.replace(shop.project.feeds["parts_feed"], path="oss://bucket/parts")
+    shop.project = shop.executor.project = dataclasses.replace(
+        shop.project, feeds={**shop.project.feeds, "parts_feed": feed}
+    )
+    shop.file("orders", 1, [1, 2])
+    assert shop.run_until_idle() == 1
+    assert shop.executor.numbers("orders") == [1, 2]
+    (row,) = shop.journal_rows("SELECT name, error FROM feeds WHERE error IS NOT NULL")
+    assert row["name"] == "parts_feed"
+    assert "Unrecognized filesystem type" in row["error"]
+
+
+def test_a_name_that_is_not_utf8_stops_nothing_and_is_said_until_it_is_gone(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    bad = Path(shop.project.feeds["orders_feed"].path) / os.fsdecode(b"b\xff.csv")
+    bad.write_text("2")
+    assert shop.run_until_idle() == 1
+    assert shop.executor.numbers("orders") == [1]
+    with LiveRun(shop):
+        shop.file("orders", 2, [3])
+        shop.recorder.wait_for("done orders", 2)
+        bad.rename(bad.with_name("orders-20260102T000300.csv"))
+        shop.recorder.wait_for("notice feed orders_feed is listed in full again")
+        shop.recorder.wait_for("done orders", 3)
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+    told = [line for line in shop.recorder.lines if "file-name" in line]
+    assert len(told) == 2  # once a run, however often it was listed
+    assert shop.journal_rows("SELECT error FROM feeds") == [{"error": None}]
+
+
+def test_the_journal_takes_any_text(tmp_path):
+    project = made_project(tmp_path, {"orders": ()})
+    journal = Journal(journal_path(project), create=True)
+    journal.put("tables", {"name": "orders"}, error="cannot read b\udcff.csv", kind="base")
+    assert journal.flush()
+    journal.close()
+    with closing(sqlite3.connect(journal_path(project))) as db:
+        assert db.execute("SELECT error FROM tables").fetchall() == [(r"cannot read b\udcff.csv",)]

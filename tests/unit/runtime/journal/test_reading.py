@@ -1,0 +1,83 @@
+"""Everything that reads a project's journal knows one that is missing, half made or damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from freshline.core.errors import PlatformError, UserError
+from freshline.project.model import Project
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.reports.needs import report_needs
+from freshline.runtime.reports.together import crowded_reports
+from freshline.runtime.status.measured import measured
+from freshline.runtime.status.recorded_run import last_run
+from freshline.runtime.status.status import read_status
+from freshline.runtime.status.targets import check_against_running
+from freshline.runtime.status.trusted import objection
+from freshline.runtime.status.utilisation import utilisation
+from tests.support.shop import made_shop
+
+READERS: dict[str, Callable[[Project], object]] = {
+    "measured": measured,
+    "report_needs": report_needs,
+    "crowded_reports": crowded_reports,
+    "last_run": last_run,
+    "read_status": lambda project: read_status(project, 0.0),
+    "check_against_running": check_against_running,
+    "objection": lambda project: objection(project, project.tables[0]),
+    "utilisation": utilisation,
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    return made_shop(tmp_path, {"a": ()}).project
+
+
+def made_by_hand(project, script):
+    path = journal_path(project)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+
+
+def row(project, sql):
+    with journal_read(project) as journal:
+        assert journal is not None
+        return journal.row(sql)
+
+
+def found(reader, project):
+    """What a reader gives, or the code and text of what it refuses."""
+    try:
+        return READERS[reader](project)
+    except UserError as error:
+        return error.code, str(error)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_journal_that_a_run_is_just_making_reads_as_none(project, reader):
+    without = found(reader, project)
+    made_by_hand(project, "CREATE TABLE runs (id INTEGER PRIMARY KEY)")
+    assert found(reader, project) == without
+
+
+def test_a_journal_cannot_be_written_by_who_reads_it(project):
+    made_by_hand(project, "CREATE TABLE a (b); PRAGMA user_version=1")
+    with pytest.raises(PlatformError, match="readonly"):
+        row(project, "INSERT INTO a VALUES (1) RETURNING b")
+
+
+def test_a_damaged_journal_is_named_with_the_way_out(project):
+    made_by_hand(project, "CREATE TABLE a (b); PRAGMA user_version=1")
+    with pytest.raises(PlatformError) as caught:
+        row(project, "SELECT * FROM tables")
+    assert str(caught.value) == (
+        f"[journal] cannot read the journal {journal_path(project)}: no such table: tables."
+        " A damaged journal may be deleted: the next run rebuilds it."
+    )

@@ -1,0 +1,230 @@
+"""A base table that others dropped or changed, and a feed that moved: somebody has to choose."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from freshline.core.errors import UserError
+from freshline.delta.log import last_commit
+from freshline.runtime.accepting import feed_path
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.lease.succession import fence_tables
+from freshline.runtime.options import RunOptions
+from freshline.runtime.requests import accept_offline
+from tests.support.shop import LiveRun, eventually, made_shop
+
+
+@pytest.fixture
+def shop(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "parts": (), "joined": ("orders", "parts")})
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    shop.file("parts", 1, [10])
+    shop.run_until_idle()
+    shop.file("orders", 3, [3])
+    return shop
+
+
+def drop(shop):
+    shutil.rmtree(shop.project.table_path("orders"))
+
+
+def rows_deleted(shop):
+    DeltaTable(shop.project.table_path("orders")).delete("n < 3")
+
+
+def restored(shop):
+    DeltaTable(shop.project.table_path("orders")).restore(0)
+
+
+def error_of(shop, table="orders"):
+    (row,) = shop.journal_rows(f"SELECT error FROM tables WHERE name='{table}'")
+    return row["error"]
+
+
+def accepted(shop):
+    journal = Journal(journal_path(shop.project), create=False)
+    try:
+        return accept_offline(shop.project, journal, "orders")
+    finally:
+        journal.close()
+
+
+def reloaded(shop):
+    return shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), full=True)).run()
+
+
+FAULTS = [(drop, "table-vanished"), (rows_deleted, "table-changed"), (restored, "table-changed")]
+
+
+@pytest.mark.parametrize(("fault", "code"), FAULTS)
+def test_under_a_running_warehouse_nothing_more_is_loaded_until_somebody_chooses(shop, fault, code):
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("joined") == [1, 2, 3, 10])
+        fault(shop)
+        left = shop.executor.numbers("orders")
+        shop.file("orders", 4, [4])
+        shop.recorder.wait_for("failed orders", 2)
+        assert shop.executor.numbers("orders") == left
+        assert code in error_of(shop)
+        shop.file("parts", 2, [20])  # the others go on
+        eventually(lambda: shop.executor.numbers("parts") == [10, 20])
+        answer = shop.ask("accept", "orders")
+        assert answer["ok"]
+        eventually(lambda: shop.executor.numbers("orders") == sorted([*left, 4]))
+        shop.file("orders", 5, [5])
+        eventually(lambda: shop.executor.numbers("orders") == sorted([*left, 4, 5]))
+        eventually(lambda: error_of(shop) is None)
+
+
+@pytest.mark.parametrize(("fault", "code"), FAULTS)
+def test_between_runs_it_is_told_at_the_start_and_again_until_somebody_chooses(shop, fault, code):
+    shop.run_until_idle()
+    fault(shop)
+    left = shop.executor.numbers("orders")
+    for _ in range(2):
+        before = len(shop.recorder.lines)
+        shop.run_until_idle()
+        assert any(code in line for line in shop.recorder.lines[before:])
+        assert code in error_of(shop)
+    shop.file("orders", 4, [4])
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("orders") == left
+    reloaded(shop)
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4]
+    before = len(shop.recorder.lines)
+    assert shop.run_until_idle() == 0
+    assert not any("table-" in line for line in shop.recorder.lines[before:])
+
+
+@pytest.mark.parametrize(("fault", "code"), FAULTS)
+def test_what_was_accepted_between_runs_holds_and_what_comes_later_does_not(shop, fault, code):
+    shop.run_until_idle()
+    fault(shop)
+    left = shop.executor.numbers("orders")
+    assert accepted(shop)["ok"]
+    before = len(shop.recorder.lines)
+    assert shop.run_until_idle() == 0  # nothing new: it still holds at the next start
+    assert not any(code in line for line in shop.recorder.lines[before:])
+    shop.file("orders", 4, [4])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == sorted([*left, 4])
+    DeltaTable(shop.project.table_path("orders")).delete("n = 4")
+    shop.run_until_idle()
+    assert "table-changed" in error_of(shop)
+
+
+def test_what_others_do_that_changes_no_row_is_no_matter(shop):
+    shop.run_until_idle()
+    table = DeltaTable(shop.project.table_path("orders"))
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    table.alter.set_table_properties({"delta.checkpointInterval": "7"})
+    shop.file("orders", 4, [4])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4]
+
+
+def test_a_lost_journal_and_a_dropped_table_are_a_new_table(shop):
+    shop.run_until_idle()
+    drop(shop)
+    shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+def test_a_view_cannot_be_accepted(shop):
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    answer = accept_offline(shop.project, journal, "joined")
+    journal.close()
+    assert (answer["ok"], answer["code"], answer["exit_status"]) == (False, "not-a-base-table", 2)
+
+
+def moved(shop, *, with_files):
+    """The feed of orders in another folder, with the same files or others of the same names."""
+    old = Path(shop.project.feeds["orders_feed"].path)
+    new = shop.root / "elsewhere"
+    if with_files:
+        shutil.copytree(old, new)
+    else:
+        new.mkdir()
+        for number, path in enumerate(sorted(old.iterdir())):
+            (new / path.name).write_text(str(100 + number))
+    feed = dataclasses.replace(shop.project.feeds["orders_feed"], path=str(new))
+    feeds = {**shop.project.feeds, "orders_feed": feed}
+    shop.project = shop.executor.project = dataclasses.replace(shop.project, feeds=feeds)
+    return new
+
+
+def test_a_feed_that_moved_is_refused_until_it_is_said_to_be_the_same(shop):
+    shop.run_until_idle()
+    new = moved(shop, with_files=True)
+    said = " orders is at elsewhere, and what was loaded came from feed/orders"
+    for _ in range(2):
+        with pytest.raises(UserError) as refused:
+            shop.run_until_idle()
+        assert refused.value.code == "feed-moved"
+        assert refused.value.what.endswith(said)
+    assert accepted(shop)["ok"]
+    (new / "orders-20260102T000900.csv").write_text("9")
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 9]
+
+
+def test_a_feed_that_moved_is_refused_without_the_journal_too(shop):
+    shop.run_until_idle()
+    moved(shop, with_files=False)
+    shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    with pytest.raises(UserError, match="feed-moved"):
+        shop.run_until_idle()
+
+
+def test_other_files_at_the_new_place_can_take_the_place_of_the_old_ones(shop):
+    shop.run_until_idle()
+    moved(shop, with_files=False)
+    reloaded(shop)
+    assert shop.executor.numbers("orders") == [100, 101, 102]
+    assert shop.run_until_idle() == 0
+
+
+def test_a_project_that_moves_as_a_whole_has_the_same_feeds(shop):
+    table = shop.project.table("orders")
+    assert feed_path(shop.project, table) == "feed/orders"
+    for path, expected in (("s3a://bucket/orders/", "s3a://bucket/orders"), ("/data/o", "/data/o")):
+        feed = dataclasses.replace(shop.project.feeds["orders_feed"], path=path)
+        project = dataclasses.replace(shop.project, feeds={"orders_feed": feed})
+        assert feed_path(project, table) == expected
+
+
+@pytest.mark.parametrize(("fault", "code"), FAULTS[1:])
+def test_what_others_did_before_a_take_over_is_noticed_behind_its_fence(shop, fault, code):
+    shop.run_until_idle()
+    fault(shop)
+    fence_tables(shop.project, 99)
+    shop.run_until_idle()
+    assert code in error_of(shop)
+
+
+def test_a_view_of_a_version_that_came_again_is_made_again(shop):
+    """Put back from a copy the table has that version again, with other rows."""
+    assert shop.run_until_idle() == 0
+    orders = Path(shop.project.table_path("orders"))
+    newest = last_commit(str(orders))
+    assert newest is not None
+    (orders / f"_delta_log/{newest.version:020d}.json").unlink()
+    assert DeltaTable(orders).version() == newest.version - 1
+    rows = pa.table({"n": pa.array([7], pa.int64())})
+    text = json.dumps(dict(newest.metadata))
+    told = CommitProperties(custom_metadata={"userMetadata": text})
+    write_deltalake(orders, rows, mode="append", commit_properties=told)
+    assert DeltaTable(orders).version() == newest.version
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("joined") == sorted([*shop.executor.numbers("orders"), 10])

@@ -1,0 +1,251 @@
+"""Reports of a running warehouse, in virtual time: whole traces, and how each report ended.
+
+Orders bring ten rows a minute, stamped with the minute; a batch takes 2 s and 0.1 s a row, the
+final 5 s. The first window is over when a play begins, and empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from freshline.core.assembly import SchedulerSettings
+from freshline.core.events import TrackReserved
+from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
+from freshline.runtime.reports.store import WantedReport
+from tests.support.report_play import HOUR_S, START_S, Play, report_project
+
+WINDOW = "sales@1970-02-11T16:00:00Z"
+MINUTES = [(60.0 * minute, 10) for minute in range(1, 63)]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def _play(root: Path, deadline: str = "2 minutes", *, known: bool = True, **more) -> Play:
+    play = Play(report_project(root, deadline=deadline), **more)
+    if known:
+        play.known((100, 12.0), (1000, 102.0))
+    play.arrive(-2 * HOUR_S, 0)  # the stream is there
+    return play
+
+
+def test_one_batch_where_the_deadline_allows_it(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES, HOUR_S + 110)
+    assert play.trace == ["60: final of 0 rows", "3600: final of 600 rows"]
+    found = play.status(WINDOW)
+    assert (found.state, found.batches, found.cost_s, found.late) == ("done", 1, 67.0, None)
+    play.check_replay()
+
+
+def test_more_batches_where_it_does_not(root: Path) -> None:
+    play = _play(root, "30 seconds")
+    play.run(MINUTES, HOUR_S + 200)
+    assert play.trace[1:] == ["3540: batch of 590 rows", "3601: final of 10 rows"]
+    found = play.status(WINDOW)
+    assert (found.state, found.batches, found.late) == ("done", 2, None)
+    play.check_replay()
+
+
+def test_the_slack_follows_what_is_left_to_do(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES, 1800.0)
+    before = play.status(WINDOW).slack_s
+    play.run([], HOUR_S - 20.0)
+    # All 600 rows in one batch take 62 s and the final 5, with the margin 83.75 of the 120 s.
+    assert before == pytest.approx(36.25, abs=2.0)
+    assert play.status(WINDOW).slack_s == pytest.approx(36.25, abs=2.0)
+
+    play = _play(root / "again", "5 seconds")
+    play.run(MINUTES, 1800.0)
+    assert play.status(WINDOW).slack_s == pytest.approx(5.0 - 83.75, abs=2.0)
+
+
+def test_a_deadline_that_no_plan_can_meet_is_foreseen(root: Path) -> None:
+    play = _play(root, "5 seconds")
+    play.run(MINUTES, HOUR_S + 200)
+    found = play.status(WINDOW)
+    assert (found.foreseen, found.late) == (True, "foreseen")
+    assert play.trace[-1] == (
+        f"3608: report {WINDOW} is 3 s behind its deadline: no plan could meet it when it was"
+        " submitted"
+    )
+    play.check_replay()
+
+
+def test_what_nobody_knows_the_cost_of_is_measured_first_and_does_not_wait(root: Path) -> None:
+    play = _play(root, known=False)
+    play.run(MINUTES, HOUR_S + 100)
+    assert play.trace == [
+        "60: batch of 10 rows", "63: final of 0 rows", "3600: final of 590 rows",
+    ]  # fmt: skip
+    play.check_replay()
+
+
+def test_what_runs_once_runs_at_the_end(root: Path) -> None:
+    play = _play(root, known=False)
+    play.batches.code = "ORDER_DEPENDENT"
+    play.run(MINUTES, 2 * HOUR_S + 120)
+    assert play.trace == [
+        "60: batch of 10 rows",  # which found out that there is nothing to do before
+        "63: final of 0 rows",
+        "3600: final of 600 rows",
+        "7242: final of 20 rows, incomplete",
+    ]
+    assert play.status(WINDOW).code == "ORDER_DEPENDENT"
+    play.check_replay()
+
+
+def test_a_feed_that_stops_does_not_stop_its_report(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES[:50], HOUR_S + 120)
+    # What is there is worked off, and the rest waited for as long as it could still be in time.
+    assert play.trace[1:] == ["3631: batch of 500 rows", "3711: final of 0 rows, incomplete"]
+    found = play.status(WINDOW)
+    assert (found.state, found.late, found.complete) == ("done", None, False)
+    play.check_replay()
+
+
+def test_a_machine_slower_than_the_margin_is_the_reason(root: Path) -> None:
+    play = _play(root, batch_s=lambda rows: 10.0 + 0.4 * rows)
+    play.run(MINUTES, HOUR_S + 500)
+    assert play.status(WINDOW).late == "slower"
+    assert play.trace[-1] == (
+        f"3855: report {WINDOW} is 135 s behind its deadline: a batch took longer than its margin"
+        " allows"
+    )
+    play.check_replay()
+
+
+def test_more_rows_than_a_plan_expected_are_a_reason(root: Path) -> None:
+    play = _play(root, "30 seconds")
+    play.run([*MINUTES[:58], (3590.0, 800), (3600.0, 0)], HOUR_S + 300)
+    assert play.trace[-1] == (
+        f"3690: report {WINDOW} is 60 s behind its deadline: more rows came than were expected, or"
+        " they came later"
+    )
+    assert play.status(WINDOW).late == "more"
+    play.check_replay()
+
+
+def test_two_reports_at_once_are_a_reason_though_each_could_be_in_time(root: Path) -> None:
+    play = _play(root, "10 minutes")
+    play.arrive(0.0, 1000)
+    play.known((100, 12.0), (1000, 102.0), view="one")
+    play.known((100, 12.0), (1000, 102.0), view="two")
+    for name in ("one", "two"):
+        wanted = WantedReport(
+            name, name, "SELECT n FROM orders", "a.sql", START_S - HOUR_S, START_S, START_S + 150.0
+        )
+        submit(play.journal, argument_of(wanted), START_S)
+    play.journal.flush()
+    play.reports.submitted()
+    play.run([], 400.0)
+    assert (play.status("one").late, play.status("two").late) == (None, "crowded")
+    assert not play.status("two").foreseen
+    play.check_replay()
+
+
+def test_what_was_measured_too_late_is_a_reason(root: Path) -> None:
+    play = _play(root, "2 minutes", known=False, batch_s=lambda rows: 3.0 * rows)
+    play.run([(3590.0, 60), (3600.0, 0)], HOUR_S + 400)
+    assert play.status(WINDOW).late == "unmeasured"
+    play.check_replay()
+
+
+def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
+    play = _play(root, "80 seconds")
+    play.batches.failures = ["no", "no"]
+    play.run(MINUTES[:5], 400)
+    finals = ["60: final of 0 rows", "69: final of 0 rows", "80: final of 0 rows"]
+    assert play.trace[:3] == finals
+    assert play.status().late == "failed"
+    play.check_replay()
+
+    play = _play(root / "again")
+    play.batches.failures = ["no"] * 5
+    play.run(MINUTES[:5], 400)
+    assert play.trace[-1] == "125: report sales@1970-02-11T15:00:00Z is given up: no"
+    assert (play.status().state, play.status().error) == ("failed", "no")
+    play.check_replay()
+
+
+def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
+    play = _play(root, "30 seconds")
+    play.run(MINUTES, 3580.0)
+    assert play.trace[-1] == "3540: batch of 590 rows"  # and dies during it
+    play.begin(3580.0)
+    play.arrive(3580.0, 0)
+    play.run([(3600.0, 10)], HOUR_S + 100)
+    assert play.trace[2:4] == ["3580: batch of 590 rows", "3641: final of 10 rows"]
+    assert (play.status(WINDOW).state, play.status(WINDOW).late) == ("done", "restarted")
+    play.check_replay()
+
+
+def test_asked_and_withdrawn(root: Path) -> None:
+    play = _play(root)
+    play.arrive(0.0, 100)
+    wanted = WantedReport(
+        "again", "again", "SELECT n FROM orders", "again.sql", START_S - HOUR_S, START_S,
+        START_S + 300.0,
+    )  # fmt: skip
+    answer = submit(play.journal, argument_of(wanted), START_S)
+    assert answer == {"ok": True, "message": "again is submitted"}
+    play.journal.flush()
+    assert not submit(play.journal, argument_of(wanted), START_S)["ok"]
+    play.reports.submitted()
+    play.run(MINUTES[:20], 1300.0)
+    assert play.trace == ["0: final of 100 rows", "17: final of 100 rows"]
+    assert play.status("again").state == "done"
+    assert play.reports.withdraw("sales")
+    assert not play.reports.withdraw("again")  # it is made
+    play.run([], HOUR_S)
+    assert play.status(WINDOW).state == "withdrawn"
+    assert withdraw_offline(play.journal, "again")["ok"] is False
+    play.check_replay()
+
+
+def test_until_idle_makes_what_is_over_and_waits_for_nothing(root: Path) -> None:
+    play = _play(root, known=False, until_idle=True)
+    play.arrive(-1800.0, 100)
+    play.run([], 5.0)
+    assert not play.reports.idle()
+    play.run([], 100.0)
+    assert play.reports.idle()
+    assert play.trace == ["6: final of 100 rows, incomplete"]
+
+
+def test_the_track_is_reserved_for_the_next_start(root: Path) -> None:
+    play = _play(root)
+    told: list[TrackReserved] = []
+    reserve = play._reserve
+    play._reserve = lambda event: (told.append(event), reserve(event))  # type: ignore[assignment,func-returns-value]
+    play.run(MINUTES, HOUR_S + 110)
+    assert {event.track for event in told} == {1}
+    within = [event.from_s for event in told if event.from_s and event.from_s < START_S + 7000.0]
+    # The planned start; with the window's last rows, at 3600, the batch went at once.
+    assert [at_s - START_S for at_s in within[-2:]] == pytest.approx([3634.3, 3600.0], abs=1.0)
+
+
+@pytest.mark.parametrize(("policy", "times"), [("aus", 2), ("max-benefit", 0)])
+def test_a_policy_with_bounds_is_told_what_reports_take(
+    root: Path, policy: str, times: int
+) -> None:
+    project = report_project(root, deadline="2 minutes")
+    play = Play(replace(project, scheduler=SchedulerSettings(policy=policy, tracks=2)))
+    play.known((100, 12.0), (1000, 102.0))
+    told: list[TrackReserved] = []
+    reserve = play._reserve
+    play._reserve = lambda event: (told.append(event), reserve(event))  # type: ignore[assignment,func-returns-value]
+    play.run([(60.0 * minute, 10) for minute in range(1, 63)], HOUR_S + 110)
+    counted = [event.reports for event in told if event.reports is not None]
+    assert len(counted) == times  # when rows came, and when the first window was made
+    for reports in counted:
+        ((cost_s, batches, window_s, delay_s),) = reports
+        assert (batches, window_s, delay_s) == (1, HOUR_S, 120.0)
+        assert 0.0 < cost_s < 200.0
