@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from freshline.core.assembly import make_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, UpdateFinished
-from freshline.core.instant import INSTANT_S
+from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import TableSpec
 from freshline.core.objective.kept import Kept
 from freshline.core.objective.targets import stated_lags
@@ -117,7 +117,7 @@ class Driver:
         self.scheduler: Scheduler = make_scheduler(
             scenario.tables,
             tracks=scenario.tracks,
-            settings=scenario.policy,
+            settings=scenario.settings,
             seed=scenario.seed,
             worst_factor=scenario.high,
         )
@@ -135,7 +135,7 @@ class Driver:
             for spec, feed in zip(scenario.tables, feeds, strict=True)
         ]
         lags_s = stated_lags(scenario.tables)
-        self._measures = measures or bool(lags_s) or scenario.policy.objective != "staleness"
+        self._measures = measures or bool(lags_s) or scenario.settings.objective != "staleness"
         if self._measures:
             for side in self._sides:
                 side.kept = Kept(lags_s.get(side.name))
@@ -169,7 +169,7 @@ class Driver:
         handle = self.scheduler.handle
         # A policy with dates of its own adds up the same periods as feeds and updates do, in
         # another order: for it, times that differ by rounding alone are one instant.
-        slack_s = INSTANT_S if self._wakes else 0.0
+        slack_s = TIME_EPSILON_S if self._wakes else 0.0
         end_s = horizon_s + slack_s
         running = self._running
         window: list[File] = []

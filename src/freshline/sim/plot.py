@@ -168,7 +168,7 @@ def _draw_staleness(axes: Any, result: Result, drawing: Drawing, colours: dict[s
         title=f"{title}; {left_out} more not drawn" if left_out else title,
         ncols=2,
     )
-    policy = result.scenario.policy.name
+    policy = result.scenario.settings.policy
     axes.set_title(f"{policy}, {result.scenario.tracks} tracks, {result.played.updates} updates")
 
 

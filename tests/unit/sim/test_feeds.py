@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from freshline.sim.arrivals import Arrivals
 from freshline.sim.scenario.feeds import chained, files
 from freshline.sim.scenario.model import FeedSpec
-from tests.laws.update_scenarios import feeds
+from tests.support.update_scenarios import feeds
 
 
 def test_a_file_due_in_an_outage_comes_at_its_end_with_its_own_timestamp():

@@ -50,7 +50,7 @@ def message(tmp_path, old, new):
 def test_targets_and_objective_are_read(file):
     scenario = read_scenario(file)
     a, v = scenario.tables
-    assert scenario.policy.objective == "cost"
+    assert scenario.settings.objective == "cost"
     assert (a.target_lag_s, a.target_downstream) == (None, True)
     assert (v.target_lag_s, v.target_downstream) == (40.0, False)
     assert stated_lags(scenario.tables) == {"a": 40.0, "v": 40.0}
@@ -153,10 +153,16 @@ def test_a_sweep_is_printed_written_and_drawn(file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--sweep", "tracks"], "--sweep is 'tracks'; known is target"),
+        (["--sweep", "tracks"], "--sweep is 'tracks'; the only known one is target"),
         (["--sweep", "target", "--bounds"], "these options do not go together"),
-        (["--csv", "x.csv"], "a scenario's file says its policy, tracks, objective and"),
-        (["--policy", "edf"], "a scenario's file says its policy, tracks, objective and"),
+        (
+            ["--csv", "x.csv"],
+            "a scenario's file says its policy, tracks, objective, priorities, targets itself",
+        ),
+        (
+            ["--policy", "edf"],
+            "a scenario's file says its policy, tracks, objective, priorities, targets itself",
+        ),
         (["--sweep", "target", "--policy", "edf"], "a scenario's file says its policy, tracks"),
         (["--from-run"], "these options do not go together"),
     ],

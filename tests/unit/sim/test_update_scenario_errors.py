@@ -34,7 +34,7 @@ def messages(tmp_path, text):
 
 def test_missing_keys_have_the_defaults_of_the_contract(tmp_path):
     scenario = read(tmp_path, GOOD)
-    assert scenario.policy == PolicySettings(name="edf")
+    assert scenario.settings == PolicySettings(policy="edf")
     assert (scenario.seed, scenario.tracks, scenario.low, scenario.high) == (1, 1, 1.0, 1.0)
     assert scenario.slowdown is None
     base, derived = scenario.tables
@@ -76,7 +76,7 @@ def test_one_exponent_is_a_number_to_yaml_as_it_is_to_json(tmp_path):
             "policy: {name: group-and-run, partition: proportional}",
             (
                 "[two-partitions] scenario.yml:2: 'partition' of the policy is 'proportional', but "
-                "policy 'group-and-run' divides the tracks itself. Remove 'partition', or take "
+                "policy 'group-and-run' divides the tracks itself. Remove 'partition', or use "
                 "another policy."
             ),
         ),

@@ -19,7 +19,7 @@ from freshline.core.model import TableSpec
 from freshline.sim.whatif.history import Durations, history_of
 from freshline.sim.whatif.recorded import Difference, conforming
 from freshline.sim.whatif.what_if import Wishes, compared
-from tests.unit.sim.recording import recorded
+from tests.support.recorded_runs import recorded
 
 ORDERS = TableSpec("orders", period_s=10.0, alpha_s=1.0)
 PARTS = TableSpec("parts", period_s=10.0, alpha_s=1.0)
@@ -156,13 +156,13 @@ def test_failures_and_unreadable_files_are_left_out_of_what_is_played():
 def test_a_simulation_of_the_runs_events_and_durations_decides_as_the_run_did(run):
     assert conforming(history_of(run, {})) is None
     tries = cycle([3.0, -2.0, 2.0, 4.0, -1.0])
-    for settings in ({}, {"name": "max-benefit", "chop": 1.0}, {"objective": "cost"}):
+    for settings in ({}, {"policy": "max-benefit", "chop": 1.0}, {"objective": "cost"}):
         eventful = recorded(
             [ORDERS, PARTS, SUMS],
             files("orders", "parts"),
             seconds=lambda *_: next(tries),
             tracks=2,
-            settings=PolicySettings(**({"name": "fifo"} | settings)),
+            settings=PolicySettings(**({"policy": "fifo"} | settings)),
         )
         assert conforming(history_of(eventful, {})) is None
 
@@ -181,5 +181,7 @@ def test_a_run_that_this_core_would_not_have_made_is_refused(run):
     first, *rest = run.instants
     other = replace(first.commands[0], track=1)
     changed = replace(run, instants=(replace(first, commands=(other,)), *rest))
-    with pytest.raises(UserError, match="run 1 of the journal is not what this freshline would"):
+    with pytest.raises(
+        UserError, match="run 1 of the journal is not what this version of freshline would"
+    ):
         history_of(changed, {})

@@ -84,7 +84,7 @@ def scenario_in(file: YamlFile) -> Scenario:
         horizon_s=horizon_s,
         seed=checks.whole(("seed",), root.get("seed", 1), "'seed'"),
         tracks=checks.whole(("tracks",), root.get("tracks", 1), "'tracks'", at_least=1),
-        policy=_policy(checks, root.get("policy")),
+        settings=_policy(checks, root.get("policy")),
         low=low,
         high=high,
         slowdown=_slowdown(checks, root.get("slowdown")),
@@ -99,8 +99,8 @@ def scenario_in(file: YamlFile) -> Scenario:
 
 def _check_partition(checks: Checks, scenario: Scenario, blamed: Path_) -> None:
     """Whether the tracks suffice for the partition that the policy has or asks for."""
-    policy = scenario.policy
-    if policy.partition == "none" and found_policies()[policy.name].own_partition is None:
+    policy = scenario.settings
+    if policy.partition == "none" and found_policies()[policy.policy].own_partition is None:
         return
     try:
         make_scheduler(scenario.tables, tracks=scenario.tracks, settings=policy)
@@ -113,9 +113,12 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
         return PolicySettings()
     if isinstance(value, str):
         name = policy_called(checks.choice(("policy",), value, "'policy'", policy_names()))
-        return PolicySettings(name=name)
-    defaults = {item.name: item.default for item in fields(PolicySettings)}
-    del defaults["backfill_share"]  # nobody asks for backfills in a scenario
+        return PolicySettings(policy=name)
+    defaults = {
+        "name" if item.name == "policy" else item.name: item.default
+        for item in fields(PolicySettings)
+        if item.name != "backfill_share"  # nobody asks for backfills in a scenario
+    }
     assert MISSING not in defaults.values(), "every setting of a policy has a default"
     given = checks.mapping(("policy",), value, list(defaults), "'policy'")
     settings: dict[str, Any] = {**defaults, **given}
@@ -125,7 +128,7 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
 
     chop = settings["chop"]
     made = PolicySettings(
-        name=policy_called(checks.choice(*at("name"), policy_names())),
+        policy=policy_called(checks.choice(*at("name"), policy_names())),
         partition=checks.choice(*at("partition"), partition_names()),
         clustering=checks.number(*at("clustering"), above=0.0),
         allocation=checks.choice(*at("allocation"), ALLOCATIONS),
@@ -136,21 +139,21 @@ def _policy(checks: Checks, value: Any) -> PolicySettings:
         recovery=checks.choice(*at("recovery"), RECOVERIES),
         objective=checks.choice(*at("objective"), OBJECTIVES),
     )
-    kind = found_policies().get(made.name)
+    kind = found_policies().get(made.policy)
     if kind is not None and kind.own_partition is not None and made.partition != "none":
         checks.error(
             ("policy", "partition"),
             "two-partitions",
-            f"'partition' of the policy is '{made.partition}', but policy '{made.name}' divides "
+            f"'partition' of the policy is '{made.partition}', but policy '{made.policy}' divides "
             f"the tracks itself",
-            next_step="Remove 'partition', or take another policy.",
+            next_step="Remove 'partition', or use another policy.",
         )
-    if made.name == "aus" and made.objective == "cost":
+    if made.policy == "aus" and made.objective == "cost":
         checks.error(
             ("policy", "objective"),
             "objective-of-aus",
             "'objective' of the policy is 'cost', but policy 'aus' says itself when updates start",
-            next_step="Take another policy, or the objective 'staleness'.",
+            next_step="Use another policy, or the objective 'staleness'.",
         )
     return made
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from freshline.core.assembly import PolicySettings
 from freshline.core.model import TableSpec
 
-IDEAL = PolicySettings(name="fifo")
+IDEAL = PolicySettings()
 """The policy of the ideal run: fifo alone, nothing inherited, cut or partitioned (G14)."""
 
 
@@ -63,7 +63,7 @@ class Scenario:
         horizon_s: The end; completions and arrivals at it count, nothing starts there.
         seed: Of noise and of random policies, which have streams of their own.
         tracks: How many updates can run at once.
-        policy: How to choose.
+        settings: How to choose.
         low, high: Each update's time is multiplied by uniform(low, high).
         slowdown: Alternating slow stretches; None without.
         tables: All tables; their order breaks ties.
@@ -73,7 +73,7 @@ class Scenario:
     horizon_s: float
     seed: int
     tracks: int
-    policy: PolicySettings
+    settings: PolicySettings
     low: float
     high: float
     slowdown: Slowdown | None
@@ -82,4 +82,4 @@ class Scenario:
 
     def ideal(self) -> Scenario:
         """The same with as many tracks as tables, under fifo alone (rule G14)."""
-        return replace(self, tracks=len(self.tables), policy=IDEAL)
+        return replace(self, tracks=len(self.tables), settings=IDEAL)

@@ -88,13 +88,13 @@ def theorem_3_1(scenario: Scenario, played: Played) -> Bound:
     the factor is (1 + alpha)^2 / (beta^4 * (1 - delta)); the least of them is taken.
     """
     why_not = _unlike_bateni(scenario)
-    if not why_not and not found_policies()[policy_called(scenario.policy.name)].eager:
-        why_not = f"policy '{scenario.policy.name}' is not eager"
-    if not why_not and scenario.policy.partition != "none":
+    if not why_not and not found_policies()[policy_called(scenario.settings.policy)].eager:
+        why_not = f"policy '{scenario.settings.policy}' is not eager"
+    if not why_not and scenario.settings.partition != "none":
         why_not = "under a partition a track may stay idle"
-    if not why_not and scenario.policy.objective != "staleness":
+    if not why_not and scenario.settings.objective != "staleness":
         why_not = "under the objective cost updates wait"
-    if not why_not and scenario.policy.chop is not None:
+    if not why_not and scenario.settings.chop is not None:
         why_not = "with chop an update does not load all that is pending"
     if why_not:
         return Bound(played.penalty_s2, None, why_not)
@@ -138,11 +138,11 @@ def least_factor(alpha: float, tables_a_track: float) -> float | None:
 def theorem_4_3(scenario: Scenario, played: Played) -> Bound:
     """Stretch < 3 under group-and-run, if p >= 2g, alpha <= (p-g)/(8t) and alpha <= 1/8."""
     why_not = _unlike_bateni(scenario)
-    if not why_not and scenario.policy.name != "group-and-run":
+    if not why_not and scenario.settings.policy != "group-and-run":
         why_not = "it is about group-and-run"
-    if not why_not and scenario.policy.objective != "staleness":
+    if not why_not and scenario.settings.objective != "staleness":
         why_not = "under the objective cost updates wait"
-    if not why_not and scenario.policy.chop is not None:
+    if not why_not and scenario.settings.chop is not None:
         why_not = "with chop an update does not load all that is pending"
     if not why_not:
         why_not = _unlike_groups(scenario)

@@ -20,9 +20,9 @@ def scenario_guarantees(scenario: Scenario, *, outage_s: float | None = None) ->
     return assessed(
         graph_of(scenario.tables),
         tracks=scenario.tracks,
-        recovery=scenario.policy.recovery,
+        recovery=scenario.settings.recovery,
         worst_factor=scenario.high,
         outage_s=outage_s,
-        policy=scenario.policy.name,
-        chop=scenario.policy.chop,
+        policy=scenario.settings.policy,
+        chop=scenario.settings.chop,
     )

@@ -103,7 +103,7 @@ def lower_bound_s2(scenario: Scenario) -> float:
     Returns:
         Sum over tables of priority * integral of staleness over [0, horizon], in s^2.
     """
-    cuts = scenario.policy.chop is not None or scenario.policy.name == "aus"
+    cuts = scenario.settings.chop is not None or scenario.settings.policy == "aus"
     tables, names = _tables(scenario, cuts=cuts)
     _measure_feeds(scenario, tables, names)
     horizon_s = scenario.horizon_s

@@ -91,7 +91,7 @@ def history_of(run: RecordedRun, lags_s: Mapping[str, float]) -> History:
         if tuple(core.handle(instant.now_s, instant.events)) != instant.commands:
             raise UserError(
                 "other-decisions",
-                f"run {run.number} of the journal is not what this freshline would have done",
+                f"run {run.number} of the journal is not what this version of freshline would do",
                 rule="a run is compared with what the same core does with the same events",
                 next_step="Run the project for a while with this version, then compare.",
             )

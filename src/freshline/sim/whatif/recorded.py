@@ -32,7 +32,7 @@ _Instant = tuple[float, tuple[Event, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class Overrides:
     """What is other than it was.
 
     Attributes:
@@ -90,7 +90,7 @@ def conforming(history: History) -> Difference | None:
 
 def played(
     history: History,
-    otherwise: Otherwise,
+    otherwise: Overrides,
     durations: Durations,
     lags_s: Mapping[str, float],
 ) -> Accounts:

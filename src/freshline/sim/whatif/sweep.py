@@ -13,7 +13,7 @@ from freshline.core.recorded import RecordedRun
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import Scenario
 from freshline.sim.whatif.history import Durations, history_of
-from freshline.sim.whatif.recorded import Otherwise, played
+from freshline.sim.whatif.recorded import Overrides, played
 from freshline.sim.whatif.what_if import Wishes, specs_as_wished
 
 FACTORS = tuple(2.0 ** (step / 2.0) for step in range(-4, 11))
@@ -91,8 +91,8 @@ def sweep_scenario(scenario: Scenario, factors: Sequence[float] = FACTORS) -> Sw
     """Play ``scenario`` under both objectives, with its targets times each factor."""
 
     def point(factor: float | None, specs: tuple[TableSpec, ...], objective: str) -> Point:
-        settings = replace(scenario.policy, objective=objective)
-        result = play(replace(scenario, tables=specs, policy=settings), measures=True)
+        settings = replace(scenario.settings, objective=objective)
+        result = play(replace(scenario, tables=specs, settings=settings), measures=True)
         assert result.kept is not None, "it was asked to measure"
         horizon_s = scenario.horizon_s
         figures = [
@@ -113,13 +113,13 @@ def sweep_run(run: RecordedRun, wishes: Wishes, factors: Sequence[float] = FACTO
     """The same for a recorded run, under the first policy and number of tracks asked for."""
     specs = specs_as_wished(run, wishes)
     history = history_of(run, stated_lags(specs))
-    policy = wishes.policies[0] if wishes.policies else run.settings.name
+    policy = wishes.policies[0] if wishes.policies else run.settings.policy
     tracks = wishes.tracks[0] if wishes.tracks else run.tracks
 
     def point(factor: float | None, specs: tuple[TableSpec, ...], objective: str) -> Point:
-        settings = replace(run.settings, name=policy, objective=objective)
+        settings = replace(run.settings, policy=policy, objective=objective)
         accounts = played(
-            history, Otherwise(settings, tracks, specs), Durations(history), stated_lags(specs)
+            history, Overrides(settings, tracks, specs), Durations(history), stated_lags(specs)
         )
         figures = [
             _Measured(

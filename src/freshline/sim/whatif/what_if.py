@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from freshline.core.objective.targets import stated_lags
 from freshline.core.recorded import RecordedRun
 from freshline.sim.accounts import Accounts, Figures
 from freshline.sim.whatif.history import Durations, History, history_of
-from freshline.sim.whatif.recorded import Otherwise, played
+from freshline.sim.whatif.recorded import Overrides, played
 
 Target = tuple[float | None, bool]
 """target_lag in seconds, and whether it is DOWNSTREAM."""
@@ -26,6 +26,7 @@ class Wishes:
         policies, tracks, objectives: Every combination of them is played.
         priorities: Of the tables whose priority is other than it was.
         targets: Of all tables, as the project has them now; None: as the run had them.
+        lags_s: Target lags, in seconds, of the tables whose target is to be another one.
     """
 
     policies: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Wishes:
     objectives: tuple[str, ...] = ()
     priorities: Mapping[str, float] | None = None
     targets: Mapping[str, Target] | None = None
+    lags_s: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +143,17 @@ def compared(run: RecordedRun, wishes: Wishes) -> Comparison:
     history = history_of(run, lags_s)
     weights = {spec.name: spec.priority for spec in specs}
     as_it_was = run.settings
-    happened = _outcome(history.accounts, weights, as_it_was.name, run.tracks, as_it_was.objective)
+    happened = _outcome(
+        history.accounts, weights, as_it_was.policy, run.tracks, as_it_was.objective
+    )
     outcomes = []
     unknown: set[str] = set()
-    for policy in wishes.policies or (as_it_was.name,):
+    for policy in wishes.policies or (as_it_was.policy,):
         for tracks in wishes.tracks or (run.tracks,):
             for objective in wishes.objectives or (as_it_was.objective,):
-                settings = replace(as_it_was, name=policy, objective=objective)
+                settings = replace(as_it_was, policy=policy, objective=objective)
                 durations = Durations(history)
-                accounts = played(history, Otherwise(settings, tracks, specs), durations, lags_s)
+                accounts = played(history, Overrides(settings, tracks, specs), durations, lags_s)
                 unknown |= durations.unknown
                 made = _outcome(accounts, weights, policy, tracks, objective)
                 outcomes.append(
@@ -163,11 +167,11 @@ def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
     """The run's tables with the priorities and targets asked for.
 
     Raises:
-        UserError: A priority is given for a table that was not in the run.
+        UserError: A priority or a target is given for a table that was not in the run.
     """
-    priorities = wishes.priorities or {}
+    of = f"run {run.number} of the journal"
     specs = []
-    for spec in with_priorities(run.specs, priorities, f"run {run.number} of the journal"):
+    for spec in with_priorities(run.specs, wishes.priorities or {}, of):
         lag_s, downstream = (wishes.targets or {}).get(
             spec.name, (spec.target_lag_s, spec.target_downstream)
         )
@@ -178,7 +182,24 @@ def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
                 target_downstream=downstream,
             )
         )
-    return tuple(specs)
+    return with_targets(specs, wishes.lags_s or {}, of)
+
+
+def with_targets(
+    specs: Sequence[TableSpec], lags_s: Mapping[str, float], of: str
+) -> tuple[TableSpec, ...]:
+    """``specs`` with other targets where ``lags_s`` has them; ``of`` says whose they are.
+
+    Raises:
+        UserError: A target is given for a table that is not among them.
+    """
+    _check_names(specs, lags_s, of)
+    return tuple(
+        replace(spec, target_lag_s=lags_s[spec.name], target_downstream=False)
+        if spec.name in lags_s
+        else spec
+        for spec in specs
+    )
 
 
 def with_priorities(
@@ -189,8 +210,13 @@ def with_priorities(
     Raises:
         UserError: A priority is given for a table that is not among them.
     """
+    _check_names(specs, priorities, of)
+    return tuple(replace(spec, priority=priorities.get(spec.name, spec.priority)) for spec in specs)
+
+
+def _check_names(specs: Sequence[TableSpec], named: Iterable[str], of: str) -> None:
     names = {spec.name for spec in specs}
-    for name in priorities:
+    for name in named:
         if name not in names:
             raise UserError(
                 "unknown-table",
@@ -198,7 +224,6 @@ def with_priorities(
                 rule=f"it has {', '.join(sorted(names))}",
                 next_step="Correct the name.",
             )
-    return tuple(replace(spec, priority=priorities.get(spec.name, spec.priority)) for spec in specs)
 
 
 def _outcome(
