@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshline.importing.inlining import Source, View, inlined, without_end
-from freshline.importing.items import Item, Outcome, Table
+from freshline.importing.items import FEED_NAME, Item, Outcome, Table
 from freshline.project.graph import parents_first
 from freshline.project.names import name_fault
 from freshline.sql.text.reads import quoted, reads_of
@@ -78,7 +78,7 @@ class _Assembler:
 
     def _read(self, item: Item) -> _State:
         state = _State(refusal=item.refusal or self.faults.get(item.key))
-        if item.query is None or state.refusal is not None:
+        if item.query is None or item.role == "base" or state.refusal is not None:
             return state
         try:
             reads = reads_of(without_end(item.query))
@@ -116,7 +116,8 @@ class _Assembler:
             state.live = True
             name = self.names[item.key]
             feed = self.names[f"feed of {item.key}"]
-            return Table(item, name, feed, item.query or f"SELECT * FROM STREAM {quoted(feed)}")
+            query = item.query or f"SELECT * FROM STREAM {FEED_NAME}"
+            return Table(item, name, feed, query.replace(FEED_NAME, quoted(feed)))
         for parent in state.parents.values():
             state.sources[_relation(parent).lower()] = self._source(parent)
         state.live = any(self.states[key].live for key in state.parents)

@@ -12,6 +12,10 @@ into each query that reads it. inlined: the other tool put it there already. out
 that something else fills, read by its name."""
 
 
+FEED_NAME = "_the_feed_of_this_table"
+"""Stands in the query of an item of role base for the name that its feed gets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One model, source or statement of the other tool, its SQL already Spark's.
@@ -26,6 +30,7 @@ class Item:
         properties: TBLPROPERTIES to write.
         partitioned_by: Columns to partition by.
         feed: For ``base``: the feed's entry of freshline.yml.
+        schema: For ``base``: its columns and types where the other tool declares them.
         needs: Keys of items whose SQL is inside ``query`` already.
         refusal: Why it cannot be taken, or None.
         stays: Something else goes on filling its table, so that where it is not taken, others
@@ -43,6 +48,7 @@ class Item:
     properties: Mapping[str, str] = field(default_factory=dict)
     partitioned_by: tuple[str, ...] = ()
     feed: Mapping[str, Any] | None = None
+    schema: str | None = None
     needs: tuple[str, ...] = ()
     refusal: str | None = None
     stays: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,24 @@ from freshline.importing.checks import TakenCheck, taken_checks
 from freshline.importing.items import Found, Table
 from freshline.importing.page import page
 from freshline.project.load import PROJECT_FILE, collect
+from freshline.project.model import Project
 from freshline.sql.text.reads import quoted, string_literal
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an analysis of the new project's queries found.
+
+    Attributes:
+        refused: Why, by the table's file in the project.
+        notes: What was not analysed, a sentence each.
+    """
+
+    refused: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+Judge = Callable[[Project], Judgement]
 
 PAGE = "IMPORTED.md"
 APPENDIX = "not_translated.sql"
@@ -35,11 +53,16 @@ class Written:
     files: tuple[str, ...]
 
 
-def write(found: Found, into: Path) -> Written:
+def write(found: Found, into: Path, judge: Judge | None = None) -> Written:
     """Writes the project that ``found`` makes; every table in it loads.
 
     A table whose statement breaks a rule of freshline is left out with the rule, and the rest
-    is put together again without it.
+    is put together again without it. So is one that ``judge`` refuses.
+
+    Args:
+        found: What the importer found.
+        into: The project's folder.
+        judge: Analyses the queries of the new project.
 
     Raises:
         UserErrors: No table can be taken: the reason of each (``not-taken``).
@@ -53,11 +76,16 @@ def write(found: Found, into: Path) -> Written:
             rule="the new project gets a directory of its own",
             next_step="Name another one with --into DIR.",
         )
-    assembly, files, warnings = _loadable(found)
+    assembly, files, warnings, refused = _loadable(found, judge)
     checks = taken_checks(found.checks, found.items, assembly)
     files[PAGE] = page(found, assembly, checks, warnings)
-    if found.appendix is not None:
-        files[APPENDIX] = found.appendix
+    appendix = (found.appendix or "") + "".join(
+        commented(f"{item.key}: {refused[item.key]}", item.query or "")
+        for item in found.items
+        if item.key in refused
+    )
+    if appendix:
+        files[APPENDIX] = appendix
     try:
         _save(files, into)
     except OSError as error:
@@ -69,9 +97,21 @@ def write(found: Found, into: Path) -> Written:
     return Written(assembly, checks, tuple(files))
 
 
-def _loadable(found: Found) -> tuple[Assembly, dict[str, str], tuple[str, ...]]:
-    """The assembly without the tables that do not load, its files, and warnings of loading."""
+def commented(reason: str, text: str) -> str:
+    """A statement as a comment under the reason why it was not taken."""
+    lines = [f"-- {reason}", *(f"--   {line}" for line in text.splitlines())]
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _loadable(
+    found: Found, judge: Judge | None
+) -> tuple[Assembly, dict[str, str], tuple[str, ...], dict[str, str]]:
+    """The assembly without the tables that do not load, its files, warnings, and what was refused.
+
+    What was refused is by key, with the judge's reason.
+    """
     faults: dict[str, str] = {}
+    refused: dict[str, str] = {}
     while True:
         assembly = assemble(found.items, faults)
         if not assembly.tables:
@@ -80,9 +120,16 @@ def _loadable(found: Found) -> tuple[Assembly, dict[str, str], tuple[str, ...]]:
         with tempfile.TemporaryDirectory(prefix="freshline-import-") as folder:
             _save(files, Path(folder))
             project, errors = collect(Path(folder), Path(folder))
-        if project is not None:
-            return assembly, files, project.warnings
         keys = {_file(table): table.item.key for table in assembly.tables}
+        if project is not None:
+            judgement = None if judge is None else judge(_with_columns(project, assembly))
+            if judgement is None or not judgement.refused:
+                notes = judgement.notes if judgement is not None else ()
+                return assembly, files, (*project.warnings, *notes), refused
+            told = {keys[file]: why for file, why in judgement.refused.items()}
+            refused |= told
+            faults |= told
+            continue
         wrong = {
             keys[error.where.file]: f"{error.what}; {error.rule}"
             for error in reversed(errors)
@@ -91,6 +138,16 @@ def _loadable(found: Found) -> tuple[Assembly, dict[str, str], tuple[str, ...]]:
         if not wrong:
             raise UserErrors(errors)
         faults |= wrong
+
+
+def _with_columns(project: Project, assembly: Assembly) -> Project:
+    """The project with the columns that the other tool declares for what feeds bring."""
+    schemas = {table.feed: table.item.schema for table in assembly.tables if table.feed}
+    feeds = {
+        name: dataclasses.replace(feed, schema=feed.schema or schemas.get(name))
+        for name, feed in project.feeds.items()
+    }
+    return dataclasses.replace(project, feeds=feeds)
 
 
 def _nothing(found: Found, assembly: Assembly) -> list[UserError]:
@@ -108,7 +165,7 @@ def _nothing(found: Found, assembly: Assembly) -> list[UserError]:
     return [
         UserError(
             "nothing-taken",
-            f"no table of the {found.origin} can be taken",
+            f"no table of the {found.origin} can be imported",
             rule="a table is kept fresh where it is computed from a feed",
             next_step=" ".join(found.notes)
             or "Correct what the messages below name, and import again.",

@@ -54,7 +54,7 @@ def asked_table(project: Project, name: str, query: str, where: Place) -> TableD
                 "unknown-table", f"the report {name} reads the unknown table '{read.name}'",
                 where=Place(where.file, (where.line or 1) + read.line - 1),
                 rule=f"the tables are {listed(known.values())}",
-                next_step=correction(read.name, known.values(), "Take one of these names."),
+                next_step=correction(read.name, known.values(), "Use one of these names."),
             )  # fmt: skip
         parents[known[read.parts[0].lower()]] = None
     if not parents:

@@ -42,6 +42,7 @@ KEYS = (
     "name", "storage", "libraries", "configuration", "spark", "scheduler", "feeds", "server",
     "ingest", "maintenance", "alerts", "lineage", "catalog", "checks",
 )  # fmt: skip
+_SPECIFICATIONS = (".yml", ".yaml")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
 
@@ -50,12 +51,23 @@ def find_project(start: Path, project_dir: Path | None = None) -> Path:
 
     Args:
         start: Where the search upwards begins.
-        project_dir: The directory itself, when the user named it.
+        project_dir: The directory itself, or a pipeline's specification in it, when the user
+            named it.
 
     Raises:
         UserError: There is neither (``no-project``).
     """
     if project_dir is not None:
+        if project_dir.is_file():
+            return project_dir.absolute().parent
+        if project_dir.suffix in _SPECIFICATIONS and not project_dir.is_dir():
+            raise UserError(
+                "no-project",
+                f"there is no file {project_dir}",
+                rule=f"a project is a directory with a {PROJECT_FILE} or a {PIPELINE_FILES[0]}, or"
+                " a pipeline's specification itself",
+                next_step="Correct the path.",
+            )
         if _is_project(project_dir):
             return project_dir.absolute()
         where = f"{project_dir}"
@@ -76,8 +88,22 @@ def _is_project(directory: Path) -> bool:
     return any((directory / name).is_file() for name in (PROJECT_FILE, *PIPELINE_FILES))
 
 
-def pipeline_files(root: Path) -> list[Path]:
-    """The specifications of a Spark pipeline in a directory; more than one is the user's error."""
+def specification(project_dir: Path | None) -> Path | None:
+    """The pipeline's specification that the user named instead of its directory, or None."""
+    if project_dir is None or project_dir.name == PROJECT_FILE:
+        return None
+    return project_dir.absolute() if project_dir.is_file() else None
+
+
+def pipeline_files(root: Path, named: Path | None = None) -> list[Path]:
+    """The specifications of a Spark pipeline in a directory; more than one is the user's error.
+
+    Args:
+        root: The directory.
+        named: That which the user named, by :func:`specification`; it is the only one then.
+    """
+    if named is not None:
+        return [named]
     return [root / name for name in PIPELINE_FILES if (root / name).is_file()]
 
 
@@ -161,6 +187,7 @@ def assembled(
     _check_reports(tables, errors)
     if analyse:
         tables = _analysed(tables, library, errors)
+    errors += feeds_.own_sources(feeds, storage)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
@@ -247,7 +274,7 @@ def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:
                 f"views read each other in a circle: {way} reads {circle[0]}",
                 where=derived[circle[0]].place,
                 rule="a view is computed from tables that do not need it",
-                next_step="Take one of these names out of the query that reads it.",
+                next_step="Remove one of these names from the query that reads it.",
             )
         )
 

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import InternalError, Place
 from freshline.project.deadlines import Deadline
 
-FeedKind = Literal["files", "kafka", "push"]
+FeedKind = Literal["files", "kafka", "push", "delta"]
 TableKind = Literal["base", "derived"]
 Span = tuple[int, int]
 """Offsets in a query's text: first character, and behind the last one."""
@@ -74,20 +75,34 @@ class PushSource:
 
 
 @dataclass(frozen=True, slots=True)
+class DeltaSource:
+    """Which Delta table a feed of kind delta reads, where its path does not say it.
+
+    Attributes:
+        table: Its name in the session's catalog; None: the feed has a path.
+        on_new_table: What becomes of tables that have read it where another table is in its
+            place now, or it went back: ``refuse`` or ``reload``.
+    """
+
+    table: str | None
+    on_new_table: str = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
 class Feed:
     """A stream of arriving data.
 
     Attributes:
         name: As in freshline.yml.
-        kind: files, kafka or push.
-        path: Directory (absolute) or URI; empty for kafka and push.
-        format: parquet, csv or json.
+        kind: files, kafka, push or delta.
+        path: Directory (absolute) or URI; empty for kafka, push and tables by name.
+        format: parquet, csv or json; delta for that kind.
         options: Of Spark's reader (files) or source (kafka).
-        schema: DDL of the records; None only for parquet files.
+        schema: DDL of the records; None only for parquet files and delta.
         timestamp: How a file's name tells its time; None: its modification time.
         period_s: How often data is due; None: learned.
         place: Where the feed is declared.
-        settings: What only kafka and push have.
+        settings: What only kafka, push and delta have.
         settle_s: Files: how long one has to stand still before it is loaded; None: at once.
     """
 
@@ -100,7 +115,7 @@ class Feed:
     timestamp: TimestampPattern | None
     period_s: float | None
     place: Place
-    settings: KafkaSource | PushSource | None = None
+    settings: KafkaSource | PushSource | DeltaSource | None = None
     settle_s: float | None = None
 
 
@@ -222,32 +237,6 @@ class TableDef:
     def sources(self) -> tuple[str, ...]:
         """The feed of a base table, the parents of a derived one."""
         return (self.feed,) if self.feed is not None else self.parents
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """``scheduler:`` of freshline.yml: the tracks and the policy with its keys.
-
-    Attributes:
-        policy: Its name; the other keys are those of the simulator's scenarios.
-        chop: An update loads at most this many periods of new data; None: all.
-        objective: staleness: as fresh as can be; cost: as late as the targets allow.
-        backfill_share: Part of the tracks' time that backfills get, and never exceed while
-            anything else is late.
-    """
-
-    tracks: int = 2
-    policy: str = "max-benefit"
-    partition: str = "none"
-    clustering: float = 10.0
-    allocation: str = "all"
-    aggressive: bool = True
-    inherit: str = "max"
-    inherit_factor: float = 1.0
-    chop: float | None = None
-    recovery: str = "average"
-    objective: str = "staleness"
-    backfill_share: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from freshline.core.errors import Place, UserError
-from freshline.project.model import Feed, KafkaSource
+from freshline.project.model import DeltaSource, Feed, KafkaSource
 
 RECORD = "pipeline.json"
 """The file in freshline's own folder that says what Python definitions came to."""
@@ -126,5 +126,5 @@ def _flow(told: dict[str, Any]) -> PythonFlow:
 
 def _feed(told: dict[str, Any]) -> Feed:
     place, settings = Place(**told.pop("place")), told.pop("settings")
-    source = None if settings is None else KafkaSource(**settings)
-    return Feed(**told, place=place, settings=source)
+    kind = DeltaSource if told["kind"] == "delta" else KafkaSource
+    return Feed(**told, place=place, settings=None if settings is None else kind(**settings))

@@ -113,7 +113,7 @@ def check_properties(statement: Statement, file: str, errors: list[UserError]) -
                     "duplicate-property",
                     f"table {statement.name} gives the property '{each.key}' twice",
                     where=Place(each.file or file, each.line),
-                    rule=f"its first value stands on line {lines[each.key]}",
+                    rule=f"its first value is on line {lines[each.key]}",
                     next_step="Keep one of the two.",
                 )
             )
@@ -168,7 +168,7 @@ def _report(
             "not-of-reports",
             f"the report {statement.name} has the property '{name}'",
             where=Place(file, lines[name]),
-            rule="a report is made once a window, when its deadline wants it",
+            rule="a report is made once per window, by its deadline",
             next_step="Remove one of the two.",
         )
         for name in (_NOT_OF_REPORTS if wanted else ())

@@ -313,7 +313,7 @@ def test_without_a_feed_nothing_is_taken_and_nothing_written(compiled, tmp_path)
     with pytest.raises(UserErrors) as raised:
         imported(compiled(change), tmp_path / "new")
     assert raised.value.errors[0].render() == (
-        "[nothing-taken] no table of the dbt project shop can be taken; a table is kept fresh "
+        "[nothing-taken] no table of the dbt project shop can be imported; a table is kept fresh "
         "where it is computed from a feed. No source has `meta.freshline.feed`, which says where "
         "its rows come from: without a feed nothing has news. docs/import.md shows how to give "
         "one."

@@ -154,6 +154,8 @@ def test_definitions_that_were_never_read_are_told(tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "spark-pipeline.yml").write_text(SPEC)
     (tmp_path / "t" / "a.py").write_text("")
+    sql = tmp_path / "t" / "b.sql"
+    sql.write_text("CREATE MATERIALIZED VIEW v AS SELECT * FROM what_python_defines;")
     _, errors = collect(tmp_path, tmp_path, analyse=False)
     assert [error.render() for error in errors] == [
         (
@@ -161,6 +163,18 @@ def test_definitions_that_were_never_read_are_told(tmp_path):
             " they are read by commands that start Spark, and written down for others. Run"
             " `freshline validate` or `freshline run` first."
         )
+    ]
+
+
+def test_readers_of_python_are_not_told_of_another_file_s_fault(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "spark-pipeline.yml").write_text(SPEC)
+    (tmp_path / "t" / "a.py").write_text("")
+    sql = tmp_path / "t" / "b.sql"
+    sql.write_text("DROP TABLE x;\nCREATE MATERIALIZED VIEW v AS SELECT * FROM python_s;")
+    _, errors = collect(tmp_path, tmp_path)
+    assert [(error.code, str(error.where)) for error in errors] == [
+        ("not-in-pipelines", "t/b.sql:1")
     ]
 
 
@@ -183,6 +197,17 @@ def test_what_changes_the_session_is_found_in_the_text(code, found):
         f"{error.what.split()[0]}:{error.where.line}" for error in errors if error.where
     ] == found
     assert {error.code for error in errors} <= {"changes-session"}
+
+
+def test_a_pivot_without_values_is_refused():
+    text = "def f(df):\n    df.pivot('a', [1])\n    df.pivot(index='a')\n    df.pivot('a').sum()\n"
+    assert [error.render() for error in refused(text, "a.py")] == [
+        (
+            "[pivot] a.py:4: pivot has no list of values, so the table's columns would be those of"
+            " the moment; the columns of a dataset are the same in each of its versions. Name the"
+            " values: pivot(column, [...])."
+        )
+    ]
 
 
 def test_what_is_no_python_is_told_with_its_line():

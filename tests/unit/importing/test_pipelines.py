@@ -1,5 +1,6 @@
 """A pipeline's SQL and specification become a project, or errors that name their lines."""
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -184,6 +185,50 @@ def test_settings_and_scopes_hold_for_what_stands_behind_them(pipeline):
     assert first.parents == ("orders",)
 
 
+def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
+    """By its name or its path; the same table under one name is one feed."""
+    project, errors = pipeline(
+        """\
+        create streaming table clicks as select id from stream(lake.`clicks`) where id > 0;
+        CREATE STREAMING TABLE visits AS SELECT * FROM STREAM spark_catalog.Lake.Visits AS v;
+        CREATE STREAMING TABLE paid AS SELECT * FROM STREAM delta.`s3a://lake/paid/`;
+        CREATE TEMPORARY VIEW raw AS SELECT id AS key FROM STREAM lake.raw;
+        CREATE STREAMING TABLE raw_twice AS SELECT key + key AS twice FROM raw;
+        USE other;
+        CREATE STREAMING TABLE late AS SELECT * FROM STREAM web.late;
+        """
+    )
+    assert errors == []
+    assert {name: (feed.kind, feed.path, feed.settings.table, str(feed.place))
+        for name, feed in project.feeds.items() if feed.kind == "delta"
+    } == {
+        "clicks_feed": ("delta", "", "lake.clicks", "tables/all.sql:1"),
+        "visits_feed": ("delta", "", "Lake.Visits", "tables/all.sql:2"),
+        "paid_feed": ("delta", "s3a://lake/paid", None, "tables/all.sql:3"),
+        "raw_feed": ("delta", "", "lake.raw", "tables/all.sql:4"),
+        "late_feed": ("delta", "", "web.late", "tables/all.sql:7"),
+    }  # fmt: skip
+    assert {table.name: (table.kind, table.feed) for table in project.tables} == {
+        "clicks": ("base", "clicks_feed"),
+        "visits": ("base", "visits_feed"),
+        "paid": ("base", "paid_feed"),
+        "raw_twice": ("base", "raw_feed"),
+        "late": ("base", "late_feed"),
+    }
+    assert queries(project)["clicks"] == (
+        "base", "select id from STREAM clicks_feed AS clicks where id > 0",
+    )  # fmt: skip
+
+
+def test_a_declared_feed_goes_before_the_table_that_a_query_names(pipeline):
+    settings = "feeds: {t_feed: {kind: delta, path: /lake/t, on_new_table: reload}}\n"
+    project, errors = pipeline(
+        "CREATE STREAMING TABLE t AS SELECT * FROM STREAM lake.t;", settings=settings
+    )
+    assert errors == []
+    assert project.feeds["t_feed"].settings.on_new_table == "reload"
+
+
 def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
     project, errors = pipeline(
         """\
@@ -257,19 +302,41 @@ def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
             ),
         ),
         (
+            (
+                "CREATE STREAMING TABLE clicks AS SELECT * FROM STREAM web;\n"
+                "CREATE STREAMING TABLE t AS SELECT * FROM STREAM shop.visits;"
+            ),
+            (
+                "[unknown-stream] tables/all.sql:2: flow t streams shop.visits, which is no table"
+                " of the pipeline and no feed; what comes from outside is a feed, declared under"
+                " `feeds:` in a freshline.yml beside the pipeline. Declare the feed visits: {kind:"
+                " delta, table: shop.visits}, and read STREAM visits."
+            ),
+        ),
+        (
+            "CREATE STREAMING TABLE t AS\nSELECT a.id FROM STREAM w.c AS a JOIN w.c AS b;",
+            (
+                "[unknown-stream] tables/all.sql:2: flow t streams w.c, which is no table of the"
+                " pipeline and no feed; what comes from outside is a feed, declared under"
+                " `feeds:` in a freshline.yml beside the pipeline. Declare the feed c: {kind:"
+                " delta, table: w.c}, and read STREAM c."
+            ),
+        ),
+        (
             "CREATE STREAMING TABLE t AS\nSELECT *\nFROM STREAM wob;",
             (
                 "[unknown-stream] tables/all.sql:3: flow t streams wob, which is no table of the"
                 " pipeline and no feed; what comes from outside is a feed, declared under `feeds:`"
-                " in a freshline.yml beside the pipeline. Declare the feed wob."
+                " in a freshline.yml beside the pipeline. Declare the feed wob, and read STREAM"
+                " wob."
             ),
         ),
         (
             "CREATE TEMPORARY VIEW a AS SELECT * FROM b;\nCREATE TEMP VIEW b AS SELECT * FROM a;",
             (
                 "[circle] tables/all.sql:1: temporary views read each other in a circle: a reads b"
-                " reads a; a view is computed from datasets that do not need it. Take one of these"
-                " names out of the query that reads it."
+                " reads a; a view is computed from datasets that do not need it. Remove one of"
+                " these names from the query that reads it."
             ),
         ),
         (
@@ -368,3 +435,48 @@ def test_a_pipeline_without_a_database_registers_its_tables_nowhere(pipeline):
     sql = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web"
     project, errors = pipeline(sql, spec=SPEC.replace("database: shop\n", ""))
     assert (project.catalog, errors) == (None, [])
+
+
+def test_a_specification_of_any_name_is_named_by_the_user(pipeline, tmp_path, monkeypatch):
+    pipeline("CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;")
+    (tmp_path / "spark-pipeline.yml").rename(tmp_path / "nightly.yaml")
+    monkeypatch.chdir(tmp_path.parent)
+    nightly = Path(tmp_path.name, "nightly.yaml")
+    project, errors = collected(nightly)
+    assert errors == []
+    assert project is not None
+    assert (project.root, project.sql_files) == (tmp_path, (tmp_path / "tables" / "all.sql",))
+    _, errors = collected(tmp_path)  # beside it there is a freshline.yml that is no project
+    assert [error.code for error in errors] == ["missing-key", "missing-key", "missing-key"]
+    _, errors = collected(Path("none.yml"))
+    assert messages(errors) == [
+        (
+            "[no-project] there is no file none.yml; a project is a directory with a freshline.yml"
+            " or a spark-pipeline.yml, or a pipeline's specification itself. Correct the path."
+        )
+    ]
+
+
+def test_of_two_specifications_one_is_named(pipeline, tmp_path):
+    pipeline("CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;")
+    other = tmp_path / "spark-pipeline.yaml"
+    other.write_text(SPEC.format(root=tmp_path).replace("shop", "other"))
+    _, errors = collected(tmp_path)
+    assert messages(errors) == [
+        (
+            f"[two-pipelines] there are spark-pipeline.yml and spark-pipeline.yaml in {tmp_path}; a"
+            " pipeline has one specification. Remove one of the two, or name one with --spec."
+        )
+    ]
+    project, errors = collected(other)
+    assert project is not None
+    assert (project.name, errors) == ("other", [])
+
+
+def test_the_freshline_yml_of_a_project_itself_is_its_directory(pipeline, tmp_path):
+    own = "name: own\nstorage: kept\nlibraries: [{glob: {include: tables/*.sql}}]\n"
+    pipeline("CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;", settings=own + SETTINGS)
+    project, errors = collected(tmp_path / "freshline.yml")
+    assert errors == []
+    assert project is not None
+    assert project.name == "own"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from freshline.cli import main
 from freshline.core.errors import UserError, UserErrors
 from freshline.importing.snowflake.script import read_snowflake
-from freshline.importing.writing import write
+from freshline.importing.writing import Judgement, write
 from freshline.project.load import load_project
 
 SCRIPT = """\
@@ -115,7 +115,7 @@ def test_what_would_mean_something_else_is_not_translated(tmp_path, query, reaso
     with pytest.raises(UserErrors) as raised:
         write(read_snowflake(path), tmp_path / "new")
     assert [each.what for each in raised.value.errors] == [
-        "no table of the Snowflake script one.sql can be taken",
+        "no table of the Snowflake script one.sql can be imported",
         f"x: {reason}",
     ]
 
@@ -157,7 +157,7 @@ def test_a_file_that_is_not_closed(tmp_path):
 
 def test_the_command(script):
     done = CliRunner().invoke(
-        main.app_for(["import"]), ["import", "snowflake", str(script), "--json"]
+        main.app_for(["import"]), ["import", "snowflake", str(script), "--json", "--no-spark"]
     )
     told = json.loads(done.stdout)
     assert done.stderr == ""
@@ -202,3 +202,31 @@ def test_readers_of_a_table_that_was_not_taken_get_no_feed_in_its_place(
         ("s.x", "not taken", (reason,)),
         ("t", "not taken", ("it reads s.x, which was not taken",)),
     ]
+
+
+def test_what_an_analysis_refuses_is_left_out_with_what_reads_it(script, tmp_path):
+    """The first round refuses daily; top_days reads it, and goes with it."""
+    rounds = []
+
+    def judge(project):
+        rounds.append({name: feed.schema for name, feed in project.feeds.items()})
+        names = {table.name for table in project.tables}
+        refused = {"tables/daily.sql": "Spark says no"} if "daily" in names else {}
+        return Judgement(refused, () if refused else ("nothing else was wrong",))
+
+    into = tmp_path / "new"
+    written = write(read_snowflake(script), into, judge)
+    assert rounds == [
+        {"orders_feed": "`id` DECIMAL(38, 0), `t` TIMESTAMP_NTZ, `price` DECIMAL(12, 2)",
+         "customers_feed": None},
+        {"orders_feed": "`id` DECIMAL(38, 0), `t` TIMESTAMP_NTZ, `price` DECIMAL(12, 2)",
+         "customers_feed": None},
+    ]  # fmt: skip
+    rows = {each.item.key: each for each in written.assembly.outcomes}
+    assert rows["daily"].left_out[0] == "Spark says no"
+    assert rows["top_days"].left_out[0] == "it reads daily, which was not taken"
+    assert "- nothing else was wrong" in (into / "IMPORTED.md").read_text()
+    assert not (into / "tables" / "daily.sql").exists()
+    appendix = (into / "not_translated.sql").read_text()
+    assert "-- daily: Spark says no\n--   WITH orders AS (\n" in appendix
+    assert "schema" not in (into / "freshline.yml").read_text()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from freshline.core.errors import Place, UserError
+from freshline.project.model import Feed
 from freshline.project.programs import PythonFlow
 from freshline.sql.text.statements import Property
 
@@ -100,5 +101,7 @@ class Definitions:
     errors: list[UserError] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Names, in lower case, in statements that could not be read."""
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    """Delta tables outside the pipeline that queries stream, by the names of their feeds."""
     lost_flow: bool = False
     """A flow could not be read, so a table may have one more than is known."""

@@ -17,7 +17,9 @@ from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
+from freshline.importing.pipelines.outside import outside_feed, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
+from freshline.importing.pipelines.streamed import not_row_wise
 from freshline.project.graph import circles
 from freshline.project.model import Feed
 from freshline.project.names import correction, listed
@@ -228,7 +230,8 @@ class Graph:
         """What the names in a query stand for; the query with those of other tables in full."""
         sources: dict[str, Source] = {}
         outside: dict[str, str] = {}
-        for read in self._reads(flow, query):
+        reads = self._reads(flow, query)
+        for read in reads:
             key = self._key(flow, read.parts)
             name = read.name.lower()
             if key is not None:
@@ -242,23 +245,16 @@ class Graph:
             elif len(read.parts) == 1 and name in self.feed_names:
                 continue
             elif read.stream:
-                self._refuse_stream(flow, read)
+                table = self._view_name(flow.target, flow)
+                feed = outside_feed(self.found, self.feed_names, flow, reads, read, table)
+                if feed is not None:
+                    outside[name] = f"STREAM {quoted(feed)}"
+                elif read.parts[-1].lower() not in self.found.broken:
+                    known = [each.name[-1] for each in self.outputs.values()]
+                    self.found.errors.append(unknown_stream(flow, read, known))
             elif len(read.parts) == 1 and flow.scope.database != "default":
                 outside[name] = ".".join(map(quoted, flow.scope.full(read.parts)))
         return (rewritten(query, outside) if outside else query), sources
-
-    def _refuse_stream(self, flow: Flow, read: Read) -> None:
-        if read.parts[-1].lower() in self.found.broken:
-            return
-        known = [output.name[-1] for output in self.outputs.values()]
-        self._fault(
-            "unknown-stream",
-            f"flow {flow.name} streams {read.name}, which is no table of the pipeline and no feed",
-            Place(flow.query_place.file, (flow.query_place.line or 1) + read.line - 1),
-            "what comes from outside is a feed, declared under `feeds:` in a freshline.yml beside"
-            " the pipeline",
-            correction(read.parts[-1], known, f"Declare the feed {read.parts[-1]}."),
-        )
 
     def _put_in_views(self) -> None:
         """Temporary views, as what is put into the queries that read them."""
@@ -288,7 +284,7 @@ class Graph:
                 f" {circle[0]}",
                 self.outputs[circle[0],].place,
                 "a view is computed from datasets that do not need it",
-                "Take one of these names out of the query that reads it.",
+                "Remove one of these names from the query that reads it.",
             )
             for name in circle:
                 self.views[name] = View(name, "SELECT 1", {})
@@ -361,24 +357,8 @@ class Graph:
                 streamed = read.name
             elif len(read.parts) == 1 and flow.function is None:
                 self.made.add(read.parts[0], needs, self.feed_names)
-        if flow.function is None and needs.feed is not None:
-            self._check_row_wise(flow, text, needs)
-        return _Query(flow, text, streamed or needs.feed, needs)
-
-    def _check_row_wise(self, flow: Flow, text: str, needs: Needs) -> None:
-        """A query over a temporary view that streams: each record makes its rows by itself."""
-        from freshline.sql.text.rowwise import row_wise  # brings sqlglot: 0.3 s
-
-        programs = {program.name.lower() for program in needs.programs}
-        names = {
-            read.name: f"STREAM {read.name}"
-            for read in reads_of(text)
-            if len(read.parts) == 1 and read.parts[0].lower() in programs
-        }
-        fault = row_wise(rewritten(text, names)).fault
-        if fault is None and len(needs.parents) > 0:
-            fault = f"it joins them with {listed(needs.parents)}"
-        if fault is not None:
+        streams = flow.function is None and needs.feed is not None
+        if streams and (fault := not_row_wise(text, needs)) is not None:
             self._fault(
                 "not-row-wise",
                 f"the query of {flow.name} reads what is streamed and is not row-wise: {fault}",
@@ -386,6 +366,15 @@ class Graph:
                 "each record of the feed makes its rows by itself",
                 "Keep the records here and do the rest in a materialized view.",
             )
+        if needs.feed is not None and output.kind == "view":
+            self._fault(
+                "view-reads-feed",
+                f"the materialized view {output.name[-1]} streams from outside",
+                flow.query_place,
+                "only a streaming table loads a stream",
+                "Make it a streaming table, or read one that loads the stream.",
+            )
+        return _Query(flow, text, streamed or needs.feed, needs)
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place
@@ -471,8 +460,13 @@ class Graph:
             )
         return columns
 
-    def _known(self, text: str) -> tuple[str, ...] | None:
-        """The output columns of a query, also where it is ``SELECT *`` of one thing known."""
+    def _known(self, text: str, above: frozenset[Key] = frozenset()) -> tuple[str, ...] | None:
+        """The output columns of a query, also where it is ``SELECT *`` of one thing known.
+
+        Args:
+            text: The query.
+            above: Datasets whose columns are looked for through this one.
+        """
         from freshline.sql.text.outputs import output_columns  # brings sqlglot: 0.3 s
 
         columns = output_columns(text)
@@ -486,10 +480,14 @@ class Graph:
             feed = self.feeds.get(read.name.lower())
             return schema_columns(feed.schema) if feed is not None and feed.schema else None
         for key, name in self.names.items():
-            if name.lower() == read.name.lower():
+            if name.lower() == read.name.lower() and key not in above:
                 output, flows = self.outputs[key], self.flows.get(key, [])
                 if output.columns:
                     return tuple(each.name for each in output.columns)
-                inner = self._query(flows[0], output) if len(flows) == 1 else None
-                return self._known(inner.text) if inner is not None else None
+                if len(flows) != 1:
+                    return None
+                if flows[0].function is not None:
+                    return flows[0].function.columns
+                inner = self._query(flows[0], output)
+                return self._known(inner.text, above | {key}) if inner is not None else None
         return None

@@ -18,7 +18,14 @@ from freshline.importing.pipelines.python_source import refused
 from freshline.importing.pipelines.spec import Spec, read_spec
 from freshline.importing.pipelines.statements import read_sql
 from freshline.project import load as plain
-from freshline.project.load import KEYS, PROJECT_FILE, Parts, assembled, find_project
+from freshline.project.load import (
+    KEYS,
+    PROJECT_FILE,
+    Parts,
+    assembled,
+    find_project,
+    specification,
+)
 from freshline.project.model import CatalogSettings, Project
 from freshline.project.properties import PREFIX
 from freshline.project.sections import feeds as feeds_
@@ -38,41 +45,42 @@ def collect(
 
     Args:
         start: Where the search upwards begins.
-        project_dir: The directory itself, when the user named it.
+        project_dir: The directory itself or its specification, when the user named it.
         analyse: As in :func:`freshline.project.load.load_project`.
     """
+    named = specification(project_dir)
     try:
         root = find_project(start, project_dir)
-        file = _settings(root)
+        file = _settings(root, named)
     except UserError as error:
         return None, [error]
     if file is None:
         return plain.collect(root, root, analyse=analyse)
-    return _pipeline(root, file, analyse=analyse)
+    return _pipeline(root, file, named, analyse=analyse)
 
 
-def _settings(root: Path) -> YamlFile | None:
+def _settings(root: Path, named: Path | None) -> YamlFile | None:
     """freshline.yml as the settings of a pipeline; None where it is a project by itself.
 
     Raises:
         UserError: It cannot be read.
     """
     path = root / PROJECT_FILE
-    if not plain.pipeline_files(root):
+    if not plain.pipeline_files(root, named):
         return None
     if not path.is_file():
         return YamlFile(path, shown_as=PROJECT_FILE, text="")
     file = YamlFile(path, shown_as=PROJECT_FILE)
-    is_project = isinstance(file.data, dict) and "libraries" in file.data
+    is_project = named is None and isinstance(file.data, dict) and "libraries" in file.data
     return None if is_project else file
 
 
 def _pipeline(
-    root: Path, file: YamlFile, *, analyse: bool
+    root: Path, file: YamlFile, named: Path | None, *, analyse: bool
 ) -> tuple[Project | None, list[UserError]]:
     errors: list[UserError] = []
     top = Section(file, (), PROJECT_FILE, errors)
-    spec = read_spec(root, errors)
+    spec = read_spec(root, errors, named)
     if spec is None:
         return None, errors
     top.only(*(key for key in (*KEYS, "tables") if key not in _OF_SPEC))
@@ -83,13 +91,17 @@ def _pipeline(
     place = spec.storage if storage is None else feeds_.resolved(storage, root).rstrip("/")
     library = Library([], set(), [], [])
     parts = Parts(spec.name, root, place, feeds, feed_names, library, spec.configuration)
-    if any(path.suffix == ".py" for path in spec.files) and not errors:
+    if any(path.suffix == ".py" for path in spec.files):
         bare = Section(file, (), PROJECT_FILE, [])
-        stub, _ = assembled(bare, parts, analyse=analyse)
+        stub, _ = assembled(bare, parts, analyse=analyse) if not errors else (None, [])
         if stub is not None:
             stub = dataclasses.replace(stub, sql_files=spec.files)
             feeds = feeds | add_python(stub, spec, found, with_spark=analyse)
+        if errors:
+            # What Python defines is not known, so whoever reads it would be told the wrong thing.
+            return None, errors
     library = joined(found, feeds, [*feed_names, *feeds], _wishes(top))
+    feeds = feeds | found.feeds
     library.files.extend(spec.files)
     if not spec.files:
         library.warnings.append(f"{spec.file}: its libraries name no file")

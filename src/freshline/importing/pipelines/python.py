@@ -127,7 +127,8 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
         )
         for each in graph.session_views()
     ]
-    resolved = resolve(session, stub, views, modules.functions)
+    known = dataclasses.replace(stub, feeds={**stub.feeds, **scratch.feeds})
+    resolved = resolve(session, known, views, modules.functions)
     return PythonDefinitions(
         modules.found.outputs,
         [resolved.flows.get(flow.key, flow) for flow in modules.found.flows],

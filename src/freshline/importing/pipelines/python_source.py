@@ -32,7 +32,17 @@ def refused(text: str, file: str) -> list[UserError]:
                 next_step="Correct the syntax.",
             )
         ]
-    return [
+    pivots = [
+        UserError(
+            "pivot",
+            "pivot has no list of values, so the table's columns would be those of the moment",
+            where=Place(file, line),
+            rule="the columns of a dataset are the same in each of its versions",
+            next_step="Name the values: pivot(column, [...]).",
+        )
+        for line in _open_pivots(tree)
+    ]
+    return pivots + [
         UserError(
             "changes-session",
             f"{name} changes the session or writes data",
@@ -43,6 +53,19 @@ def refused(text: str, file: str) -> list[UserError]:
         )
         for name, line in _found(tree)
     ]
+
+
+def _open_pivots(tree: ast.AST) -> Iterator[int]:
+    """Lines of ``grouped.pivot(column)``; of pandas' pivot the arguments have names."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "pivot"
+            and len(node.args) == 1
+            and not node.keywords
+        ):
+            yield node.end_lineno or node.lineno
 
 
 def _found(tree: ast.AST) -> Iterator[tuple[str, int]]:

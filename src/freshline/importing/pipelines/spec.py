@@ -42,16 +42,22 @@ class Spec:
     has_database: bool
 
 
-def read_spec(root: Path, errors: list[UserError]) -> Spec | None:
-    """The specification in a directory; None, with errors, where it cannot be read."""
-    paths = pipeline_files(root)
+def read_spec(root: Path, errors: list[UserError], named: Path | None = None) -> Spec | None:
+    """The specification in a directory; None, with errors, where it cannot be read.
+
+    Args:
+        root: The directory.
+        errors: Added to.
+        named: The file that the user named, of any name.
+    """
+    paths = pipeline_files(root, named)
     if len(paths) > 1:
         errors.append(
             UserError(
                 "two-pipelines",
                 f"there are {paths[0].name} and {paths[1].name} in {root}",
                 rule="a pipeline has one specification",
-                next_step="Remove one of the two.",
+                next_step="Remove one of the two, or name one with --spec.",
             )
         )
         return None

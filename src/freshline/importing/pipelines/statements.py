@@ -208,7 +208,13 @@ class _Head(Head):
             )
         self._take("TABLE")
         target = self.standing.scope.full(self._parts())
-        self._expect("BY")
+        if not self._take("BY"):
+            self._fail(
+                "by-position",
+                f"flow {name} inserts by the position of columns",
+                rule="the rows of a flow go by the names of their columns, under Spark too",
+                next_step="Write INSERT INTO ... BY NAME SELECT ...",
+            )
         self._expect("NAME")
         if self._peek() is None:
             self._fail("bad-statement", f"flow {name} has no query", rule=FORM)

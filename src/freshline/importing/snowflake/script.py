@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from freshline.core.errors import Place, UserError
 from freshline.importing.items import Found, Item
-from freshline.importing.snowflake.translation import SNOWFLAKE, UntranslatableError, translated
-from freshline.sql.text.reads import quoted, reads_of, rewritten
-from freshline.sql.text.tokens import SqlTextError
+from freshline.importing.scripts import Statement, read_script, source_item
+from freshline.importing.snowflake.translation import (
+    SNOWFLAKE,
+    UntranslatableError,
+    spark_type,
+    translated,
+)
+from freshline.sql.text.reads import backquoted
 
 _NO_COUNTERPART = {
     "WAREHOUSE": "updates run on the project's tracks",
@@ -35,7 +39,6 @@ _MADE = re.compile(
     r"(?:\.(?:\w+|\"[^\"]+\"))*)",
     re.IGNORECASE,
 )
-_UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +55,12 @@ def read_snowflake(path: Path) -> Found:
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        pieces = _pieces(text)
-    except (OSError, ValueError, SqlglotError) as error:
-        raise UserError(
-            "unreadable-file",
-            f"the file cannot be read: {error}",
-            where=Place(str(path)),
-            rule="it holds Snowflake statements in UTF-8, with ; between them",
-            next_step="Correct the file.",
-        ) from error
-    items: dict[str, Item] = {}
-    rest: list[tuple[_Piece, str]] = []
-    for piece in pieces:
-        with _quiet():
-            item, reason = _read(piece)
-        if item is not None and item.key in items:
-            reason = f"{item.key} is made by an earlier statement"
-        elif item is not None:
-            items[item.key] = item
-        if reason is not None:
-            rest.append((piece, reason))
-    name = _UNFIT.sub("_", path.stem).lstrip(".-") or "imported"
-    return Found(
-        name,
-        f"Snowflake script {path.name}",
-        tuple(_with_sources(items)),
-        notes=tuple(f"The statement on line {piece.line}: {reason}." for piece, reason in rest),
-        appendix=_appendix(rest) if rest else None,
-    )
+    return read_script(path, "Snowflake", _pieces, _statement)
+
+
+def _statement(piece: _Piece) -> Statement:
+    with _quiet():
+        return Statement(piece.text, piece.line, *_read(piece))
 
 
 @contextmanager
@@ -133,7 +112,7 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     query = statement.expression
     if not isinstance(query, exp.Query):
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
-            return _source(key, relation), None
+            return source_item(key, relation, _columns(made)), None
         return _unread(piece, "it has no query")
     if statement.kind == "TABLE" and not dynamic:
         reason = "its query was run once, when the table was made"
@@ -162,17 +141,18 @@ def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
     return Item(".".join(relation).lower(), "table", "table", relation, refusal=reason), reason
 
 
-def _source(key: str, relation: tuple[str, ...]) -> Item:
-    """A table that the script does not fill: its rows come from a feed."""
-    folder = f"feed/{relation[-1].lower()}"
-    return Item(
-        key,
-        "source table",
-        "base",
-        relation,
-        feed={"kind": "files", "path": folder, "format": "parquet"},
-        changed=(f"its rows come from Parquet files in {folder}: give the feed its real place",),
-    )
+def _columns(made: exp.Expression) -> str | None:
+    """The declared columns in Spark's types; None where there are none, or one has no such type."""
+    found = []
+    for each in made.expressions if isinstance(made, exp.Schema) else ():
+        if not isinstance(each, exp.ColumnDef):
+            continue  # a constraint of the table
+        kind = each.args.get("kind")
+        type_ = spark_type(kind) if isinstance(kind, exp.DataType) else None
+        if type_ is None:
+            return None
+        found.append(f"{backquoted(each.name)} {type_}")
+    return ", ".join(found) or None
 
 
 def _with_properties(item: Item, entries: list[exp.Expression]) -> Item:
@@ -219,55 +199,3 @@ def _name(entry: exp.Expression) -> str:
 
 def _downstream(value: str) -> bool:
     return value.upper() == "DOWNSTREAM"
-
-
-def _with_sources(items: Mapping[str, Item]) -> list[Item]:
-    """The items with one spelling of each table's name, and a source for each unknown one."""
-    known = dict(items)
-    names = [
-        tuple(part.lower() for part in read.parts)
-        for item in items.values()
-        if item.query is not None
-        for read in reads_of(item.query)
-    ]
-    for name in sorted(set(names), key=len, reverse=True):  # the most parts first
-        if not _matches(name, known):
-            known[".".join(name)] = _source(".".join(name), name)
-    return [_spelt(item, known) for item in known.values()]
-
-
-def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:
-    """The items that ``name`` can mean: the shorter name is the end of the longer one."""
-    found = []
-    for item in known.values():
-        relation = tuple(part.lower() for part in item.relation)
-        size = min(len(relation), len(name))
-        if relation[-size:] == name[-size:]:
-            found.append(item)
-    exact = [each for each in found if tuple(p.lower() for p in each.relation) == name]
-    return exact or found
-
-
-def _spelt(item: Item, known: Mapping[str, Item]) -> Item:
-    if item.query is None:
-        return item
-    spelling = {}
-    try:
-        for read in reads_of(item.query):
-            found = _matches(tuple(part.lower() for part in read.parts), known)
-            if len(found) > 1:
-                keys = ", ".join(each.key for each in found)
-                return replace(item, refusal=f"{read.name} in it can be any of {keys}")
-            spelling[read.name] = ".".join(quoted(part) for part in found[0].relation)
-    except SqlTextError as error:
-        return replace(item, refusal=f"its SQL cannot be read: {error.what}")
-    return replace(item, query=rewritten(item.query, spelling))
-
-
-def _appendix(rest: list[tuple[_Piece, str]]) -> str:
-    """The statements as comments, each under its reason."""
-    parts = ["-- Statements that were not translated; freshline does not read this file."]
-    for piece, reason in rest:
-        lines = [f"-- Line {piece.line}: {reason}", *piece.text.splitlines()]
-        parts.append("\n".join(line if line.startswith("--") else f"--   {line}" for line in lines))
-    return "\n\n".join(parts) + "\n"

@@ -81,6 +81,14 @@ def translated(query: exp.Query) -> tuple[str, tuple[str, ...]]:
     return text, tuple(text for kind, text in _DIFFERENT.items() if kind in found)
 
 
+def spark_type(node: exp.DataType) -> str | None:
+    """The type of a declared column in Spark's SQL; None where it has none of the same values."""
+    try:
+        return _type(node).sql(dialect="spark")
+    except UntranslatableError:
+        return None
+
+
 def _shown(node: exp.Expr) -> str:
     text = " ".join(node.sql(dialect="snowflake").split())
     return f"`{text[:_LONG]}...`" if len(text) > _LONG else f"`{text}`"

@@ -106,7 +106,7 @@ def _words(section: Section) -> tuple[str, ...]:
                 f"on of {section.what} has the unknown word '{word}'",
                 key="on",
                 rule=f"the words are {listed(_WORDS)}",
-                next_step=correction(str(word), _WORDS, "Take one of them."),
+                next_step=correction(str(word), _WORDS, "Use one of them."),
             )
     return tuple(str(word) for word in words)
 

@@ -6,8 +6,16 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+from freshline.core.errors import Place, UserError
 from freshline.project import ddl
-from freshline.project.model import Feed, FeedKind, KafkaSource, PushSource, TimestampPattern
+from freshline.project.model import (
+    DeltaSource,
+    Feed,
+    FeedKind,
+    KafkaSource,
+    PushSource,
+    TimestampPattern,
+)
 from freshline.project.names import name_fault
 from freshline.project.schema import RULE as SCHEMA_RULE
 from freshline.project.schema import schema_columns
@@ -15,13 +23,13 @@ from freshline.project.yaml.section import Section
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
-_KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push")
+_KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push", "delta")
 _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a format
 
 
 def resolved(path: str, root: Path) -> str:
     """An absolute path (relative ones start at ``root``), or a URI as it is."""
-    return path if _URI.match(path) else str((root / path).absolute())
+    return path if is_uri(path) else str((root / path).absolute())
 
 
 def read_feeds(section: Section | None, root: Path) -> tuple[dict[str, Feed], tuple[str, ...]]:
@@ -43,7 +51,7 @@ def read_feeds(section: Section | None, root: Path) -> tuple[dict[str, Feed], tu
         if name.lower() in lower:
             section.fault(
                 "duplicate-name",
-                f"feeds {lower[name.lower()]} and {name} have one name",
+                f"feeds {lower[name.lower()]} and {name} have the same name",
                 key=name,
                 rule="names are compared without case",
                 next_step="Rename one of them.",
@@ -71,7 +79,7 @@ def _read_feed(section: Section, name: str, root: Path) -> Feed | None:
     if len(section.errors) > before:
         return None
     kind = section.choice("kind", _KINDS, "")
-    read = {"files": _files, "kafka": _kafka, "push": _push}.get(kind)
+    read = {"files": _files, "kafka": _kafka, "push": _push, "delta": _delta}.get(kind)
     if read is None:
         return None
     feed = read(section, name, root)
@@ -127,6 +135,50 @@ def _kafka(section: Section, name: str, _root: Path) -> Feed:
     )
 
 
+def _delta(section: Section, name: str, root: Path) -> Feed:
+    section.only("kind", "path", "table", "period", "on_new_table")
+    path, table = section.text("path"), section.text("table")
+    if (path is None) == (table is None):
+        section.fault(
+            "bad-value" if path is not None else "missing-key",
+            f"{section.what} has {'a path and a table' if path else 'neither path nor table'}",
+            key=None if path is None else "table",
+            rule="a feed of kind delta reads one Delta table: by its path, or by its name",
+            next_step="Give one of `path:` and `table:`.",
+        )
+    if table is not None and not is_session_table(table):
+        section.fault(
+            "bad-value",
+            f"table of {section.what} is '{table}'",
+            key="table",
+            rule="it is a name in the session's catalog, like db.orders or spark_catalog.db.orders",
+            next_step="Name the database and the table, or give the table's `path:`.",
+        )
+    source = DeltaSource(table, section.choice("on_new_table", ("refuse", "reload"), "refuse"))
+    place, period_s = section.place(), section.duration_s("period")
+    folder = "" if path is None else resolved(path, root)
+    return Feed(name, "delta", folder, "delta", {}, None, None, period_s, place, source)
+
+
+def delta_feed(name: str, place: Place, *, path: str = "", table: str | None = None) -> Feed:
+    """The feed that a query or a function streams: a Delta table by its path, or by its name."""
+    source = DeltaSource(table)
+    return Feed(name, "delta", path, "delta", {}, None, None, None, place, source)
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path has a scheme, like ``s3a://bucket/key``."""
+    return _URI.match(path) is not None
+
+
+def is_session_table(name: str) -> bool:
+    """Whether a feed can read a table of this name: ``db.t``, or ``spark_catalog.db.t``."""
+    return _TABLE_NAME.fullmatch(name) is not None
+
+
+_PART = r"(?:\w+|`[^`]+`)"
+_TABLE_NAME = re.compile(rf"(?:(?i:`?spark_catalog`?)\.)?{_PART}\.{_PART}")
+
 _OFFSETS = {
     "startingoffsets", "endingoffsets", "startingtimestamp", "endingtimestamp", "assign",
     "startingoffsetsbytimestamp", "endingoffsetsbytimestamp", "subscribe", "subscribepattern",
@@ -145,7 +197,7 @@ def _topic_options(section: Section) -> dict[str, str]:
                 f"the options of {section.what} have {name}",
                 key="options",
                 rule="freshline chooses the offsets of each update and loses no record",
-                next_step="Take it out; `servers:`, `topic:` and `starting:` say where to read.",
+                next_step="Remove it; `servers:`, `topic:` and `starting:` say where to read.",
             )
     return options
 
@@ -163,7 +215,7 @@ def _starting(section: Section) -> str:
             f"starting of {section.what} is '{value}'",
             key="starting",
             rule="it is earliest, latest or a moment like 2026-01-31T12:00:00Z",
-            next_step="Take one of them.",
+            next_step="Use one of them.",
         )
         return "earliest"
     if moment.tzinfo is None:
@@ -311,6 +363,21 @@ def _format(section: Section, text: str | None) -> str | None:
         next_step="Correct the format.",
     )
     return None
+
+
+def own_sources(feeds: dict[str, Feed], storage: str) -> list[UserError]:
+    """An error for each feed that reads the project's own storage, maybe what it fills itself."""
+    return [
+        UserError(
+            "source-is-own",
+            f"feed {feed.name} reads a table in this project's own storage",
+            where=feed.place,
+            rule="a table of the project is read by its name, without STREAM",
+            next_step="Read it in a materialized view: SELECT ... FROM its name.",
+        )
+        for feed in feeds.values()
+        if feed.kind == "delta" and f"{feed.path}/".startswith(f"{storage}/")
+    ]
 
 
 def unread_feeds(feeds: dict[str, Feed], read: set[str]) -> list[str]:

@@ -106,7 +106,7 @@ def _tokens(section: Section, pushed: Collection[str]) -> dict[str, tuple[str, .
                 f"tokens of ingest names the feed '{feed}'",
                 key=feed,
                 rule=f"the feeds of kind push are {listed(pushed)}",
-                next_step=correction(feed, pushed, "Take one of these names."),
+                next_step=correction(feed, pushed, "Use one of these names."),
             )
         hashes = [
             TOKEN_HASH.match(str(each)) for each in (value if isinstance(value, list) else [value])

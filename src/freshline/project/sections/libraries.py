@@ -139,7 +139,7 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
                 "bad-glob",
                 f"the glob {pattern} cannot be read: {str(error)[:1].lower()}{str(error)[1:]}",
                 where=place,
-                rule="** stands for any directories and is a part of its own",
+                rule="** matches any directories and is a path component of its own",
                 next_step="Correct the glob.",
             )
         )

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from freshline.core.assembly import partition_names
+from freshline.core.assembly import SchedulerSettings, partition_names
 from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
 from freshline.core.registry import policy_called, policy_names
-from freshline.project.model import CatalogSettings, MaintenanceSettings, SchedulerSettings
+from freshline.project.model import CatalogSettings, MaintenanceSettings
 from freshline.project.yaml.section import Section
 
 _DEFAULT = SchedulerSettings()
@@ -62,10 +62,10 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
     if read.objective == "cost" and read.policy == "aus":
         section.fault(
             "objective-of-aus",
-            "objective of scheduler is 'cost', but policy aus says itself when updates start",
+            "objective of scheduler is 'cost', but policy aus decides itself when updates start",
             key="objective",
             rule="it goes with every other policy",
-            next_step="Take another policy, or the objective 'staleness'.",
+            next_step="Use another policy, or the objective 'staleness'.",
         )
     return read
 

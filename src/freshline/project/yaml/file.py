@@ -136,7 +136,7 @@ def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:
                     "duplicate-key",
                     f"the key '{key_node.value}' is given twice",
                     where=Place(shown_as, line),
-                    rule=f"its first value stands on line {seen[key_node.value]}",
+                    rule=f"its first value is on line {seen[key_node.value]}",
                     next_step="Keep one of the two.",
                 )
             seen[key_node.value] = line

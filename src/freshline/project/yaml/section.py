@@ -105,7 +105,7 @@ class Section:
             f"{key} of {self.what} is {_shown(value)}",
             key=key,
             rule=f"it is one of {listed(names)}",
-            next_step=correction(str(value), names, "Take one of them."),
+            next_step=correction(str(value), names, "Use one of them."),
         )
         return default
 

@@ -1,0 +1,1 @@
+"""Databricks statements, read into items; their queries are Spark's already."""

@@ -1,0 +1,107 @@
+"""``STREAM read_files(...)`` in a query as a feed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from freshline.importing.items import FEED_NAME
+from freshline.sql.text.tokens import Token, tokens
+
+_FORMATS = ("csv", "json", "parquet")
+_LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger", "includeexistingfiles"})
+"""Which files are loaded when is the scheduler's to choose."""
+
+
+class NoFeedError(Exception):
+    """A query that streams what no feed can be; the message is the reason."""
+
+
+def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
+    """The query with the feed's name for its ``STREAM read_files(...)``, and the feed's entry.
+
+    Without one the query comes back as it is, and None.
+
+    Raises:
+        NoFeedError: The files cannot be a feed.
+    """
+    found = tokens(query)
+    for at, token in enumerate(found[:-2]):
+        wrapped = found[at + 1].is_symbol("(")
+        name = at + 1 + wrapped
+        if not token.is_word("STREAM") or name + 1 >= len(found):
+            continue
+        if not found[name].is_word("READ_FILES") or not found[name + 1].is_symbol("("):
+            continue
+        end = _closing(found, name + 1)
+        feed = _feed(found[name + 2 : end])
+        last = end + wrapped
+        text = query[: token.start] + f"STREAM {FEED_NAME}" + query[found[last].end :]
+        if any(each.is_word("READ_FILES") for each in tokens(text)):
+            raise NoFeedError("it reads files twice")
+        return text, feed
+    if any(each.is_word("READ_FILES", "CLOUD_FILES", "READ_KAFKA") for each in found):
+        raise NoFeedError("it reads from outside by another function than STREAM read_files")
+    return query, None
+
+
+def _closing(found: list[Token], at: int) -> int:
+    depth = 0
+    for index in range(at, len(found)):
+        depth += found[index].is_symbol("(") - found[index].is_symbol(")")
+        if depth == 0:
+            return index
+    raise NoFeedError("the parentheses of read_files are not closed")
+
+
+def _feed(arguments: list[Token]) -> Mapping[str, Any]:
+    path: str | None = None
+    named: dict[str, str] = {}
+    at = 0
+    while at < len(arguments):
+        token = arguments[at]
+        if token.kind == "string" and path is None:
+            path = token.value
+            at += 1
+        elif token.is_name and [each.text for each in arguments[at + 1 : at + 3]] == ["=", ">"]:
+            at = _value(arguments, at, at + 3, named)
+        elif token.is_name and at + 1 < len(arguments) and arguments[at + 1].text == "=>":
+            at = _value(arguments, at, at + 2, named)
+        else:
+            raise NoFeedError(f"read_files has {token.text}, which is no literal")
+        if at < len(arguments) and not arguments[at].is_symbol(","):
+            raise NoFeedError(f"read_files has {arguments[at].text}, which is no literal")
+        at += 1
+    return _entry(path, named)
+
+
+def _value(arguments: list[Token], name: int, at: int, named: dict[str, str]) -> int:
+    if at >= len(arguments) or arguments[at].kind not in ("string", "word"):
+        raise NoFeedError(f"{arguments[name].text} of read_files is no literal")
+    value = arguments[at]
+    named[arguments[name].name.lower()] = value.value if value.kind == "string" else value.text
+    return at + 1
+
+
+def _entry(path: str | None, named: dict[str, str]) -> Mapping[str, Any]:
+    format_ = named.pop("format", "").lower()
+    schema = named.pop("schema", None)
+    if not path:
+        raise NoFeedError("read_files has no path")
+    if any(sign in path for sign in "*?[{"):
+        raise NoFeedError(f"read_files reads the pattern {path}: a feed is a folder")
+    if format_ not in _FORMATS:
+        what = f"the format {format_}" if format_ else "no format"
+        raise NoFeedError(f"read_files has {what}: a feed's is one of {', '.join(_FORMATS)}")
+    if schema is None and format_ != "parquet":
+        raise NoFeedError(f"read_files of {format_} has no schema, which a feed needs")
+    options = {key: value for key, value in named.items() if key not in _LEFT_OUT}
+    strange = [key for key in options if key.startswith("schema") or "rescued" in key]
+    if strange:
+        raise NoFeedError(f"read_files has {strange[0]}, which a feed does not know")
+    entry: dict[str, Any] = {"kind": "files", "path": path.rstrip("/"), "format": format_}
+    if schema is not None:
+        entry["schema"] = schema
+    if options:
+        entry["options"] = options
+    return entry

@@ -1,0 +1,266 @@
+"""A file of Databricks statements: streaming tables, materialized views and views as items.
+
+Queries stay as they are: they are Spark's, and Spark analyses them afterwards. What stands around
+them is read here: columns, expectations, schedules, and ``STREAM read_files(...)``, a feed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from freshline.importing.databricks.read_files import NoFeedError, feed_in
+from freshline.importing.items import Found, Item, Role
+from freshline.importing.scripts import Statement, read_script
+from freshline.sql.text.reads import quoted
+from freshline.sql.text.statements import Head, StatementError, split
+from freshline.sql.text.tokens import Token, tokens
+
+_FORM = "it makes no streaming table, materialized view or view"
+_ON_NEWS = "tables are updated when what they read has news"
+
+
+def read_databricks(path: Path) -> Found:
+    """What the statements in ``path`` make.
+
+    Raises:
+        UserError: The file cannot be read, or a string or comment in it is not closed.
+    """
+    return read_script(path, "Databricks", _readers, _read)
+
+
+def _readers(text: str) -> list[_Reader]:
+    return [_Reader(text, statement) for statement in split(tokens(text))]
+
+
+def _read(reader: _Reader) -> Statement:
+    first, last = reader.tokens[0], reader.tokens[-1]
+    return Statement(reader.text[first.start : last.end], first.line, *reader.item())
+
+
+class _Reader(Head):
+    """One statement."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        super().__init__(text, tokens)
+        self.kind = ""
+        self.relation: tuple[str, ...] = ()
+        self.casts: list[str] = []
+        self.lag: str | None = None
+        self.changed: list[str] = []
+        self.left_out: list[str] = []
+
+    def item(self) -> tuple[Item | None, str | None]:
+        """The item that the statement makes, and why it is not taken (each may be None)."""
+        try:
+            return self._made(), None
+        except (StatementError, NoFeedError) as error:
+            reason = error.what if isinstance(error, StatementError) else str(error)
+            if not self.relation:
+                return None, reason
+            key = ".".join(self.relation).lower()
+            return Item(key, self.kind, "table", self.relation, refusal=reason), reason
+
+    def _made(self) -> Item:
+        role = self._head()
+        if self._take("("):
+            self._columns_and_expectations()
+        while self._peek() is not None and not self._take("AS"):
+            self._clause()
+        if self._peek() is None:
+            self._refuse("it has no query")
+        start, end = self.tokens[self.at].start, self.tokens[-1].end
+        query = self.text[start:end]
+        feed = None
+        if self.kind == "streaming table":
+            query, feed = feed_in(query)
+        if feed is not None:
+            self.changed.append(
+                "it has no column _rescued_data; records that do not fit go to"
+                f" {self.name}__rejected"
+            )
+        if self.casts:
+            query = f"SELECT {', '.join(self.casts)} FROM ({query})"
+        properties = {} if self.lag is None else {"freshline.target_lag": self.lag}
+        own = {each.key: each.value for each in self.properties}
+        properties |= {key: value for key, value in own.items() if key.startswith("freshline.")}
+        return Item(
+            ".".join(self.relation).lower(),
+            self.kind,
+            role if feed is None else "base",
+            self.relation,
+            query=query,
+            comment=self.comment,
+            properties={} if role == "view" else properties,
+            partitioned_by=self.partitioned_by,
+            feed=feed,
+            changed=tuple(self.changed),
+            left_out=tuple(self.left_out),
+        )
+
+    def _head(self) -> Role:
+        if not self._take("CREATE"):
+            self._refuse(_FORM)
+        if self._take("OR") and not (self._take("REFRESH") or self._take("REPLACE")):
+            self._refuse(_FORM)
+        self._take("PRIVATE")
+        role: Role = "table"
+        if self._take("STREAMING"):
+            self._expect("TABLE")
+            self.kind = "streaming table"
+        elif self._take("MATERIALIZED"):
+            self._expect("VIEW")
+            self.kind = "materialized view"
+        else:
+            _ = self._take("TEMPORARY") or self._take("TEMP") or self._take("LIVE")
+            if not self._take("VIEW"):
+                self._refuse(_FORM)
+            role, self.kind = "view", "view"
+        if self._take("IF"):
+            self._expect("NOT")
+            self._expect("EXISTS")
+        parts: list[str] = []
+        while not parts or self._take("."):
+            token = self._next()
+            if not token.is_name:
+                self._refuse("its name cannot be read")
+            parts.append(token.name)
+        self.relation = tuple(parts)
+        self.name = parts[-1]
+        return role
+
+    # ---- columns and expectations ----
+
+    def _columns_and_expectations(self) -> None:
+        untyped = False
+        while True:
+            if self._take("CONSTRAINT"):
+                self._expectation()
+            elif self._is_key():
+                self._refuse("it has a key: `unique` and `not_null` of `checks:` are its like")
+            else:
+                name, kind = self._column()
+                untyped = untyped or kind == ""
+                self.casts.append(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}")
+            if self._take(")"):
+                break
+            self._expect(",")
+        if untyped:
+            self._refuse("its column list has no types: name the columns in the query")
+
+    def _is_key(self) -> bool:
+        token = self._peek()
+        return token is not None and token.is_word("PRIMARY", "FOREIGN")
+
+    def _column(self) -> tuple[str, str]:
+        name = self._next()
+        if not name.is_name:
+            self._refuse(f"its column list has {name.text}")
+        first, depth = self.at, 0
+        while (token := self._peek()) is not None:
+            if depth == 0 and (token.text in (",", ")") or token.is_word("COMMENT", "NOT")):
+                break
+            if token.is_word("MASK", "GENERATED", "DEFAULT", "PRIMARY", "COLLATE"):
+                self._refuse(f"its column {name.name} has {token.text.upper()}")
+            depth += token.text.count("(") + token.text.count("<")
+            depth -= token.text.count(")") + token.text.count(">")
+            self.at += 1
+        kind = ""
+        if self.at > first:
+            kind = self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
+        if self._take("NOT"):
+            self._expect("NULL")
+            self.left_out.append(
+                f"NOT NULL of {name.name}: `not_null` of `checks:` in freshline.yml says it"
+            )
+        if self._take("COMMENT"):
+            self._string()
+        return name.name, kind
+
+    def _expectation(self) -> None:
+        name = self._next().name
+        self._expect("EXPECT")
+        self._expect("(")
+        depth = 1
+        while depth:
+            token = self._next()
+            depth += token.is_symbol("(") - token.is_symbol(")")
+        if not self._take("ON"):
+            self.left_out.append(
+                f"the expectation {name} is not counted; the rows are the same without it"
+            )
+            return
+        self._refuse(
+            f"its expectation {name} drops rows or fails the update: put its condition into the"
+            " query's WHERE"
+        )
+
+    # ---- clauses ----
+
+    def _clause(self) -> None:
+        token = self._peek()
+        assert token is not None
+        if self._take("CLUSTER"):
+            self._expect("BY")
+            if self._take("("):
+                while not self._take(")"):
+                    self._next()
+            else:
+                self._next()  # AUTO or NONE
+            self.left_out.append("CLUSTER BY: tables are not clustered")
+        elif self._take("SCHEDULE"):
+            self._schedule()
+        elif self._take("TRIGGER"):
+            self._expect("ON")
+            self._expect("UPDATE")
+            if self._take("AT"):
+                for word in ("MOST", "EVERY", "INTERVAL"):
+                    self._expect(word)
+                self._every("TRIGGER ... AT MOST EVERY")
+            else:
+                self.left_out.append(f"TRIGGER ON UPDATE: {_ON_NEWS}")
+        elif token.is_word("COMMENT", "PARTITIONED", "TBLPROPERTIES", "USING"):
+            super()._clause()
+        else:
+            self._refuse(f"its clause {token.text.upper()} has no counterpart")
+
+    def _schedule(self) -> None:
+        self._take("REFRESH")
+        if self._take("EVERY"):
+            self._every("SCHEDULE EVERY")
+            return
+        self._expect("CRON")
+        cron = self._string()
+        if self._take("AT"):
+            self._expect("TIME")
+            self._expect("ZONE")
+            self._string()
+        self.left_out.append(
+            f"SCHEDULE CRON '{cron}': {_ON_NEWS}; set 'freshline.target_lag' to what is wanted"
+        )
+
+    def _every(self, what: str) -> None:
+        """A number and a unit, as the target lag."""
+        token = self._next()
+        number = token.value if token.kind == "string" else token.text
+        unit = self._next().text.lower()
+        if not number.strip().isdigit():
+            self._refuse(f"the {what} of it cannot be read")
+        self.lag = f"{int(number)} {unit}"
+        self.changed.append(f"{what} {self.lag} is its target lag")
+
+    def _next(self) -> Token:
+        token = self._peek()
+        if token is None:
+            self._refuse("the statement ends too early")
+        self.at += 1
+        return token
+
+    def _expect(self, what: str) -> None:
+        if not self._take(what):
+            token = self._peek()
+            found = token.text if token else "the end of the statement"
+            self._refuse(f"{what} is expected in it, not {found}")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        self._fail("not-taken", reason, rule="")

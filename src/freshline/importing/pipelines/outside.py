@@ -1,0 +1,86 @@
+"""Delta tables outside the pipeline that SQL streams: each becomes a feed of kind delta."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from freshline.core.errors import Place, UserError
+from freshline.importing.pipelines.definitions import Definitions, Flow, Scope
+from freshline.project.model import DeltaSource
+from freshline.project.names import correction
+from freshline.project.sections.feeds import delta_feed, is_session_table, is_uri
+from freshline.sql.text.reads import Read, quoted
+
+
+def outside_feed(
+    found: Definitions, declared: Collection[str], flow: Flow, reads: Sequence[Read], read: Read,
+    table: str,
+) -> str | None:  # fmt: skip
+    """The name of the feed for what a query streams; None where only a declared feed can be it.
+
+    A name of one part, or in a schema that the pipeline fills, is more likely a typing error than
+    another program's table.
+
+    Args:
+        found: Its ``feeds`` are added to.
+        declared: Names of the feeds in freshline.yml, in lower case; one of them goes first.
+        flow: Whose query it is.
+        reads: All that the query reads.
+        read: The stream.
+        table: The dataset that the flow writes; the feed's name is made of it.
+    """
+    source = _source(found, flow, read)
+    if source is None or any(each.name == read.name and not each.stream for each in reads):
+        return None
+    name, number = f"{table}_feed", 2
+    if name.lower() in declared:
+        return name
+    path, by_name = source
+    while (other := found.feeds.get(name)) is not None:
+        if (other.path, other.settings) == (path, DeltaSource(by_name)):
+            return name
+        name, number = f"{table}_feed_{number}", number + 1
+    found.feeds[name] = delta_feed(name, _place(flow, read), path=path, table=by_name)
+    return name
+
+
+def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None] | None:
+    """The path or the name of the Delta table that a stream reads."""
+    *before, last = read.parts
+    if not before:
+        return None
+    if [part.lower() for part in before] == ["delta"] and (last.startswith("/") or is_uri(last)):
+        return last.removeprefix("file://").rstrip("/"), None
+    full = flow.scope.full(read.parts)
+    name = ".".join(quoted(part) for part in full[full[0].lower() == Scope().catalog :])
+    own = {output.key[:-1] for output in found.outputs}
+    if tuple(part.lower() for part in full[:-1]) in own or not is_session_table(name):
+        return None
+    return "", name
+
+
+def unknown_stream(flow: Flow, read: Read, known: Sequence[str]) -> UserError:
+    """A stream that is neither a dataset nor a feed.
+
+    Args:
+        flow: Whose query reads it.
+        read: The stream.
+        known: Names of the pipeline's datasets.
+    """
+    last = read.parts[-1]
+    by = f"table: {read.name}" if is_session_table(read.name) else "path: PATH"
+    entry = f": {{kind: delta, {by}}}" if len(read.parts) > 1 else ""
+    return UserError(
+        "unknown-stream",
+        f"flow {flow.name} streams {read.name}, which is no table of the pipeline and no feed",
+        where=_place(flow, read),
+        rule="what comes from outside is a feed, declared under `feeds:` in a freshline.yml beside"
+        " the pipeline",
+        next_step=correction(
+            last, known, f"Declare the feed {last}{entry}, and read STREAM {last}."
+        ),
+    )
+
+
+def _place(flow: Flow, read: Read) -> Place:
+    return Place(flow.query_place.file, (flow.query_place.line or 1) + read.line - 1)

@@ -1,0 +1,164 @@
+"""A file of statements as items: one spelling of each name, sources, and what is left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from sqlglot.errors import SqlglotError
+
+from freshline.core.errors import Place, UserError
+from freshline.importing.items import Found, Item
+from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.sql.text.tokens import SqlTextError
+
+Part = TypeVar("Part")
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a script, read.
+
+    Attributes:
+        text: As it stands there.
+        line: On which it starts.
+        item: What it makes; None: nothing that is taken.
+        reason: Why it, or a part of it, is not taken; None: all is.
+    """
+
+    text: str
+    line: int
+    item: Item | None
+    reason: str | None
+
+
+def read_script(
+    path: Path,
+    product: str,
+    cut: Callable[[str], Sequence[Part]],
+    read: Callable[[Part], Statement],
+) -> Found:
+    """What the statements in ``path`` make.
+
+    Args:
+        path: The file.
+        product: Whose statements they are.
+        cut: Cuts the file's text into statements.
+        read: Reads one of them.
+
+    Raises:
+        UserError: The file cannot be read, or a string or comment in it is not closed.
+    """
+    try:
+        parts = cut(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SqlglotError, SqlTextError) as error:
+        raise UserError(
+            "unreadable-file",
+            f"the file cannot be read: {error}",
+            where=Place(str(path)),
+            rule=f"it holds {product} statements in UTF-8, with ; between them",
+            next_step="Correct the file.",
+        ) from error
+    items: dict[str, Item] = {}
+    rest: list[tuple[int, str, str]] = []
+    for each in map(read, parts):
+        item, reason = each.item, each.reason
+        if item is not None and item.key in items:
+            reason = f"{item.key} is made by an earlier statement"
+        elif item is not None:
+            items[item.key] = item
+        if reason is not None:
+            rest.append((each.line, reason, each.text))
+    return Found(
+        _UNFIT.sub("_", path.stem).lstrip(".-") or "imported",
+        f"{product} script {path.name}",
+        tuple(with_sources(items)),
+        notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in rest),
+        appendix=_appendix(rest),
+    )
+
+
+def source_item(key: str, relation: tuple[str, ...], schema: str | None = None) -> Item:
+    """A table that the script does not fill: its rows come from a feed.
+
+    Args:
+        key: Its name.
+        relation: The parts of its name.
+        schema: Its columns, where the script declares them.
+    """
+    folder = f"feed/{relation[-1].lower()}"
+    return Item(
+        key,
+        "source table",
+        "base",
+        relation,
+        feed={"kind": "files", "path": folder, "format": "parquet"},
+        schema=schema,
+        changed=(f"its rows come from Parquet files in {folder}: give the feed its real place",),
+    )
+
+
+def with_sources(items: Mapping[str, Item]) -> list[Item]:
+    """The items with one spelling of each table's name, and a source for each unknown one.
+
+    Args:
+        items: What the script makes, by key.
+    """
+    known = dict(items)
+    names = [
+        tuple(part.lower() for part in read.parts)
+        for item in items.values()
+        if item.query is not None and item.role != "base"
+        for read in reads_of(item.query)
+    ]
+    for name in sorted(set(names), key=len, reverse=True):  # the most parts first
+        if not _matches(name, known):
+            known[".".join(name)] = source_item(".".join(name), name)
+    return [_spelt(item, known) for item in known.values()]
+
+
+def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:
+    """The items that ``name`` can mean: the shorter name is the end of the longer one."""
+    found = []
+    for item in known.values():
+        relation = tuple(part.lower() for part in item.relation)
+        size = min(len(relation), len(name))
+        if relation[-size:] == name[-size:]:
+            found.append(item)
+    exact = [each for each in found if tuple(p.lower() for p in each.relation) == name]
+    return exact or found
+
+
+def _spelt(item: Item, known: Mapping[str, Item]) -> Item:
+    if item.query is None or item.role == "base":
+        return item
+    spelling = {}
+    try:
+        for read in reads_of(item.query):
+            found = _matches(tuple(part.lower() for part in read.parts), known)
+            if len(found) > 1:
+                keys = ", ".join(each.key for each in found)
+                return replace(item, refusal=f"{read.name} in it can be any of {keys}")
+            spelling[read.name] = ".".join(quoted(part) for part in found[0].relation)
+    except SqlTextError as error:
+        return replace(item, refusal=f"its SQL cannot be read: {error.what}")
+    return replace(item, query=rewritten(item.query, spelling))
+
+
+def _appendix(rest: Sequence[tuple[int, str, str]]) -> str | None:
+    """The statements that were not taken as comments, each under its reason; None: there are none.
+
+    Args:
+        rest: Line, reason and text of each.
+    """
+    if not rest:
+        return None
+    parts = ["-- Statements that were not translated; freshline does not read this file."]
+    for line, reason, text in rest:
+        lines = [f"-- Line {line}: {reason}", *text.splitlines()]
+        parts.append("\n".join(each if each.startswith("--") else f"--   {each}" for each in lines))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,181 @@
+"""Databricks' streaming tables and materialized views as a freshline project."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli import main
+from freshline.core.errors import UserError, UserErrors
+from freshline.importing.databricks.script import read_databricks
+from freshline.importing.writing import write
+from freshline.project.load import load_project
+
+SCRIPT = """\
+USE CATALOG main;
+CREATE OR REFRESH STREAMING TABLE main.shop.orders (
+    id BIGINT NOT NULL COMMENT 'its number', price DECIMAL(10, 2),
+    at TIMESTAMP, tags ARRAY<STRUCT<name: STRING>>,
+    CONSTRAINT has_price EXPECT (price > 0 OR (price IS NULL)))
+  COMMENT 'as they come'
+  CLUSTER BY AUTO
+  TBLPROPERTIES ('quality' = 'bronze', 'freshline.priority' = '3')
+AS SELECT id, price, at, tags FROM STREAM read_files(
+  '/Volumes/main/shop/orders/', format => 'json',
+  schema => 'id BIGINT, price DOUBLE, at TIMESTAMP, tags ARRAY<STRUCT<name: STRING>>',
+  maxFilesPerTrigger => 10, multiLine => true) WHERE id IS NOT NULL;
+CREATE STREAMING TABLE returns AS SELECT * FROM STREAM(read_files('returns', format => 'parquet'));
+CREATE VIEW dear AS SELECT * FROM shop.orders WHERE price > 100;
+CREATE OR REPLACE MATERIALIZED VIEW shop.daily
+  PARTITIONED BY (day) SCHEDULE EVERY 2 HOURS
+AS SELECT to_date(at) AS day, count(*) AS n FROM dear GROUP BY 1;
+CREATE MATERIALIZED VIEW by_price TRIGGER ON UPDATE AT MOST EVERY INTERVAL '5' MINUTE
+  AS SELECT price, count(*) AS n FROM shop.orders GROUP BY price;
+CREATE STREAMING TABLE copies SCHEDULE REFRESH CRON '0 0 * * * ?' AT TIME ZONE 'UTC'
+  AS SELECT id FROM STREAM shop.orders;
+CREATE STREAMING TABLE rated AS SELECT o.id, r.rate FROM STREAM(orders) o JOIN rates r USING (id);
+CREATE STREAMING TABLE strict (CONSTRAINT ok EXPECT (id > 0) ON VIOLATION DROP ROW)
+  AS SELECT id FROM STREAM orders;
+CREATE MATERIALIZED VIEW after_strict AS SELECT id FROM strict;
+DELETE FROM orders;
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "shop.sql"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_script_becomes_a_project(script, tmp_path):
+    into = tmp_path / "new"
+    rows = {each.item.key: each for each in write(read_databricks(script), into).assembly.outcomes}
+    project = load_project(into, into)
+    assert {
+        table.name: (table.kind, table.parents, table.target_lag_s) for table in project.tables
+    } == {
+        "orders": ("base", (), None),
+        "returns": ("base", (), None),
+        "rates": ("base", (), None),
+        "daily": ("derived", ("orders",), 7200.0),
+        "by_price": ("derived", ("orders",), 300.0),
+        "copies": ("derived", ("orders",), None),
+        "rated": ("derived", ("orders", "rates"), None),
+    }
+    orders = project.table("orders")
+    assert (orders.comment, orders.priority) == ("as they come", 3.0)
+    assert orders.query == (
+        "SELECT CAST(id AS BIGINT) AS id, CAST(price AS DECIMAL(10, 2)) AS price, CAST(at AS"
+        " TIMESTAMP) AS at, CAST(tags AS ARRAY<STRUCT<name: STRING>>) AS tags FROM (SELECT id,"
+        " price, at, tags FROM STREAM orders_feed WHERE id IS NOT NULL)"
+    )
+    feed = project.feeds["orders_feed"]
+    assert (feed.path, feed.format, dict(feed.options)) == (
+        "/Volumes/main/shop/orders", "json", {"multiline": "true"},
+    )  # fmt: skip
+    assert feed.schema is not None
+    assert feed.schema.startswith("id BIGINT, price DOUBLE")
+    assert project.feeds["returns_feed"].path == str(into / "returns")
+    assert project.table("daily").partitioned_by == ("day",)
+    assert project.table("copies").query == "SELECT id FROM orders AS orders"
+    assert rows["main.shop.orders"].left_out == (
+        "NOT NULL of id: `not_null` of `checks:` in freshline.yml says it",
+        "the expectation has_price is not counted; the rows are the same without it",
+        "CLUSTER BY: tables are not clustered",
+    )
+    assert rows["returns"].changed == (
+        "it has no column _rescued_data; records that do not fit go to returns__rejected",
+    )
+    assert rows["by_price"].changed == ("TRIGGER ... AT MOST EVERY 5 minute is its target lag",)
+    assert rows["copies"].left_out == (
+        (
+            "SCHEDULE CRON '0 0 * * * ?': tables are updated when what they read has news; set"
+            " 'freshline.target_lag' to what is wanted"
+        ),
+    )
+    assert {key: row.left_out[0] for key, row in rows.items() if row.became == "not taken"} == {
+        "strict": (
+            "its expectation ok drops rows or fails the update: put its condition into the"
+            " query's WHERE"
+        ),
+        "after_strict": "it reads strict, which was not taken",
+    }
+    appendix = (into / "not_translated.sql").read_text()
+    assert "-- Line 1: it makes no streaming table, materialized view or view\n" in appendix
+    assert "--   DELETE FROM orders\n" in appendix
+    assert "--   CREATE STREAMING TABLE strict (CONSTRAINT" in appendix
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'json')",
+         "read_files of json has no schema, which a feed needs"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a/*.csv', format => 'csv')",
+         "read_files reads the pattern a/*.csv: a feed is a folder"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'avro')",
+         "read_files has the format avro: a feed's is one of csv, json, parquet"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a')",
+         "read_files has no format: a feed's is one of csv, json, parquet"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files(concat('a', 'b'))",
+         "read_files has concat, which is no literal"),
+        (("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'csv', "
+         "schema => 'a INT', schemaHints => 'b INT')"),
+         "read_files has schemahints, which a feed does not know"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => 'x')",
+         "it reads from outside by another function than STREAM read_files"),
+        ("STREAMING TABLE t", "it has no query"),
+        ("STREAMING TABLE t (a, b) AS SELECT * FROM STREAM read_files('a', format => 'parquet')",
+         "its column list has no types: name the columns in the query"),
+        ("STREAMING TABLE t (a INT GENERATED ALWAYS AS (1)) AS SELECT 1 AS a",
+         "its column a has GENERATED"),
+        ("STREAMING TABLE t (a INT, PRIMARY KEY (a)) AS SELECT 1 AS a",
+         "it has a key: `unique` and `not_null` of `checks:` are its like"),
+        ("MATERIALIZED VIEW t WITH ROW FILTER f ON (a) AS SELECT 1 AS a",
+         "its clause WITH has no counterpart"),
+        ("MATERIALIZED VIEW t SCHEDULE EVERY hour AS SELECT 1 AS a",
+         "the SCHEDULE EVERY of it cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_has_no_counterpart_is_refused(tmp_path, statement, reason):
+    path = tmp_path / "one.sql"
+    path.write_text(f"CREATE {statement};")
+    with pytest.raises(UserErrors) as raised:
+        write(read_databricks(path), tmp_path / "new")
+    assert [each.what for each in raised.value.errors] == [
+        "no table of the Databricks script one.sql can be imported",
+        f"t: {reason}",
+    ]
+
+
+def test_a_query_that_is_not_row_wise_is_left_out_with_freshlines_reason(tmp_path):
+    path = tmp_path / "one.sql"
+    files = "STREAM read_files('a', format => 'parquet')"
+    path.write_text(
+        f"CREATE STREAMING TABLE n AS SELECT count(*) AS n FROM {files};\n"
+        f"CREATE STREAMING TABLE fine AS SELECT * FROM {files};"
+    )
+    outcomes = write(read_databricks(path), tmp_path / "new").assembly.outcomes
+    assert [(each.item.key, each.became) for each in outcomes] == [
+        ("n", "not taken"),
+        ("fine", "streaming table `fine` over feed `fine_feed`"),
+    ]
+    assert "the aggregate count looks at many records" in outcomes[0].left_out[0]
+
+
+def test_a_file_that_is_not_closed(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text("select 'x")
+    with pytest.raises(UserError, match="unreadable-file"):
+        read_databricks(path)
+
+
+def test_the_command(script):
+    command = ["import", "databricks", str(script), "--json", "--no-spark"]
+    done = CliRunner().invoke(main.app_for(["import"]), command)
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["directory"]) == (0, str(script.with_suffix("")))
+    assert told["models"][0]["became"] == "streaming table `orders` over feed `orders_feed`"
