@@ -27,7 +27,7 @@ from pathlib import Path
 from freshline.failpoints import armed
 from freshline.ingest.engine.engine import Engine
 from freshline.ingest.receipts import Batch, Receipt, Unavailable
-from tests.ingest.pushing import batch, engine, landed
+from tests.support.pushing import batch, engine, landed
 
 FEEDS = ("clicks", "visits")
 PRODUCERS = 4

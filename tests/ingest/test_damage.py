@@ -2,7 +2,7 @@
 
 Never wrong data, never silence, never a start that fails; after the first start the log is
 whole again. FRESHLINE_FLIPS sets how many flips are tried (200), FRESHLINE_CUTS that only each
-so-many-th byte is cut at (``make soak``: each).
+so-many-th byte is cut at (``make soak PART=gateway``: each).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.ingest.pushing import batch, engine
+from tests.support.pushing import batch, engine
 
 _FLIPS = int(os.environ.get("FRESHLINE_FLIPS", "200"))
 _EACH = int(os.environ.get("FRESHLINE_CUTS", "37"))

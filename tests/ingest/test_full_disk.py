@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.ingest.engine.landedfile import landed_names
-from freshline.ingest.log.disk import DiskGate, is_full
+from freshline.ingest.log.disk import DiskAdmission, is_full
 from freshline.ingest.log.rows import pack
 from freshline.ingest.log.segment import Segment
 from freshline.ingest.receipts import Batch, Unavailable
-from tests.ingest.pushing import batch, engine
-from tests.small_disk import fill, mounted
+from tests.support.pushing import batch, engine
+from tests.support.small_disk import fill, mounted
 
 _RECORD_BYTES = 20_000
 
@@ -151,8 +151,8 @@ def test_no_room_to_open_a_segment_is_a_full_disk(small_disk, free_pages):
 def test_a_commit_that_hits_the_end_of_the_disk_loses_nothing(small_disk, monkeypatch):
     """Nothing warns that the disk is filling, until SQLite finds it full."""
     with monkeypatch.context() as unwarned:
-        unwarned.setattr(DiskGate, "look", lambda *_: None)
-        unwarned.setattr(DiskGate, "admits", lambda *_: True)
+        unwarned.setattr(DiskAdmission, "look", lambda *_: None)
+        unwarned.setattr(DiskAdmission, "admits", lambda *_: True)
         gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
         gateway.start()
         client = Client(gateway)

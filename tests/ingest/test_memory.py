@@ -29,7 +29,7 @@ def resident_bytes(name: str) -> int:
 
 def life(folder: Path) -> dict[str, int]:
     """Push twenty times the memory while the feed's folder cannot be made."""
-    from tests.ingest.pushing import batch, engine
+    from tests.support.pushing import batch, engine
 
     (folder / "landed").mkdir(parents=True)
     (folder / "landed" / "clicks").write_text("in the way")

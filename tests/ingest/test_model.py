@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from freshline.failpoints import armed
 from freshline.ingest.engine.landedfile import landed_names
 from freshline.ingest.receipts import Batch, KeyConflict, OverQuota, Receipt, Unavailable
-from tests.ingest.pushing import Record, batch, engine, landed
+from tests.support.pushing import Record, batch, engine, landed
 
 FEEDS = ("clicks", "visits", "orders")
 MEMORY_BYTES = 60_000

@@ -22,7 +22,7 @@ from freshline.ingest.receipts import (
     Unavailable,
     UnknownFeed,
 )
-from tests.ingest.pushing import SCHEMA, batch, engine, landed, small
+from tests.support.pushing import SCHEMA, batch, engine, landed, small
 
 
 def push(gateway, feed, who, request, records=1, key=None, padding=""):

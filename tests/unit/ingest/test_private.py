@@ -10,7 +10,7 @@ import pytest
 from freshline.ingest.gateway import make_engine
 from freshline.project import IngestSettings, load_project
 from freshline.project.ddl import columns
-from tests.ingest.pushing import batch, engine
+from tests.support.pushing import batch, engine
 
 YML = """\
 name: shop

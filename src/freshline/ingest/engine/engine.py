@@ -25,11 +25,11 @@ from freshline.ingest.engine.parts import Parts
 from freshline.ingest.engine.recovery import Recoverer, Recovery
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
 from freshline.ingest.log.catalogue import Catalogue
-from freshline.ingest.log.disk import Ballast, DiskGate, FolderLock, free_bytes
+from freshline.ingest.log.commit_marker import Witness
+from freshline.ingest.log.disk import Ballast, DiskAdmission, FolderLock, free_bytes
 from freshline.ingest.log.log import Log
 from freshline.ingest.log.quarantine import Quarantine
 from freshline.ingest.log.rows import pack
-from freshline.ingest.log.witness import Witness
 from freshline.ingest.receipts import (
     Batch,
     BatchTooLarge,
@@ -132,7 +132,7 @@ class Engine:
             backlog=Backlog(names, settings.memory_bytes // 2),
             witness=Witness(self.folder),
             quarantine=Quarantine(self.folder),
-            gate=DiskGate(self.folder, settings.stop, settings.resume, settings.ballast_bytes),
+            gate=DiskAdmission(self.folder, settings.stop, settings.resume, settings.ballast_bytes),
             ballast=ballast,
             counters=Counters(names),
         )

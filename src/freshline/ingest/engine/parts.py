@@ -9,10 +9,10 @@ from pathlib import Path
 from freshline.ingest.engine.backlog import Backlog
 from freshline.ingest.engine.counters import Counters
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
-from freshline.ingest.log.disk import Ballast, DiskGate
+from freshline.ingest.log.commit_marker import Witness
+from freshline.ingest.log.disk import Ballast, DiskAdmission
 from freshline.ingest.log.log import Log
 from freshline.ingest.log.quarantine import Quarantine
-from freshline.ingest.log.witness import Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,6 @@ class Parts:
     backlog: Backlog
     witness: Witness
     quarantine: Quarantine
-    gate: DiskGate
+    gate: DiskAdmission
     ballast: Ballast
     counters: Counters

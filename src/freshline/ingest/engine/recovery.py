@@ -20,10 +20,10 @@ from freshline.ingest.engine.landedfile import (
     settle_hidden,
 )
 from freshline.ingest.engine.parts import Parts
+from freshline.ingest.log.commit_marker import CommitMarker
 from freshline.ingest.log.rows import Waiting
 from freshline.ingest.log.salvage import Contents, read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, finish_rebuild, is_damage
-from freshline.ingest.log.witness import Testimony
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Recoverer:
         self,
         segment: Segment,
         after: Segment | None,
-        testimony: Testimony | None,
+        testimony: CommitMarker | None,
         least_next_id: int,
     ) -> int:
         """One segment; returns the id behind its last request."""
@@ -210,7 +210,7 @@ class Recoverer:
         contents: Contents,
         missing: list[int],
         after: Segment | None,
-        testimony: Testimony | None,
+        testimony: CommitMarker | None,
     ) -> None:
         """Which records are lost with the requests that are missing; none if all were landed."""
         ends: dict[str, int] = {}
@@ -294,7 +294,7 @@ class Recoverer:
                 "does not have; they stay in the log"
             )
 
-    def _count_up(self, testimony: Testimony | None) -> None:
+    def _count_up(self, testimony: CommitMarker | None) -> None:
         """Numbers that were given out are not given out again, whatever was lost."""
         for feed, last in (testimony.lasts if testimony else {}).items():
             self._lasts[feed] = max(last, self._lasts.get(feed, 0))

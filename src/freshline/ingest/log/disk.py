@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.private import private_folder
+from freshline.process_lock import ProcessLock
 
 # Opening a database makes an index of 32 KiB beside its log: no room for it is an I/O error.
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
@@ -47,8 +47,8 @@ def is_full(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) in _FULL
 
 
-class FolderLock:
-    """One engine for a folder; the kernel drops it with the process, however that ends.
+class FolderLock(ProcessLock):
+    """One engine for a folder.
 
     Args:
         folder: Made if it is not there.
@@ -65,32 +65,21 @@ class FolderLock:
             make_folder(folder)
             for each in private:
                 private_folder(each)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            super().__init__(
+                path,
+                lambda holder: UserError(
+                    "already-running",
+                    f"process {holder} accepts this storage's pushed records already",
+                    rule=f"one gateway per storage; it holds {path}",
+                    next_step=f"Stop it (kill {holder}).",
+                ),
+            )
         except OSError as error:
             raise PlatformError(
                 "ingest-folder",
                 f"cannot use {folder}: {error.strerror}",
                 next_step="Check the disk.",
             ) from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
-            os.close(self._file)
-            raise UserError(
-                "already-running",
-                f"process {holder} accepts this storage's pushed records already",
-                rule=f"one gateway per storage; it holds {path}",
-                next_step=f"Stop it (kill {holder}).",
-            ) from error
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
-
-    def release(self) -> None:
-        """Give it back."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
 
 
 class Ballast:
@@ -126,7 +115,7 @@ class Ballast:
         self._path.unlink(missing_ok=True)
 
 
-class DiskGate:
+class DiskAdmission:
     """Closed while the log fills its share of the disk; opens again at a lower mark.
 
     The share is that of the log in what it could have, its own bytes and the free ones: what

@@ -19,7 +19,7 @@ from freshline.ingest.log.rows import text_crc32
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class CommitMarker:
     """``last_id``: of the last request; ``lasts``: of each feed's last record."""
 
     last_id: int
@@ -34,7 +34,7 @@ class Witness:
         self._files: list[int] = []
         self._turn = 0
 
-    def read(self) -> tuple[Testimony | None, bool]:
+    def read(self) -> tuple[CommitMarker | None, bool]:
         """The later of the two that is whole, and whether any that is there is not."""
         found = []
         damaged = False
@@ -75,10 +75,10 @@ class Witness:
         self._files = []
 
 
-def _parse(text: bytes) -> Testimony | None:
+def _parse(text: bytes) -> CommitMarker | None:
     line, newline, _ = text.partition(b"\n")
     crc32, _, said = line.decode(errors="replace").partition(" ")
     if not newline or f"{text_crc32(said):08x}" != crc32:
         return None
     last_id, lasts = json.loads(said)
-    return Testimony(last_id, lasts)
+    return CommitMarker(last_id, lasts)
