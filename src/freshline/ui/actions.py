@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from freshline.cli.asking import ask, running_process
+from freshline.cli.requests import ask, running_process
 from freshline.project.model import Project
 from freshline.ui.answers import Problem
 

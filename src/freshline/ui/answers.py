@@ -1,19 +1,20 @@
 """What requests are answered: JSON with an ETag, and problems in one form.
 
 No answer is larger than :data:`MOST_BYTES`: what grows with a project is cut into pages, what
-grows with time is bounded by a window.
+grows with time is bounded by a window, and what no view foresees is cut (``freshline.ui.fitted``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
+
+from freshline.ui.fitted import fitted
 
 MOST_BYTES = 200_000
 """Of every answer."""
@@ -52,10 +53,8 @@ class Body:
 
 
 def body_of(record: Mapping[str, Any]) -> Body:
-    """A JSON object as a body; floats that JSON does not have are the caller's mistake."""
-    content = json.dumps(
-        record, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode()
+    """A JSON object as a body, cut to :data:`MOST_BYTES` where it is larger."""
+    content = fitted(record, MOST_BYTES)
     return Body(content, f'"{hashlib.sha256(content).hexdigest()[:24]}"')
 
 

@@ -21,11 +21,21 @@ def _said(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _TEXT = {"type": "string"}
+_DURATION = {"type": "string", "description": "Numbers with units, like 90s or 1h 30m"}
+_LIST = {"type": "string", "description": "Several with commas"}
 _NUMBER = {"type": "integer", "minimum": 0}
 
 _VIEWS: Mapping[str, tuple[str, list[dict[str, Any]]]] = {
     "/v1/status": ("What `freshline status --json` prints, in pages", [_said("after", _TEXT)]),
-    "/v1/tables/{name}": ("One table, its definition and columns", [_NAME]),
+    "/v1/tables/{name}": (
+        "One table, its definition and columns; with fresh_to or within, as soon as it is so fresh",
+        [
+            _NAME,
+            _said("fresh_to", {**_MOMENT, "description": f"{_MOMENT['description']}: wait for it"}),
+            _said("within", {**_DURATION, "description": "Wait for a staleness of at most that"}),
+            _said("timeout", {**_DURATION, "description": "Wait at most so long; else a minute"}),
+        ],
+    ),
     "/v1/tables/{name}/updates": (
         "Its updates, newest first",
         [_NAME, *_WINDOW, _said("before", _NUMBER), _said("since", _NUMBER)],
@@ -52,6 +62,24 @@ _VIEWS: Mapping[str, tuple[str, list[dict[str, Any]]]] = {
     "/v1/ui/reports": ("Windows of reports", []),
     "/v1/ui/guarantees": ("Bounds, kept and broken", []),
     "/v1/ui/session": ("What the asker may do", []),
+    "/v1/ui/what-if": (
+        "The run under other rules, as `freshline simulate --from-run --json` prints it",
+        [
+            _said("policy", _LIST),
+            _said("tracks", _LIST),
+            _said("objective", _LIST),
+            _said("priority", {**_LIST, "description": "TABLE=NUMBER, several with commas"}),
+            _said("target", {**_LIST, "description": "TABLE=DURATION, several with commas"}),
+            _said("sweep", {"type": "string", "enum": ["target"]}),
+        ],
+    ),
+}
+_STREAMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "/v1/events": (
+        "What happens, as server-sent events; docs/page.md names them",
+        ("text/event-stream",),
+    ),
+    "/metrics": ("A scrape", ("text/plain", "application/openmetrics-text")),
 }
 _ACTIONS: Mapping[str, Mapping[str, Any]] = {
     "pause": {},
@@ -69,7 +97,12 @@ def description(gateway: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     paths: dict[str, Any] = {}
     for path, (summary, parameters) in _VIEWS.items():
-        paths[path] = {"get": _operation(summary, parameters, (400, 401, 404, 421, 503))}
+        slow = (504,) if path == "/v1/ui/what-if" else ()
+        paths[path] = {"get": _operation(summary, parameters, (400, 401, 404, 421, 503, *slow))}
+    for path, (summary, kinds) in _STREAMS.items():
+        operation = _operation(summary, [], (401, 404, 421, 503))
+        operation["responses"]["200"]["content"] = {kind: {"schema": _TEXT} for kind in kinds}
+        paths[path] = {"get": operation}
     paths["/healthz"] = {
         "get": {**_operation("Whether the loop turns", [], (503,)), "security": []}
     }
@@ -125,6 +158,7 @@ _WHY = {
     409: "It cannot be done now",
     413: "The body is too large",
     421: "The Host header is none of this machine's names",
+    504: "It took too long",
     503: "The journal or the warehouse does not answer",
 }
 

@@ -19,7 +19,7 @@ from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import UPKEEP
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _LOOK_S = 1.0
 _QUEUED = 200

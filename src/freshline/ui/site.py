@@ -32,7 +32,7 @@ from freshline.ui.answers import Problem, json_response, tagged
 from freshline.ui.described import description
 from freshline.ui.events import Events
 from freshline.ui.page import asset, page
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.views import VIEWS, View
 from freshline.ui.views.overview import run_record
 from freshline.ui.views.table import known_name

@@ -7,24 +7,27 @@ timeout ``fresh`` is false. ``within=D`` waits for a staleness instead.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from freshline.project.model import Project
 from freshline.project.yaml.durations import duration_s
 from freshline.runtime.status.waiting import Awaited, Goal, look
 from freshline.runtime.subset import subset
 from freshline.ui.answers import Problem, json_response
-from freshline.ui.reading import Reader
+from freshline.ui.pace import kept_s
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.window import moment_s
 from freshline.ui.views import table
-from freshline.ui.window import moment_s
 
 _LOOK_S = 0.25
 _DEFAULT_S = 60.0
 _LONGEST_S = 3600.0
 _MOST_WAITING = 100
-"""Each looks four times a second, in threads that the page shares."""
+"""Each looks up to four times a second, in threads that the page shares."""
 
 
 def is_wait(request: Request) -> bool:
@@ -81,14 +84,19 @@ class Waiting:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         while True:
-            found: tuple[Awaited, ...] = await self._reader.run(
-                lambda: look(part, (name,), goal, self._reader.clock())
-            )
+            found, cost_s = await self._reader.run(lambda: self._look(part, name, goal))
             waited_s = loop.time() - began_s
             over = waited_s >= timeout_s or self._closing
             if found[0].fresh or over or await request.is_disconnected():
                 return waited_s, found[0]
-            await asyncio.sleep(min(_LOOK_S, timeout_s - waited_s))
+            pause_s = max(_LOOK_S, kept_s(cost_s, cost_s * (self._waiting - 1)))
+            await asyncio.sleep(min(pause_s, timeout_s - waited_s))
+
+    def _look(self, part: Project, name: str, goal: Goal) -> tuple[tuple[Awaited, ...], float]:
+        """How the table stands, and seconds of the processor that looking took."""
+        used_s = time.thread_time()
+        found = look(part, (name,), goal, self._reader.clock())
+        return found, time.thread_time() - used_s
 
 
 def _asked(request: Request) -> tuple[Goal, float]:

@@ -1,4 +1,4 @@
-"""``/v1/ui/what-if``: a recorded run under other policies, tracks and objectives.
+"""``/v1/ui/what-if``: a recorded run under other policies, tracks, priorities and targets.
 
 Played by ``freshline simulate --from-run`` in a process of its own with the lowest priority: it
 takes seconds of pure computing, which must not be the scheduler's. One at a time.
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,8 @@ from freshline.ui.answers import Problem
 
 _MOST_TRACKS = 64
 _MOST_PLAYED = 8
+_MOST_CHANGES = 100
+_CHANGE = re.compile(r"\w{1,200}=[\w. ]{1,60}\Z")
 _MOST_TABLES = 100
 _PATIENCE_S = 120.0
 _NICE = 19
@@ -59,6 +62,11 @@ class WhatIf:
     def _arguments(self, parameters: Mapping[str, str]) -> list[str]:
         policies = _listed(parameters, "policy", found_policies())
         objectives = _listed(parameters, "objective", OBJECTIVES)
+        changes = [
+            f"--{option}={each}"
+            for option in ("priority", "target")
+            for each in _changes(parameters, option)
+        ]
         numbers = [str(each) for each in range(1, _MOST_TRACKS + 1)]
         tracks = _listed(parameters, "tracks", numbers)
         played = max(1, len(policies)) * max(1, len(objectives)) * max(1, len(tracks))
@@ -70,9 +78,11 @@ class WhatIf:
         for option, chosen in (("policy", policies), ("objective", objectives), ("tracks", tracks)):
             if chosen:
                 arguments += [f"--{option}", ",".join(chosen)]
-        if parameters.get("sweep"):
-            return [*arguments, "--sweep", "target"]
-        return arguments
+        if sweep := parameters.get("sweep"):
+            if sweep != "target":
+                raise Problem(400, "bad-request", "sweep is target")
+            arguments += ["--sweep", "target"]
+        return arguments + changes
 
 
 def _listed(parameters: Mapping[str, str], name: str, known: Any) -> list[str]:
@@ -81,6 +91,16 @@ def _listed(parameters: Mapping[str, str], name: str, known: Any) -> list[str]:
         if each not in known:
             raise Problem(400, "bad-request", f"{name} has an unknown value")
     return chosen
+
+
+def _changes(parameters: Mapping[str, str], name: str) -> list[str]:
+    """Changes of single tables, as the command reads them: ``TABLE=VALUE``."""
+    found = [each.strip() for each in parameters.get(name, "").split(",") if each.strip()]
+    if len(found) > _MOST_CHANGES or not all(_CHANGE.match(each) for each in found):
+        raise Problem(
+            400, "bad-request", f"{name} is up to {_MOST_CHANGES} times TABLE=VALUE, with commas"
+        )
+    return found
 
 
 async def _asked(arguments: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 from freshline.project.model import Project
 from freshline.ui.access import Access
 from freshline.ui.pulse import Pulse
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
 

@@ -10,7 +10,7 @@ import pytest
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
-from tests.unit.runtime.shop import LiveRun, Shop, made_project
+from tests.support.shop import LiveRun, Shop, made_project
 
 
 @pytest.fixture

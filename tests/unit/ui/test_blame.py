@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.ui.blame import Attempt, blame
+from freshline.ui.reads.blame import Attempt, blame
 
 
 def test_an_update_is_divided_into_source_waiting_and_work():

@@ -14,14 +14,19 @@ from pathlib import Path
 import pytest
 
 from freshline.cli.render.story import told
+from freshline.core.assembly import SchedulerSettings
+from freshline.executor.explained import keep_explanation
 from freshline.ingest.http.auth import new_token
 from freshline.project.lags import target_lags
-from freshline.project.model import SchedulerSettings, ServerSettings
+from freshline.project.load import load_project
+from freshline.project.model import ServerSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.story import story_of
-from tests.unit.runtime.shop import LiveRun, made_shop
+from tests.support.shop import LiveRun, Shop, made_shop
+from tests.unit.cli.conftest import SETTINGS, TABLES
 from tests.unit.ui.journals import write_journal, write_project
+from tests.unit.ui.wrong import found_wrong
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
@@ -87,6 +92,15 @@ def shop(tmp_path):
     tables = {"orders": (), "big": ("orders",), "small": ("orders",)}
     lags = {"big": 600.0, "small": 1e9}
     return made_shop(tmp_path, tables, SchedulerSettings(tracks=1), lags=lags)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A shop whose project stands in files, as a process that plays its run needs it."""
+    (tmp_path / "freshline.yml").write_text(SETTINGS)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "shop.sql").write_text(TABLES)
+    return Shop(load_project(tmp_path, tmp_path))
 
 
 @pytest.fixture
@@ -157,6 +171,64 @@ def test_why_of_a_chosen_update_is_the_story(shop, serve, opened):
         # The address brings it back.
         again = opened(page.url)
         expect(again.locator(".why .told")).to_contain_text(lines[-1])
+
+
+def test_a_wrong_view_says_what_was_wrong_and_the_way_out(shop, serve, opened):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    version, evidence = found_wrong(shop.project, "small", HOSTILE)
+    keep_explanation(shop.project, shop.project.table("small"), f"small: full\nmerge: {HOSTILE}\n")
+    with serve(shop.project) as ask:
+        page = opened(ask.url)
+        expect(row(page, "small")).to_have_attribute("data-state", "wrong")
+        expect(page.locator("h1").first).to_contain_text("1 table wrong")
+        kept(page, "wrong-tables")
+        page.locator('[data-filter="wrong"]').click()
+        expect(page.locator("tr[data-table]")).to_have_count(1)
+        page.get_by_role("link", name="small").first.click()
+        told = page.locator(f'[data-wrong="{version}"]')
+        expect(told).to_contain_text("1 row missing, 2 extra")
+        expect(told).to_contain_text("freshline retry small")
+        expect(told).to_contain_text(evidence)
+        told.locator("summary").click()
+        expect(told.locator("pre").last).to_contain_text("window.hurt")
+        page.locator("[data-explained] summary").click()
+        expect(page.locator("[data-explained] pre")).to_contain_text(HOSTILE)
+        kept(page, "wrong-table")
+        page.goto(f"{ask.url}/guarantees")
+        expect(page.locator(f'tr[data-table="small"][data-wrong="{version}"]')).to_be_visible()
+        assert page.evaluate("window.hurt") is None
+
+
+def test_a_run_is_played_with_other_targets_and_its_curve_is_drawn(written, serve, opened):
+    for minute in (1, 2, 3):
+        written.file("orders", minute, [minute])
+        written.run_until_idle()
+    written.file("orders", 4, [4])
+    written.file("orders", 5, [5])
+    written.run_until_idle()
+    with serve(written.project) as ask:
+        page = opened(f"{ask.url}/what-if?policy=edf")
+        page.get_by_label("A table to change").select_option("big")
+        page.get_by_role("button", name="Change it").click()
+        changes = page.locator('[data-change="big"]')
+        changes.get_by_label("target").fill("5 minutes")
+        changes.get_by_label("target").press("Tab")
+        expect(page).to_have_url(re.compile(r"target=big"))
+        page.locator("[data-play]").click()
+        expect(page.locator('[data-played="1"] tr[data-table="big"]')).to_contain_text(
+            "target 5 min"
+        )
+        kept(page, "what-if-played")
+        page.locator("[data-sweep]").click()
+        expect(page.locator("[data-swept] polyline")).to_be_attached()
+        assert page.locator("[data-swept] tbody tr").count() >= 3
+        kept(page, "what-if-swept")
+        # The address brings the changes back.
+        again = opened(page.url)
+        expect(again.locator('[data-change="big"]').get_by_label("target")).to_have_value(
+            "5 minutes"
+        )
 
 
 def test_a_kill_is_seen_and_the_page_comes_back(shop, serve, opened):

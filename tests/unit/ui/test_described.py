@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
+import urllib.request
+from pathlib import Path
 
 import pytest
 import schemathesis
@@ -16,9 +20,11 @@ from schemathesis.specs.openapi.checks import (
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
+from freshline.ui.actions import ACTIONS
 from freshline.ui.described import description
+from freshline.ui.site import Site
 from freshline.ui.views import VIEWS
-from tests.unit.runtime.shop import Shop, made_project
+from tests.support.shop import Shop, made_project
 from tests.unit.ui.conftest import site_of
 
 CHECKS = [
@@ -28,8 +34,12 @@ CHECKS = [
     response_schema_conformance,
 ]
 OPERATIONS = [
-    (path, method) for path, each in description(None)["paths"].items() for method in each
+    (path, method)
+    for path, each in description(None)["paths"].items()
+    for method in each
+    if path != "/v1/events"  # has no end: see below
 ]
+EXAMPLES = {"/v1/ui/what-if": 4}  # each that fits plays a run
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +49,31 @@ def site(tmp_path_factory):
     shop.file("orders", 1, [1, 2])
     shop.run_until_idle()
     project = dataclasses.replace(shop.project, server=ServerSettings(port=0, tokens=(hashed,)))
-    with site_of(project) as ask:
+    with site_of(project, metrics=lambda _: (b"up 1\n", "text/plain")) as ask:
         yield ask.url, token
 
 
-def test_every_view_is_described():
-    assert set(VIEWS) <= {path for path, _ in OPERATIONS}
+def test_every_path_of_the_site_is_described():
+    described = set(description(None)["paths"])
+    assert set(VIEWS) <= described
+    source = Path(inspect.getfile(Site)).read_text(encoding="utf-8")
+    routes = set(re.findall(r'Route\("([^"]+)"', source))
+    assert len(routes) > 7
+    not_described = {"/assets/{path:path}", "/openapi.json", "/v1/tables/{name}/{action}"}
+    assert routes - described == not_described
+    assert {f"/v1/tables/{{name}}/{action}" for action in ACTIONS} <= described
+
+
+def test_the_stream_of_events_is_what_it_is_described_as(site):
+    url, token = site
+    api = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    described = api["/v1/events"]["GET"].definition.raw["responses"]["200"]["content"]
+    request = urllib.request.Request(
+        f"{url}/v1/events", headers={"Authorization": f"Bearer {token}"}
+    )
+    with urllib.request.urlopen(request, timeout=20) as stream:
+        assert stream.headers["content-type"].partition(";")[0] in described
+        assert stream.readline() == b"retry: 2000\n"
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
@@ -54,12 +83,16 @@ def test_every_generated_request_is_answered_as_described(site, path, method):
     operation = api[path][method.upper()]
     statuses = set()
 
-    @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+    @settings(
+        max_examples=EXAMPLES.get(path, 15), suppress_health_check=list(HealthCheck), deadline=None
+    )
     @given(operation.as_strategy())
     def ask(case):
         name = (case.path_parameters or {}).get("name", "")
         if len(name) % 2:  # a name that nobody has is one answer; a table's is the other
             case.path_parameters["name"] = "big"
+        if {"fresh_to", "within"} & set(case.query or {}):
+            case.query["timeout"] = "10ms"
         answer = case.call_and_validate(checks=CHECKS, headers={"Authorization": f"Bearer {token}"})
         statuses.add(answer.status_code)
 

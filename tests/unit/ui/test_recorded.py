@@ -12,9 +12,9 @@ import pytest
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.recorded_run import recorded_end_s
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
+from tests.support.shop import Shop
 from tests.unit.cli.conftest import SETTINGS, TABLES
-from tests.unit.runtime.shop import Shop
 from tests.unit.ui.conftest import Client
 
 
@@ -82,6 +82,12 @@ def test_another_policy_is_played_in_a_process_of_its_own(shop, serve):
         assert found.status == 200, found.body
         assert [each["policy"] for each in found.json["played"]] == ["edf", "fifo"]
         assert set(found.json["happened"]["tables"]) == {"orders", "big", "small"}
+        changed = ask("/v1/ui/what-if?priority=big%3D9&target=big%3D2+minutes%2Csmall%3D1h").json
+        assert changed["priorities"]["big"] == 9.0
+        assert changed["happened"]["tables"]["big"]["target_lag"] == 120.0
+        assert len(ask("/v1/ui/what-if?sweep=target").json["cost"]) >= 3
+        for wrong in ("priority=big", "target=--help%3D1", "target=big%3Dsoon", "sweep=cost"):
+            assert ask(f"/v1/ui/what-if?{wrong}").status == 400
         for wrong in ("policy=guess", "tracks=0", "tracks=1,2,3&policy=edf,fifo,edf-p"):
             assert ask(f"/v1/ui/what-if?{wrong}").status == 400
 

@@ -9,7 +9,7 @@ import pytest
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
 from freshline.ui.pulse import Pulse
-from tests.unit.runtime.shop import Shop, made_project
+from tests.support.shop import Shop, made_project
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 from urllib.parse import quote, urlencode
 
@@ -12,7 +13,7 @@ from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.ui.answers import MOST_BYTES
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.views import VIEWS
 from tests.unit.ui.journals import write_journal, write_project
 
@@ -30,12 +31,12 @@ def large(tmp_path_factory):
     return load_project(root, root, analyse=False)
 
 
-def request(said):
+def request(said, name="view_7", update="25000"):
     return Request(
         {
             "type": "http",
             "headers": [],
-            "path_params": {"name": "view_7", "id": "25000"},
+            "path_params": {"name": name, "id": update},
             "query_string": urlencode(said).encode(),
         }
     )
@@ -62,6 +63,39 @@ def test_every_answer_is_under_200_kb(large, serve):
                 assert len(reply.body) <= MOST_BYTES, path
 
 
+def test_what_no_view_foresees_is_cut_and_said(tmp_path, serve):
+    project = write_project(tmp_path, 6)
+    write_journal(project, 300, NOW_S)
+    odd = dataclasses.replace(
+        project.tables[-1], query=f"SELECT '{'ä' * 300_000}'", comment="c" * 9
+    )
+    project = dataclasses.replace(project, tables=(*project.tables[:-1], odd))
+    journal = Journal(journal_path(project), create=False)
+    for number in range(3_000):
+        journal.write(
+            "INSERT INTO files (table_name, name, state, reason)"
+            " VALUES ('base_0',?,'quarantined',?)",
+            (f"{number}-{'n' * 150}", "r" * 150),
+        )
+    journal.write("UPDATE tables SET error=?, failures=1, retry_s=1", ("e" * 250_000,))
+    journal.close()
+    with serve(project, clock=lambda: NOW_S) as ask:
+        for name in ("base_0", odd.name):
+            for path in paths(name):
+                reply = ask(path)
+                assert reply.status in (200, 404), (path, reply.body)  # no update has that number
+                assert len(reply.body) <= MOST_BYTES, path
+        assert "quarantined" in ask("/v1/tables/base_0").json["cut"]
+        shown = ask(f"/v1/tables/{odd.name}").json
+        assert shown["definition"]["comment"] == "c" * 9
+        names, path = [], "/v1/status"
+        while path:
+            found = ask(path).json
+            names += [each["name"] for each in found["tables"]]
+            path = found["next"]
+        assert sorted(names) == sorted(table.name for table in project.tables)
+
+
 @pytest.mark.parametrize("path", ["/v1/status", "/v1/ui/tables"])
 def test_pages_of_tables_have_each_table_once(large, serve, path):
     names = []
@@ -78,6 +112,53 @@ def test_a_filter_counts_what_it_shows(large, serve):
         counts = ask("/v1/ui/tables").json["counts"]
         for state, count in counts.items():
             assert len(ask(f"/v1/ui/tables?state={state}").json["tables"]) == count
+
+
+def test_an_answer_reads_no_more_where_the_journal_is_ten_times_longer(tmp_path_factory):
+    """Steps of SQLite's machine, counted: what grows with the journal would take ten times more.
+
+    Both journals are longer than the day of which targets kept are told.
+    """
+    steps: list[dict[tuple[str, str], int]] = []
+    for updates in (4_700, 47_000):
+        root = tmp_path_factory.mktemp("long")
+        project = write_project(root, 2)
+        write_journal(project, updates, NOW_S)
+        steps.append(dict(steps_of_views(project)))
+    short, long = steps
+    assert set(short) == set(long)
+    grown = {key: (short[key], long[key]) for key in short if long[key] > 1.5 * short[key] + 200}
+    assert grown == {}
+    assert sum(short.values()) > 1_000
+
+
+def steps_of_views(project):
+    """Of each view and window: steps that its queries take."""
+    counted = [0]
+    opened = Journal.__init__
+
+    def opening(self, *given, **named):
+        opened(self, *given, **named)
+
+        def step():
+            counted[0] += 1
+
+        self._db.set_progress_handler(step, 1)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Journal, "__init__", opening)
+        for path, view in VIEWS.items():
+            for said in (
+                {},
+                {"from": str(NOW_S - 60), "to": str(NOW_S)},
+                {"at": str(NOW_S - 60)},
+            ):
+                reader = Reader(project, lambda: NOW_S)
+                counted[0] = 0
+                asked = request(said | ({"last": "60"} if not said else {}), "view_0", "1500")
+                view.answer(reader, view.asked(reader, asked))
+                reader.close()
+                yield (path, str(sorted(said))), counted[0]
 
 
 def test_no_query_reads_the_whole_table_of_updates(large, monkeypatch):
@@ -110,6 +191,6 @@ def test_no_query_reads_the_whole_table_of_updates(large, monkeypatch):
     database.close()
     assert len(plans) > 8
     scans = {
-        sql: plan for sql, plan in plans.items() if "SCAN updates" in plan and "LIMIT 1" not in sql
+        sql: plan for sql, plan in plans.items() if "SCAN updates" in plan and " LIMIT " not in sql
     }
     assert scans == {}

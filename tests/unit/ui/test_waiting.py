@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from freshline.runtime.metrics.exposition import RunMetrics
-from tests.unit.runtime.shop import LiveRun, Shop, made_project
+from tests.support.shop import LiveRun, Shop, made_project
 
 MINUTE_1, MINUTE_2 = "2026-01-02T00:01:00Z", "2026-01-02T00:02:00Z"
 

@@ -7,7 +7,7 @@ import { go, moveWindow, now, setQuery, spans, useWindow } from "/assets/store.j
 const SIGNS = {
   fresh: ["●", "fresh"], waiting: ["◔", "waiting"], running: ["▶", "running"],
   retrying: ["✕", "failing"], failing: ["✕", "failing"], paused: ["❚❚", "paused"],
-  new: ["○", "no data yet"], dropped: ["–", "dropped"], late: ["▲", "late"],
+  new: ["○", "no data yet"], wrong: ["≠", "wrong"], dropped: ["–", "dropped"], late: ["▲", "late"],
 };
 
 export function State({ state, late }) {

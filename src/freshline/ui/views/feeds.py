@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.pushed import pushed_record
+from freshline.cli.render.push_status import pushed_record
+from freshline.cli.render.sources import source_record
 from freshline.cli.render.topics import topic_record
 from freshline.cli.render.watched import feed_record
 from freshline.runtime.status.status import TableStatus
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _MOST = 300
 _MOST_FILES = 20
@@ -23,6 +24,9 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for topic in found.topics:
         topics.setdefault(topic.feed, []).append(topic_record(topic))
+    sources: dict[str, list[dict[str, Any]]] = {}
+    for source in found.sources:
+        sources.setdefault(source.feed, []).append(source_record(source))
     items: dict[str, list[TableStatus]] = {}
     feed_of = {table.name: table.feed for table in project.tables if table.feed is not None}
     for item in found.tables:
@@ -56,6 +60,7 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
                 "period_s": record.get("period_s") or feed.period_s,
                 "tables": readers,
                 "topics": topics.get(feed.name, []),
+                "sources": sources.get(feed.name, []),
                 "push": pushed.get("feeds", {}).get(feed.name),
             }
         )

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from freshline.project.model import Project
 from freshline.runtime.status.status import TableStatus
 from freshline.ui.layout import layout
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.views.table import known_name
 from freshline.ui.views.updates import whole
 

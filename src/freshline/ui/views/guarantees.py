@@ -1,12 +1,13 @@
-"""``/v1/ui/guarantees``: how stale tables can get, what kept that promise, and what broke it."""
+"""``/v1/ui/guarantees``: bounds of staleness, kept and broken, and what audits of views found."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from freshline.cli.render.verified import audits_record, wrong_record
 from freshline.core.errors import UserError
 from freshline.runtime.status.guarantees import project_guarantees
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _MOST = 300
 
@@ -35,6 +36,10 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
                 "worst_s": dict(seen.worst_s),
                 "broken": dict(seen.violations or {}),
                 "last_broken": seen.last_violation,
+                "audits": audits_record(found.uses(item.name)),
+                "wrong": None
+                if item.wrong is None
+                else wrong_record(item.wrong, rebuilt=item.rebuilt),
                 "bound": record.get("tables", {}).get(item.name),
             }
         )

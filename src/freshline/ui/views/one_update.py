@@ -10,7 +10,7 @@ from freshline.cli.render.story import chapter_record, told
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import Problem
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.views.updates import whole
 
 _MOST_MEANWHILE = 100

@@ -8,19 +8,21 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
+from freshline.cli.render.output import counted
 from freshline.cli.render.watched import feed_record
+from freshline.executor.distrust import WrongView
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES, Problem
-from freshline.ui.reading import Reader
-from freshline.ui.reasons import Reasons
-from freshline.ui.sparks import Spark, sparks
-from freshline.ui.window import AskedWindow, Window, asked_window
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.reasons import Reasons
+from freshline.ui.reads.sparks import Spark, sparks
+from freshline.ui.reads.window import AskedWindow, Window, asked_window
 
 _ROOM_BYTES = 5_000
 _DOTS = 5
-FILTERS = ("late", "failing", "paused", "running", "waiting", "fresh", "new")
+FILTERS = ("wrong", "late", "failing", "paused", "running", "waiting", "fresh", "new")
 _Asked = tuple[AskedWindow, str | None, str]
 
 
@@ -92,11 +94,13 @@ def flags(item: TableStatus) -> set[str]:
 
 
 def _urgency(item: TableStatus) -> tuple[int, float, str]:
-    """Failing, then late by how many times its target, then in order of name."""
+    """Wrong, failing, then late by how many times its target, then in order of name."""
+    if item.state == "wrong":
+        return 0, 0.0, item.name
     over = 0.0
     if item.within_target is False and item.target_lag_s:
         over = (item.staleness_s or 0.0) / item.target_lag_s
-    return (0 if item.failures else 1 if over else 2), -over, item.name
+    return (1 if item.failures else 2 if over else 3), -over, item.name
 
 
 def _lines(
@@ -122,6 +126,8 @@ def _line(item: TableStatus, spark: Spark | None, reason: str | None) -> dict[st
         "pending": item.pending_files or _rounded(item.pending_s) or 0,
         "quarantined": sum(each.state == "quarantined" for each in item.troubles),
         "error": None if item.error is None else item.error[:120],
+        "wrong": None if item.wrong is None else _wrong(item, item.wrong),
+        "priority": item.priority,
         "next": item.next[:80],
         "reason": reason,
         "strategy": None if last is None else last.strategy,
@@ -130,6 +136,17 @@ def _line(item: TableStatus, spark: Spark | None, reason: str | None) -> dict[st
         "line": [] if spark is None else spark.line,
         "last": [] if spark is None else spark.last[-_DOTS:],
     }
+
+
+def _wrong(item: TableStatus, wrong: WrongView) -> str:
+    """What an audit found, in half a sentence."""
+    rows = ", ".join(
+        f"{counted(number, 'row')} {word}"
+        for number, word in ((wrong.missing, "missing"), (wrong.extra, "extra"))
+        if number
+    )
+    now = "rebuilt since" if item.rebuilt else "to be rebuilt"
+    return f"version {wrong.version} did not equal its query: {rows or 'other columns'}; {now}"
 
 
 def _rounded(seconds: float | None) -> float | None:

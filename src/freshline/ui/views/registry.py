@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.views import (
     feeds,
     graph,

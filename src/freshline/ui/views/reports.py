@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.reported import report_record
+from freshline.cli.render.report_table import report_record
 from freshline.runtime.reports.store import read_reports
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _MOST = 200
 _TEXT = 300

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from freshline.project.lags import target_lags
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.watched import read_watched
-from freshline.ui.blame import Attempt, blame
-from freshline.ui.reading import Reader
-from freshline.ui.updates import updates_of
+from freshline.ui.reads.blame import Attempt, blame
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.updates import updates_of
+from freshline.ui.reads.window import AskedWindow, Window, asked_window
 from freshline.ui.views.table import known_name
-from freshline.ui.window import AskedWindow, Window, asked_window
 
 _MOST = 1000
 _COLUMNS = (

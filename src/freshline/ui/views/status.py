@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from freshline.cli.render.pushed import pushed_record
+from freshline.cli.render.push_status import pushed_record
 from freshline.cli.render.status import status_record
 from freshline.runtime.lease.leader import leader_record
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _TABLES_BYTES = MOST_BYTES - 60_000
 """Left for the other keys: they are cut to what fits into the rest."""
@@ -40,7 +40,7 @@ def answer(reader: Reader, after: str) -> dict[str, Any]:
     pushed = pushed_record(reader.project)
     if pushed is not None:
         record["ingest"] = pushed
-    for key in ("backfills", "reports", "topics", "feeds"):
+    for key in ("backfills", "reports", "topics", "sources", "feeds"):
         record[key] = record[key][:_MOST_LISTED]
     tables = record["tables"]
     names = [each["name"] for each in tables]

@@ -6,16 +6,23 @@ from typing import Any
 
 from starlette.requests import Request
 
+from freshline.cli.render.explained import cost_lines, costs_told
 from freshline.cli.render.status import table_record
 from freshline.cli.render.strategies import strategies_record
+from freshline.cli.render.verified import audits_record, wrong_record
 from freshline.cli.render.watched import watched_record
+from freshline.delta.log import last_commit
 from freshline.delta.stores import delta_table
+from freshline.executor.distrust import differing_rows
+from freshline.executor.explained import kept_explanation
 from freshline.project.model import Project
+from freshline.runtime.status.status import TableStatus
 from freshline.ui.answers import Problem
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 
 _MOST_SQL = 60_000
 _MOST_COLUMNS = 500
+_MOST_ROWS = 10
 
 
 def asked(reader: Reader, request: Request) -> str:
@@ -45,6 +52,12 @@ def answer(reader: Reader, name: str) -> dict[str, Any]:
         **table_record(item, found.uses(name)),
         **strategies_record(found, name),
         **watched_record(found.watched_table(name), running=found.run.running),
+        "wrong": _wrong(item),
+        "audits": audits_record(found.uses(name)),
+        "explained": {
+            "text": kept_explanation(project, table),
+            "costs": cost_lines(costs_told(last_commit(project.table_path(name)))),
+        },
         "columns": columns_of(project.table_path(name), known=item.freshness_s is not None),
         "definition": {
             "sql": table.query[:_MOST_SQL],
@@ -57,6 +70,17 @@ def answer(reader: Reader, name: str) -> dict[str, Any]:
             "parents": list(table.parents),
             "children": [child.name for child in project.children(name)],
         },
+    }
+
+
+def _wrong(item: TableStatus) -> dict[str, Any] | None:
+    """What an audit found wrong, with some of the rows that differ."""
+    wrong = item.wrong
+    if wrong is None:
+        return None
+    return {
+        **wrong_record(wrong, rebuilt=item.rebuilt),
+        "rows": differing_rows(wrong, _MOST_ROWS),
     }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from starlette.requests import Request
 
 from freshline.runtime.status.utilisation import utilisation
-from freshline.ui.reading import Reader
-from freshline.ui.updates import first_id
-from freshline.ui.window import AskedWindow, asked_window
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.window import AskedWindow, asked_window
 
 _MOST = 2000
 _COLUMNS = ("id", "track", "table", "number", "start_s", "finish_s", "state", "strategy")

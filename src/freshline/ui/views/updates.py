@@ -12,10 +12,10 @@ from starlette.requests import Request
 from freshline.cli.render.story import chapter_record
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import MOST_BYTES, Problem
-from freshline.ui.reading import Reader
-from freshline.ui.updates import first_id
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.window import AskedWindow, asked_window
 from freshline.ui.views.table import known_name
-from freshline.ui.window import AskedWindow, asked_window
 
 _MOST = 50
 _LAST = 10**18

@@ -10,11 +10,11 @@ from starlette.requests import Request
 from freshline.cli.render.output import clock, counted
 from freshline.runtime.journal.store import Journal, Row
 from freshline.times import brief_s
-from freshline.ui.reading import Reader
-from freshline.ui.updates import first_id, on_tracks, update_after, update_at
+from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.updates import first_id, on_tracks, update_after, update_at
+from freshline.ui.reads.window import moment_s
 from freshline.ui.views.one_update import update_record
 from freshline.ui.views.table import known_name
-from freshline.ui.window import moment_s
 
 _MOST_DECISIONS = 8
 _MOST_LOOKED_AT = 200

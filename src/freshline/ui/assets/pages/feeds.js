@@ -16,10 +16,10 @@ function Feed({ feed, at, running }) {
     <td class="num">${last ? `${brief(at - last)} ago` : "–"}</td>
     <td class="num">${feed.period_s ? brief(feed.period_s) : "not known"}</td>
     <td>${feed.tables.map((each) => html`<${TableLink} name=${each.table} /> `)}</td>
-    <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
+    <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.sources.length ? plural(Math.max(...feed.sources.map((each) => each.lag_versions)), "version") : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
     <td class="num">${count(feed.tables.reduce((sum, each) => sum + each.rejected_rows, 0))}</td>
     <td>${bad ? html`<details><summary class="bad-text">✕ ${plural(bad, "file")}</summary><ul>${feed.tables.flatMap((each) => each.files.map((file) => html`<li><code>${file.file}</code>: ${file.reason}</li>`))}</ul></details>` : "–"}
-      ${feed.topics.filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
+      ${[...feed.topics, ...feed.sources].filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
   </tr>`;
 }
 

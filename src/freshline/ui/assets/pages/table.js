@@ -111,6 +111,39 @@ function Updates({ name, frame }) {
       : html`<${Empty}>No update in this time.</${Empty}>`}</${Shown}></section>`;
 }
 
+// What an audit found: which version, which rows, where the evidence lies, and the way out.
+function Wrong({ wrong }) {
+  const shown = (times) => wrong.rows.filter((each) => each.times * times > 0);
+  const rows = (title, some) => some.length
+    ? html`<h3>${title}</h3><pre><code>${some.map((each) => JSON.stringify(each.row)).join("\n")}</code></pre>`
+    : null;
+  const found = epoch(wrong.found);
+  return html`<section class="note bad" role="alert" data-wrong=${wrong.version} data-rebuilt=${String(wrong.rebuilt)}>
+    <p><b>≠ ${wrong.rebuilt ? "It was wrong" : "It is wrong"}:</b> version ${wrong.version}, made by ${wrong.strategy}, did not equal its query: ${plural(wrong.missing, "row")} missing, ${count(wrong.extra)} extra.
+      An audit found it at ${clock(found, now())} UTC.</p>
+    <p>${wrong.rebuilt ? "It was rebuilt since." : "It is rebuilt next."} Until <code>freshline retry ${wrong.table}</code>, or until its query changes, it is computed in full.</p>
+    <p>Evidence (query, plan, versions read, rows): <code>${wrong.evidence}</code></p>
+    ${wrong.rows.length ? html`<details><summary>Some of the rows that differ</summary>${rows("Missing", shown(-1))}${rows("Extra", shown(1))}</details>` : null}
+  </section>`;
+}
+
+const AUDITED = { right: "● right", wrong: "≠ wrong", skipped: "– skipped" };
+
+function Audits({ audits }) {
+  if (!audits.last) return "not yet: idle tracks verify views";
+  const counts = Object.entries(audits.outcomes).map(([outcome, number]) => `${number} × ${outcome}`).join(", ");
+  return html`<span data-audits=${audits.last_outcome}>${AUDITED[audits.last_outcome] || audits.last_outcome} at ${clock(epoch(audits.last), now())} UTC</span> <span class="muted">(${counts})</span>${audits.last_outcome === "right" ? null : `: ${audits.reason}`}`;
+}
+
+function Explained({ name, explained }) {
+  const lines = [explained.text, ...explained.costs].filter(Boolean).join("\n").replace(/\n\n+/g, "\n");
+  return html`<details data-explained=${String(Boolean(explained.text))}><summary>Explain: which updates are right for this query, and why not others</summary>
+    ${lines ? html`<pre><code>${lines}</code></pre>` : null}
+    ${explained.text ? null : html`<p class="muted">A run writes it down at the first update of the view; <code>freshline explain ${name}</code> asks Spark now.</p>`}</details>`;
+}
+
+const UPKEEP = new Set(["compact", "vacuum", "verify", "try"]);
+
 function Definition({ data }) {
   const { definition } = data;
   return html`<section class="card definition"><h2>Definition <small class="muted">${definition.file}</small></h2>
@@ -118,11 +151,13 @@ function Definition({ data }) {
     <pre><code data-sql>${definition.sql}</code></pre>
     <dl>
       <dt>Kept up to date by</dt><dd>${data.last_update ? html`<b>${data.last_update.strategy}</b>: ${data.last_update.reason}` : "nothing yet"}</dd>
-      ${data.strategies.length ? html`<dt>So far</dt><dd>${data.strategies.map((each) => `${each.strategy} ${count(each.updates)} × (${each.code})`).join(", ")}</dd>` : null}
+      ${data.strategies.length ? html`<dt>So far</dt><dd>${data.strategies.filter((each) => !UPKEEP.has(each.strategy)).map((each) => `${each.strategy} ${count(each.updates)} × (${each.code})`).join(", ")}</dd>` : null}
       <dt>Reads</dt><dd>${definition.feed ? html`feed <${Link} href="/feeds">${definition.feed}</${Link}>` : definition.parents.map((each) => html`<${TableLink} name=${each} /> `)}</dd>
       <dt>Read by</dt><dd>${definition.children.length ? definition.children.map((each) => html`<${TableLink} name=${each} /> `) : "no table"}</dd>
+      ${data.kind === "base" ? null : html`<dt>Verified</dt><dd><${Audits} audits=${data.audits} /></dd>`}
       ${definition.time ? html`<dt>Event time</dt><dd>${definition.time}</dd>` : null}
     </dl>
+    ${data.kind === "base" ? null : html`<${Explained} name=${data.name} explained=${data.explained} />`}
     ${data.columns.length
       ? html`<details open=${data.columns.length <= 12}><summary>${plural(data.columns.length, "column")}</summary><table class="plain columns"><thead><tr><th>name</th><th>type</th><th>comment</th></tr></thead>
           <tbody>${data.columns.map((each) => html`<tr><td>${each.name}</td><td><code>${each.type}</code></td><td>${each.comment || ""}</td></tr>`)}</tbody></table></details>`
@@ -149,6 +184,7 @@ export function Table({ name }) {
         <${Meter} staleness=${staleness} target=${data.target_lag_s} late=${late} />
         <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")} · ${data.next}</span>
       </div>
+      ${data.wrong ? html`<${Wrong} wrong=${{ ...data.wrong, table: data.name }} />` : null}
       ${data.error ? html`<div class="note bad" role="alert">${data.error}</div>` : null}
       <${Actions} name=${data.name} state=${data.state} />
       <section class="card"><h2>Staleness</h2><${WindowBar} />

@@ -5,20 +5,20 @@ import { setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state 
 import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, tableHref } from "/assets/parts.js";
 
 const FILTERS = [
-  ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
+  ["wrong", "≠ wrong"], ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
   ["waiting", "◔ waiting"], ["fresh", "● fresh"], ["new", "○ no data yet"],
 ];
 
 function Headline({ data }) {
-  const { late, failing } = data.counts;
+  const { wrong, late, failing } = data.counts;
   const silent = data.silent.length;
-  const worst = data.tables.find((each) => each.late || each.error);
-  const bad = late + failing + silent > 0;
+  const worst = data.tables.find((each) => each.state === "wrong" || each.late || each.error);
+  const bad = wrong + late + failing + silent > 0;
   return html`<section class=${`headline ${bad ? "bad" : "good"}`} aria-label="Summary">
     <h1>${bad
-      ? [late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
+      ? [wrong && `${plural(wrong, "table")} wrong`, late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
       : `All ${plural(data.total, "table")} within target`}</h1>
-    ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${worst.error || worst.reason || worst.next}</p>` : null}
+    ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${(worst.state === "wrong" && worst.wrong) || worst.error || worst.reason || worst.next}</p>` : null}
     ${silent ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
     ${data.note ? html`<p class="muted">${data.note}</p>` : null}
   </section>`;
@@ -40,7 +40,7 @@ function Row({ item, at }) {
     <td class="c-exec num">${item.executor_s ? brief(item.executor_s) : "–"}</td>
     <td class="c-pending num">${item.pending ? (item.kind === "base" ? plural(item.pending, "file") : brief(item.pending)) : "–"}</td>
     <td class="c-last"><${Dots} last=${item.last} /></td>
-    <td class="c-next">${item.error ? html`<span class="bad-text">${item.error}</span>` : late && item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
+    <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : late && item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
   </tr>`;
 }
 

@@ -32,7 +32,7 @@ class Reasons:
         if item.state == "paused":
             return "it is paused"
         if not self._found.run.running:
-            return "no warehouse runs"
+            return self._at_rest(item)
         if self._found.run.ready_s is None:
             return "Spark is starting"
         if item.state == "running":
@@ -40,6 +40,26 @@ class Reasons:
         if item.pending_files or item.pending_s:
             return item.next
         return self._source(item)
+
+    def _at_rest(self, item: TableStatus) -> str:
+        """Nobody updates it; what there is to do, as far as the last run has seen it."""
+        stopped_s = self._found.run.stopped_s
+        told = "no warehouse runs"
+        if stopped_s is not None:
+            told = f"no warehouse has run for {brief_s(max(0.0, self._found.now_s - stopped_s))}"
+        if item.pending_files:
+            return f"{told}; files that wait: {item.pending_files}"
+        if item.pending_s:
+            return f"{told}; its parents are {brief_s(item.pending_s)} ahead"
+        late = [
+            parent
+            for name in self._tables[item.name].parents
+            if (parent := self._items.get(name)) is not None and parent.within_target is False
+        ]
+        if not late:
+            return told
+        oldest = min(late, key=lambda each: each.freshness_s or 0.0)
+        return f"{told}; {oldest.name[:_MOST_NAME]}, which it reads, is late"
 
     def _source(self, item: TableStatus) -> str:
         """Nothing is there to load: what it is made of is behind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.journal.strategies import UPKEEP
+from freshline.runtime.journal.strategies import NO_UPKEEP
 from freshline.runtime.status.status import LastUpdate, TableStatus, WarehouseStatus
 
 
@@ -29,16 +29,22 @@ def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus
         stopped_s=row["stopped_s"],
     )
     return replace(
-        found, run=was, tables=tables, feeds=(), topics=(), watched={}, note=f"run {run}, recorded"
+        found,
+        run=was,
+        tables=tables,
+        feeds=(),
+        topics=(),
+        sources=(),
+        watched={},
+        note=f"run {run}, recorded",
     )
 
 
 def _as_of(item: TableStatus, journal: Journal, last_id: int, now_s: float) -> TableStatus:
-    marks = ",".join("?" * len(UPKEEP))
     row = journal.row(
         "SELECT * FROM updates WHERE table_name=? AND id<=? AND state='done'"
-        f" AND strategy NOT IN ({marks}) ORDER BY id DESC LIMIT 1",
-        (item.name, last_id, *UPKEEP),
+        f" AND {NO_UPKEEP} ORDER BY id DESC LIMIT 1",
+        (item.name, last_id),
     )
     fresh_s = None if row is None else row["to_s"]
     stale_s = None if fresh_s is None else max(0.0, now_s - fresh_s)
@@ -61,6 +67,8 @@ def _as_of(item: TableStatus, journal: Journal, last_id: int, now_s: float) -> T
         last_update=last,
         failures=0,
         error=None,
+        wrong=None,
+        rebuilt=True,
         track=None,
         next="the run has ended",
         updates=0 if row is None else row["number"],

@@ -7,27 +7,23 @@ share the interpreter with the scheduler's loop.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from freshline.core.errors import PlatformError
 from freshline.project.model import Project
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.answers import Body, body_of
-from freshline.ui.recorded import as_of
+from freshline.ui.pace import ASKED_S, kept_s
+from freshline.ui.reads.recorded import as_of
 
 _THREADS = 2
 _KEPT_S = 1.0
-_SHARE = 0.05
-"""An answer that took long to compute is kept longer, so that no view takes more of a core."""
-_MOST_KEPT = 200
 
 
 class _Kept:
@@ -35,17 +31,31 @@ class _Kept:
 
     future: asyncio.Future[Body]
 
-    def __init__(self) -> None:
+    def __init__(self, asked_s: float) -> None:
+        self.asked_s = asked_s
+        self.cost_s = 0.0
         self._until_s: float | None = None
         self._least_s: float | None = None
 
-    def computed(self, compute: Callable[[], Mapping[str, Any]], now: Callable[[], float]) -> Body:
-        """Compute it; in a reading thread."""
+    def computed(
+        self,
+        compute: Callable[[], Mapping[str, Any]],
+        now: Callable[[], float],
+        others_s: float,
+    ) -> Body:
+        """Compute it; in a reading thread.
+
+        Args:
+            compute: Gives the answer.
+            now: The server's clock.
+            others_s: What the answers to other questions cost.
+        """
         begun_s, used_s = now(), time.thread_time()
         least_s = until_s = begun_s
         try:
             body = body_of(compute())
-            least_s = begun_s + (time.thread_time() - used_s) / _SHARE
+            self.cost_s = time.thread_time() - used_s
+            least_s = begun_s + kept_s(self.cost_s, others_s)
             until_s = max(now() + _KEPT_S, least_s)
             return body
         finally:
@@ -95,12 +105,17 @@ class Reader:
         now_s = loop.time()
         kept = self._answers.get(key)
         if kept is None or kept.is_over(now_s):
-            if len(self._answers) >= _MOST_KEPT:
-                self._answers = {
-                    each: other for each, other in self._answers.items() if not other.is_over(now_s)
-                }
-            kept = self._answers[key] = _Kept()
-            kept.future = loop.run_in_executor(self._threads, kept.computed, compute, loop.time)
+            self._answers = {
+                each: other
+                for each, other in self._answers.items()
+                if not other.is_over(now_s) or now_s - other.asked_s < ASKED_S
+            }
+            others_s = sum(other.cost_s for each, other in self._answers.items() if each != key)
+            kept = self._answers[key] = _Kept(now_s)
+            kept.future = loop.run_in_executor(
+                self._threads, kept.computed, compute, loop.time, others_s
+            )
+        kept.asked_s = now_s
         # Shielded: somebody who goes away does not take the answer from the others.
         return await asyncio.shield(kept.future)
 
@@ -121,7 +136,7 @@ class Reader:
             used_s = time.thread_time()
             found = self._status(account=account)
             used_s = time.thread_time() - used_s
-            least_s = time.monotonic() + used_s / _SHARE
+            least_s = time.monotonic() + kept_s(used_s, 0.0)
             self._least_s[account] = least_s
             self._statuses[account] = (max(time.monotonic() + _KEPT_S, least_s), found)
             return found
@@ -143,27 +158,10 @@ class Reader:
         with self.journal() as journal:
             return found if journal is None else as_of(found, journal, self.run_number)
 
-    @contextmanager
-    def journal(self) -> Iterator[Journal | None]:
+    def journal(self) -> AbstractContextManager[Journal | None]:
         """The journal, for reading; None where there is none yet.
 
         Raises:
             PlatformError: It is there and cannot be read.
         """
-        path = journal_path(self.project)
-        if not path.exists():
-            yield None
-            return
-        journal = Journal(path, create=False)
-        try:
-            journal.row("PRAGMA query_only=ON")
-            complete = journal.row("SELECT 1 FROM sqlite_master WHERE name='misfits'")
-            yield None if complete is None else journal  # a run is just making it
-        except sqlite3.DatabaseError as error:
-            raise PlatformError(
-                "journal",
-                f"cannot read the journal {path}: {error}",
-                next_step="A damaged journal may be deleted: the next run rebuilds it.",
-            ) from error
-        finally:
-            journal.close()
+        return journal_read(self.project)

@@ -7,10 +7,11 @@ the index by table and id.
 from __future__ import annotations
 
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.strategies import UPKEEP
-from freshline.ui.window import Window
+from freshline.runtime.journal.strategies import NO_UPKEEP
+from freshline.ui.reads.window import Window
 
-_NO_UPKEEP = f"(strategy IS NULL OR strategy NOT IN ({','.join('?' * len(UPKEEP))}))"
+_LATELY = 500
+"""So many of the latest updates are looked at for what ran on each track."""
 
 
 def first_id(journal: Journal, from_s: float) -> int:
@@ -35,22 +36,22 @@ def updates_of(journal: Journal, table: str, window: Window, most: int) -> tuple
     """
     first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
     rows = journal.rows(
-        f"SELECT * FROM updates WHERE table_name=? AND id>=? AND id<? AND {_NO_UPKEEP}"
+        f"SELECT * FROM updates WHERE table_name=? AND id>=? AND id<? AND {NO_UPKEEP}"
         " ORDER BY id DESC LIMIT ?",
-        (table, first, behind, *UPKEEP, most + 1),
+        (table, first, behind, most + 1),
     )
     if len(rows) > most:
         return rows[:most][::-1], True
     before = journal.row(
-        f"SELECT * FROM updates WHERE table_name=? AND id<? AND state='done' AND {_NO_UPKEEP}"
+        f"SELECT * FROM updates WHERE table_name=? AND id<? AND state='done' AND {NO_UPKEEP}"
         " ORDER BY id DESC LIMIT 1",
-        (table, first, *UPKEEP),
+        (table, first),
     )
     since = before["id"] if before is not None else 0
     earlier = journal.rows(
-        f"SELECT * FROM updates WHERE table_name=? AND id>? AND id<? AND {_NO_UPKEEP}"
+        f"SELECT * FROM updates WHERE table_name=? AND id>? AND id<? AND {NO_UPKEEP}"
         " ORDER BY id DESC LIMIT 20",
-        (table, since, first, *UPKEEP),
+        (table, since, first),
     )
     return [*([] if before is None else [before]), *earlier[::-1], *rows[::-1]], False
 
@@ -58,17 +59,17 @@ def updates_of(journal: Journal, table: str, window: Window, most: int) -> tuple
 def update_at(journal: Journal, table: str, at_s: float) -> Row | None:
     """The last update of ``table`` that had started at ``at_s``."""
     return journal.row(
-        f"SELECT * FROM updates WHERE table_name=? AND id<? AND {_NO_UPKEEP}"
+        f"SELECT * FROM updates WHERE table_name=? AND id<? AND {NO_UPKEEP}"
         " ORDER BY id DESC LIMIT 1",
-        (table, first_id(journal, at_s + 1e-6), *UPKEEP),
+        (table, first_id(journal, at_s + 1e-6)),
     )
 
 
 def update_after(journal: Journal, table: str, at_s: float) -> Row | None:
     """The first update of ``table`` that started behind ``at_s``."""
     return journal.row(
-        f"SELECT * FROM updates WHERE table_name=? AND id>=? AND {_NO_UPKEEP} ORDER BY id LIMIT 1",
-        (table, first_id(journal, at_s + 1e-6), *UPKEEP),
+        f"SELECT * FROM updates WHERE table_name=? AND id>=? AND {NO_UPKEEP} ORDER BY id LIMIT 1",
+        (table, first_id(journal, at_s + 1e-6)),
     )
 
 
@@ -78,15 +79,10 @@ def on_tracks(journal: Journal, at_s: float) -> list[Row]:
     newest = journal.row("SELECT run FROM updates WHERE id<? ORDER BY id DESC LIMIT 1", (behind,))
     if newest is None:
         return []
-    found: dict[int, Row] = {}
     # A track runs one update at a time, and its last one began among the latest few hundred.
-    for row in journal.rows(
-        "SELECT * FROM updates WHERE id<? ORDER BY id DESC LIMIT 500", (behind,)
-    ):
-        if row["run"] == newest["run"]:
-            found.setdefault(row["track"], row)
-    return [
-        found[track]
-        for track in sorted(found)
-        if found[track]["finish_s"] is None or found[track]["finish_s"] >= at_s
-    ]
+    rows = journal.rows(
+        "SELECT * FROM updates WHERE id IN (SELECT max(id) FROM updates WHERE id<? AND id>=?"
+        " AND run=? GROUP BY track) ORDER BY track",
+        (behind, behind - _LATELY, newest["run"]),
+    )
+    return [row for row in rows if row["finish_s"] is None or row["finish_s"] >= at_s]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from freshline.core.objective.kept import Kept
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.journal.strategies import UPKEEP
-from freshline.ui.updates import first_id
-from freshline.ui.window import Window
+from freshline.runtime.journal.strategies import NO_UPKEEP
+from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.window import Window
 
 PARTS = 24
 _MOST = 20_000
@@ -49,12 +49,11 @@ def sparks(
         now_s: Now: nothing is shown behind it.
     """
     first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
-    marks = ",".join("?" * len(UPKEEP))
     rows = journal.rows(
         "SELECT table_name, number, state, finish_s, from_s, to_s, seconds FROM updates"
-        f" WHERE id>=? AND id<? AND (strategy IS NULL OR strategy NOT IN ({marks}))"
+        f" WHERE id>=? AND id<? AND {NO_UPKEEP}"
         " AND state IN ('done','failed') ORDER BY id DESC LIMIT ?",
-        (first, behind, *UPKEEP, _MOST),
+        (first, behind, _MOST),
     )
     by_table: dict[str, list[tuple[int, str, float, float, float, float]]] = {}
     for name, number, state, finish_s, from_s, to_s, seconds in reversed(rows):

@@ -1,0 +1,1 @@
+"""What the page reads: journal and status, by time, each answer shared."""
