@@ -14,6 +14,7 @@ SECTIONS = {
     ("feeds", "_timestamp"): "feeds: timestamp",
     ("feeds", "_push"): "feeds: kind push",
     ("feeds", "_kafka"): "feeds: kind kafka",
+    ("feeds", "_delta"): "feeds: kind delta",
     ("settings", "read_spark"): "spark",
     ("settings", "read_scheduler"): "scheduler",
     ("settings", "read_maintenance"): "maintenance",
@@ -82,6 +83,14 @@ KEYS = {
         " replaced.",
         "time": "The event-time column.",
         "period": "How often records are expected; without it, learned.",
+    },
+    "feeds: kind delta": {
+        "kind": "`delta`.",
+        "path": "The Delta table's directory or URI; this or `table`.",
+        "table": "The Delta table's name in the session's catalog, like `db.orders`.",
+        "on_new_table": "Where another table is in its place now, or it went back to an earlier"
+        " version: `refuse` stops the feed, `reload` loads all of it in place of what was loaded.",
+        "period": "How often versions are expected; without it, learned.",
     },
     "spark": {
         "master": "Any master; `local[*]` without it.",

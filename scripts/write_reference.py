@@ -17,7 +17,9 @@ import typer.main
 
 from freshline.cli.main import COMMANDS, app_for
 from freshline.project.properties import KNOWN
+from scripts.json_page import json_page
 from scripts.metrics_page import metrics_page
+from scripts.reasons_page import reasons_page
 from scripts.reference_texts import KEYS, NOTE, SECTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +39,10 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "commands.md": _commands(),
         REFERENCE / "errors.md": _errors(),
+        REFERENCE / "json.md": json_page(),
         REFERENCE / "metrics.md": metrics_page(),
         REFERENCE / "project-files.md": _project_files(),
+        REFERENCE / "reasons.md": reasons_page(),
         ROOT / "docs" / "design" / "README.md": _design(),
         ROOT / "ARCHITECTURE.md": _architecture(),
     }

@@ -10,7 +10,7 @@ import typer
 from freshline.core.errors import FreshlineError, UserError, UserErrors
 from freshline.delta.stores import use
 from freshline.project.load import collect as collect_plain
-from freshline.project.load import find_project, pipeline_files
+from freshline.project.load import find_project, pipeline_files, specification
 from freshline.project.model import Project
 
 ProjectDir = Annotated[
@@ -18,8 +18,17 @@ ProjectDir = Annotated[
     typer.Option(
         "--project",
         metavar="DIR",
-        help="Directory of freshline.yml or spark-pipeline.yml; without it, the nearest one upwards"
-        " from here.",
+        help="Directory of freshline.yml or spark-pipeline.yml, or a pipeline's specification;"
+        " by default, the nearest one upwards from here.",
+        show_default=False,
+    ),
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec",
+        metavar="FILE",
+        help="A pipeline's specification, by any name; as `--project FILE`.",
         show_default=False,
     ),
 ]
@@ -42,6 +51,22 @@ TableNames = Annotated[
     list[str],
     typer.Argument(metavar="TABLE...", help="Tables of the project.", autocompletion=table_names),
 ]
+
+
+def named(project: Path | None, spec: Path | None) -> Path | None:
+    """What ``--project`` or ``--spec`` names.
+
+    Raises:
+        UserError: Both are given.
+    """
+    if project is not None and spec is not None:
+        raise UserError(
+            "conflicting-options",
+            "--spec and --project are both given",
+            rule="a pipeline is in the directory of its specification",
+            next_step="Leave one of them out.",
+        )
+    return project or spec
 
 
 def opened(directory: Path | None, *, analyse: bool = False) -> Project:
@@ -79,8 +104,9 @@ def collected(
         root = find_project(Path.cwd(), directory)
     except UserError as error:
         return None, [error]
-    if pipeline_files(root):
+    spec = specification(directory)
+    if pipeline_files(root, spec):
         from freshline.importing.pipelines.load import collect  # most projects are none
 
-        return collect(root, root, analyse=analyse)
+        return collect(root, spec or root, analyse=analyse)
     return collect_plain(root, root, analyse=analyse)

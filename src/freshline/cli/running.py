@@ -16,20 +16,20 @@ from typing import Any
 
 from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.json_lines import JsonObserver
-from freshline.cli.render.lines import Counting, LineObserver, write_line
+from freshline.cli.render.log_observer import Counting, LogObserver, write_line
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.alerts.watch import alerting
+from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.lease.leadership import Leadership
 from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Level, Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import WarehouseStatus, read_status
-from freshline.runtime.steady_clock import SteadyClock
 from freshline.runtime.warehouse import Warehouse
 
 LEFT_BEHIND = 3
@@ -45,7 +45,7 @@ class Log:
 
     Attributes:
         form: ``text``, ``json``, or None: text, on a terminal a live table.
-        least: The least level that is told.
+        least: The lowest level that is logged.
     """
 
     form: str | None = None
@@ -159,7 +159,7 @@ def _observer(project: Project, log: Log) -> Counting:
         from freshline.cli.render.live import LiveObserver
 
         return LiveObserver(project)
-    return LineObserver(project, log.least)
+    return LogObserver(project, log.least)
 
 
 class _Stopping:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from freshline.cli.pushes import pushes
-from freshline.cli.render.lines import Counting
+from freshline.cli.push_thread import pushes
+from freshline.cli.render.log_observer import Counting
 from freshline.core.errors import UserError
 from freshline.ingest.state import read_state
 from freshline.project.model import Project
@@ -16,7 +16,7 @@ from freshline.runtime.options import RunOptions
 from freshline.ui.access import Access
 from freshline.ui.address import note_address
 from freshline.ui.pulse import Pulse
-from freshline.ui.reading import Reader
+from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
 

@@ -13,12 +13,19 @@ from freshline.core.errors import UserError
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.recorded import RecordedRun
 from freshline.core.registry import policy_called, policy_names
-from freshline.runtime.assembly import policy_settings
+from freshline.project.yaml.durations import RULE, duration_s
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
 from freshline.sim.scenario.model import FeedSpec, Scenario
 from freshline.sim.whatif.sweep import Point, Sweep, sweep_run, sweep_scenario
-from freshline.sim.whatif.what_if import Comparison, Outcome, Wishes, compared, with_priorities
+from freshline.sim.whatif.what_if import (
+    Comparison,
+    Outcome,
+    Wishes,
+    compared,
+    with_priorities,
+    with_targets,
+)
 from freshline.times import brief_s
 
 _SWEPT_PERIODS = 100.0
@@ -28,7 +35,11 @@ many files have come, if that is sooner: a curve is 16 simulations."""
 
 
 def wishes_in(
-    policies: str | None, tracks: str | None, objectives: str | None, priorities: Sequence[str]
+    policies: str | None,
+    tracks: str | None,
+    objectives: str | None,
+    priorities: Sequence[str],
+    targets: Sequence[str] = (),
 ) -> Wishes:
     """What the options ask for.
 
@@ -40,6 +51,7 @@ def wishes_in(
         tracks=tuple(_whole(each) for each in _parts(tracks)),
         objectives=_names("--objective", objectives, list(OBJECTIVES)),
         priorities=dict(_priority(each) for each in priorities),
+        lags_s=dict(_target(each) for each in targets),
     )
 
 
@@ -50,13 +62,10 @@ def recorded(directory: Path | None, run: int | None, wishes: Wishes) -> tuple[R
         UserError: There is no such project or run.
     """
     project = opened(directory)
-    return last_run(project, run), Wishes(
-        wishes.policies,
-        wishes.tracks,
-        wishes.objectives,
-        wishes.priorities,
-        {table.name: (table.target_lag_s, table.target_downstream) for table in project.tables},
-    )
+    targets = {
+        table.name: (table.target_lag_s, table.target_downstream) for table in project.tables
+    }
+    return last_run(project, run), replace(wishes, targets=targets)
 
 
 def learned(directory: Path | None, wishes: Wishes) -> Scenario:
@@ -65,13 +74,13 @@ def learned(directory: Path | None, wishes: Wishes) -> Scenario:
     Phases are spread evenly, since a project does not say at what second a feed brings its files.
 
     Raises:
-        UserError: There is no such project, some table was never updated, or a priority is
-            given for a table that it does not have.
+        UserError: There is no such project, some table was never updated, or a priority or a target
+            is given for a table that it does not have.
     """
     project = opened(directory)
-    specs = with_priorities(
-        measured(project).specs, wishes.priorities or {}, f"project {project.name}"
-    )
+    of = f"project {project.name}"
+    specs = with_priorities(measured(project).specs, wishes.priorities or {}, of)
+    specs = with_targets(specs, wishes.lags_s or {}, of)
     bases = [spec for spec in specs if not spec.sources]
     feeds, phased = {}, {}
     for number, spec in enumerate(bases):
@@ -82,14 +91,14 @@ def learned(directory: Path | None, wishes: Wishes) -> Scenario:
     files_a_second = sum(1.0 / feed.period_s for feed in feeds.values())
     lags_s = [spec.target_lag_s or 0.0 for spec in specs]
     longest_s = max([*(spec.period_s or 0.0 for spec in specs), *lags_s])
-    settings = policy_settings(project.scheduler)
+    settings = project.scheduler
     if wishes.policies:
-        settings = replace(settings, name=wishes.policies[0])
+        settings = replace(settings, policy=wishes.policies[0])
     return Scenario(
         horizon_s=min(_SWEPT_PERIODS * longest_s, _SWEPT_FILES / files_a_second),
         seed=1,
         tracks=wishes.tracks[0] if wishes.tracks else project.scheduler.tracks,
-        policy=settings,
+        settings=settings,
         low=1.0,
         high=1.0,
         slowdown=None,
@@ -150,7 +159,7 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> tuple[str, ..
                 "bad-option",
                 f"{option} has '{name}'",
                 rule=f"known are {', '.join(known)}",
-                next_step="Take some of them, with commas between.",
+                next_step="Use some of them, separated by commas.",
             )
     return names
 
@@ -160,7 +169,7 @@ def _whole(text: str) -> int:
         raise UserError(
             "bad-option",
             f"--tracks has '{text}'",
-            rule="they are whole numbers of at least 1, with commas between",
+            rule="they are whole numbers of at least 1, separated by commas",
             next_step="Correct it.",
         )
     return int(text)
@@ -180,6 +189,27 @@ def _priority(text: str) -> tuple[str, float]:
             next_step="Correct it.",
         )
     return name, priority
+
+
+def _target(text: str) -> tuple[str, float]:
+    name, _, written = text.rpartition("=")
+    try:
+        lag_s = duration_s(written)
+    except ValueError as error:
+        raise UserError(
+            "bad-option",
+            f"--target is '{text}': {error}",
+            rule=f"it is TABLE=DURATION; {RULE}",
+            next_step="Correct it.",
+        ) from error
+    if not name:
+        raise UserError(
+            "bad-option",
+            f"--target is '{text}'",
+            rule=f"it is TABLE=DURATION; {RULE}",
+            next_step="Correct it.",
+        )
+    return name, lag_s
 
 
 # ---- showing ----
@@ -205,7 +235,7 @@ def _show_comparison(found: Comparison) -> None:
     out = console()
     seconds = brief_s(run.end_s - run.start_s)
     out.print(
-        f"run {run.number}, {seconds}: {run.settings.name} on {counted(run.tracks, 'track')}, "
+        f"run {run.number}, {seconds}: {run.settings.policy} on {counted(run.tracks, 'track')}, "
         f"objective {run.settings.objective}; each table: mean and largest staleness, share of "
         "time within its target"
     )

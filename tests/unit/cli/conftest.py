@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app_for
 from freshline.project.load import load_project
-from tests.unit.runtime.shop import Shop
+from tests.support.shop import Shop
 
 SETTINGS = """\
 name: shop

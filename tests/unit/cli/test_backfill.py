@@ -16,7 +16,7 @@ def test_without_a_run_it_is_noted_and_shown(freshline, answer, shop):
     shop.run_until_idle()
     done = freshline("backfill", "big", *RANGE)
     assert (done.exit_code, done.stdout) == (
-        0, "big: noted; no warehouse runs now, it begins with the next `freshline run`\n",
+        0, "big: noted; no warehouse is running, so it begins with the next `freshline run`\n",
     )  # fmt: skip
     (item,) = answer("status")["backfills"]
     assert item.pop("asked") is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.runtime.shop import Shop
+from tests.support.shop import Shop
 
 PROGRAM = "import sys; sys.argv = ['freshline']; from freshline.cli.main import main; main()"
 

@@ -6,7 +6,8 @@ import dataclasses
 from types import SimpleNamespace
 
 from freshline.cli.commands import explain
-from freshline.cli.commands.explain import costs_told, record, sources_of, text
+from freshline.cli.commands.explain import record, sources_of, text
+from freshline.cli.render.explained import costs_told
 from freshline.core.errors import Place
 from freshline.delta.log import CommitRecord
 from freshline.executor.distrust import distrust
@@ -29,7 +30,7 @@ def test_a_base_table_is_told_without_spark(freshline, answer):
     done = freshline("explain", "ORDERS")
     assert done.exit_code == 0
     assert done.stdout == (
-        "tables/shop.sql:1: append, row-wise: each file's rows are added as they come\n"
+        "tables/shop.sql:1: append, row-wise: new rows of its feed are added as they come\n"
         "reads feed orders_feed\n"
     )
     assert answer("explain", "orders") == {
@@ -41,7 +42,7 @@ def test_a_base_table_is_told_without_spark(freshline, answer):
         "emit": "early",
         "strategy": "append",
         "code": "row-wise",
-        "reason": "each file's rows are added as they come",
+        "reason": "new rows of its feed are added as they come",
     }
 
 
@@ -57,8 +58,8 @@ def test_what_updates_take_is_told_as_the_last_commit_has_it(shop):
     table = load_project(shop.root, shop.root).table("big")
     told = text(table, PLAN, [], strategy(table, PLAN), learned)
     assert told.endswith(
-        "takes: full 0.51 s and 0.020 s a MB, by 3 updates\n"
-        "last update: full; expected were bucket-recompute 0.75 s, full 0.53 s\n"
+        "cost: full 0.51 s plus 0.020 s per MB, learned from 3 updates\n"
+        "last update: full; estimates: bucket-recompute 0.75 s, full 0.53 s\n"
     )
     assert "in full where that is quicker" in told.splitlines()[0]
     assert record(table, PLAN, [], strategy(table, PLAN), learned)["costs"] == {
@@ -114,7 +115,7 @@ def test_a_view_that_was_found_wrong_says_what_was_wrong_and_where_it_is_kept(
     analysis = SimpleNamespace(plans={"big": PLAN}, columns=columns)
     monkeypatch.setattr(explain, "_analysed", lambda _project: analysis)
     assert answer("explain", "big")["wrong"] is None
-    kept = shop.root / "kept"
+    kept = str(shop.root / "kept")
     check = VersionCheck("big", 7, WRONG, strategy="bucket-recompute", difference=Differing(1, 2))
     distrust(project, check, definition_of(table), 100.0, kept)
     told = answer("explain", "big")
@@ -127,7 +128,7 @@ def test_a_view_that_was_found_wrong_says_what_was_wrong_and_where_it_is_kept(
         "extra": 2,
         "found_s": 100.0,
         "definition": definition_of(table),
-        "evidence": str(kept),
+        "evidence": kept,
     }
     first, second, *_ = freshline("explain", "big").stdout.splitlines()
     assert first == (

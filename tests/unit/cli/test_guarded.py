@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from freshline.cli.render.guarded import guarded_stderr
-from tests.unit.runtime.shop import eventually
+from tests.support.shop import eventually
 
 
 def say(what):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from freshline.cli import running
 from freshline.cli.main import app_for
-from freshline.cli.render.lines import Counting
+from freshline.cli.render.log_observer import Counting
 from freshline.cli.serving import served
 from freshline.client import push
 from freshline.ingest.gateway import Gateway
@@ -20,7 +20,7 @@ from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
 from freshline.ui.pulse import Pulse
-from tests.unit.runtime.shop import QUICK
+from tests.support.shop import QUICK
 
 PUSHED = """\
 name: shop

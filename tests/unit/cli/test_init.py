@@ -67,7 +67,7 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path):
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
         f"[not-empty] {tmp_path} exists and is not an empty directory; a new project"
-        " gets a directory of its own. Take another name.\n"
+        " gets a directory of its own. Choose another name.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -78,7 +78,7 @@ def test_a_name_that_names_no_project_is_refused(tmp_path, name):
     assert done.exit_code == 2
     assert done.stderr == (
         f"[bad-name] '{name}' cannot name a project; a project's name is letters, digits, _, -"
-        " and .. Take another name.\n"
+        " and .. Choose another name.\n"
     )
     assert not (tmp_path / name).exists()
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.terminal import END, at_a_terminal
+from tests.support.terminal import END, at_a_terminal
 
 QUERY = "SELECT n, count(*) AS times FROM orders GROUP BY n;\n"
 WINDOW = ("--window", "2100-01-01..2100-01-02", "--deadline", "06:00 UTC")
@@ -26,7 +26,7 @@ def test_submitted_listed_planned_and_withdrawn(freshline, answer, query):
         "often: window until 2100-01-02 00:00:00 UTC, deadline 2100-01-02 06:00:00 UTC",
         "batch 1: 2100-01-02 05:59:52 UTC, about all rows, 3.8 s",
         "final: 3.8 s; cost 7.6 s in all, slack 6 h",
-        "often is submitted; no warehouse runs now, it is made by the next `freshline run`",
+        "often is submitted; no warehouse is running, so the next `freshline run` makes it",
     ]
     (listed,) = answer("report", "list")["reports"]
     assert (listed["name"], listed["state"], listed["deadline"]) == (
@@ -59,7 +59,7 @@ def test_a_deadline_that_no_plan_meets_needs_a_yes(freshline, answer, query):
         ("n\n", "often is not submitted", []),
         ("\n", "often is not submitted", []),
         (END, "often is not submitted", []),
-        ("what\ny\n", "made by the next `freshline run`", ["often"]),
+        ("what\ny\n", "so the next `freshline run` makes it", ["often"]),
     ],
 )
 def test_at_a_terminal_a_deadline_that_no_plan_meets_is_asked_about(

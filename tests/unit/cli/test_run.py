@@ -16,7 +16,7 @@ from freshline.cli import running
 from freshline.cli.render.live import LiveObserver
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
-from tests.unit.runtime.shop import QUICK, LiveRun
+from tests.support.shop import QUICK, LiveRun
 
 
 @pytest.fixture(autouse=True)
@@ -292,6 +292,16 @@ def test_refreshes_that_contradict_each_other_are_refused(freshline):
     done = freshline("run", "--full-refresh-all", "--refresh", "big")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        "[conflicting-options] --full-refresh-all stands beside --refresh or --full-refresh; it"
+        "[conflicting-options] --full-refresh-all does not go with --refresh or --full-refresh; it"
         " rebuilds every table. Leave one of them out.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "dry-run"])
+def test_a_project_is_named_once(freshline, command):
+    done = freshline(command, "--project", ".", "--spec", "spark-pipeline.yml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "[conflicting-options] --spec and --project are both given; a pipeline is in the directory"
+        " of its specification. Leave one of them out.\n"
     )

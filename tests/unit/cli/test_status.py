@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.unit.runtime.shop import LiveRun, eventually
+from tests.support.shop import LiveRun, eventually
 
 NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
 
@@ -25,7 +25,7 @@ def test_before_the_first_run(freshline):
     next_run = "at the next `freshline run`"
     assert out == (
         "shop: not running\n"
-        "nothing is known yet: no run is in the journal; the next one rebuilds it, from the"
+        "nothing is known yet: the journal has no run; the next one fills it, from the"
         " tables' logs too\n"
         "table   state  fresh to (UTC)  stale  target  kept  executor  pending  last update  next\n"
         f"orders  new{'':73}{next_run}\n"

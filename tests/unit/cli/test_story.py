@@ -6,11 +6,11 @@ import dataclasses
 from datetime import UTC, datetime
 
 from freshline.cli.render.story import told
-from freshline.runtime.status.story import Chapter, Meanwhile, PassedOver
+from freshline.runtime.status.story import ConcurrentUpdate, PassedOver, UpdateStory
 
 START_S = datetime(2026, 1, 2, 12, 0, 10, tzinfo=UTC).timestamp()
 
-CHAPTER = Chapter(
+CHAPTER = UpdateStory(
     number=7,
     attempt=1,
     state="done",
@@ -29,15 +29,15 @@ CHAPTER = Chapter(
     version=9,
     full=False,
     strategy="append",
-    reason="each file's rows are added as they come",
+    reason="new rows of its feed are added as they come",
     error=None,
     parents=(),
     score="benefit 30 = priority 1 * gain 60.000 s / 2.000 s",
     over=(PassedOver("b", "benefit 3"), PassedOver("c", "benefit 1")),
     meanwhile=(
-        Meanwhile("d", 3, 0, START_S - 5.0, START_S - 1.0, 3.0),
-        Meanwhile("d", 4, 0, START_S - 1.0, START_S, 1.0),
-        Meanwhile("e", 1, 1, START_S - 9.0, START_S, 4.0),
+        ConcurrentUpdate("d", 3, 0, START_S - 5.0, START_S - 1.0, 3.0),
+        ConcurrentUpdate("d", 4, 0, START_S - 1.0, START_S, 1.0),
+        ConcurrentUpdate("e", 1, 1, START_S - 9.0, START_S, 4.0),
     ),
 )
 
@@ -52,7 +52,7 @@ def test_an_update_that_waited_is_told_in_full():
         "  Passed over: b (benefit 3); c (benefit 1).\n"
         "  While it waited, the tracks ran d (2 updates, 4.0 s), e (1 update, 4.0 s).\n"
         "  Took 2.50 s (estimate 2.00 s).\n"
-        "  Strategy append: each file's rows are added as they come."
+        "  Strategy append: new rows of its feed are added as they come."
     )
 
 

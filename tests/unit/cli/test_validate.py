@@ -17,7 +17,7 @@ def test_text_lists_tables_in_order_with_strategy_and_reason(freshline):
     lines = done.stdout.splitlines()
     assert lines[0] == "shop: 3 tables, 1 feed"
     assert lines[1] == "   1 orders  base     priority 1, reads orders_feed"
-    assert lines[2] == "             append: each file's rows are added as they come"
+    assert lines[2] == "             append: new rows of its feed are added as they come"
     assert lines[3] == "   2 big     derived  priority 5, reads orders"
     assert lines[5] == "   3 small   derived  priority 1, reads big"
     assert lines[7:] == ["utilisation: not measured yet, of 2 tracks; runs measure it"]
@@ -36,7 +36,7 @@ def test_json_has_exactly_the_contracts_keys(answer):
         "priority": 1.0,
         "sources": ["orders_feed"],
         "strategy": "append",
-        "reason": "each file's rows are added as they come",
+        "reason": "new rows of its feed are added as they come",
     }
     assert (big["line"], big["priority"], big["sources"]) == (4, 5.0, ["orders"])
 

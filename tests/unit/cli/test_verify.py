@@ -18,7 +18,7 @@ from freshline.executor.verified import (
     RowCheck,
     VersionCheck,
 )
-from tests.unit.runtime.shop import LiveRun, made_shop
+from tests.support.shop import LiveRun, made_shop
 
 GONE = "what it was made of is gone: VACUUM"
 FOUND = Difference(

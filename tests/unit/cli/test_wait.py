@@ -11,7 +11,7 @@ import pytest
 
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.status.waiting import Goal, look, wait
-from tests.unit.runtime.shop import LiveRun, eventually
+from tests.support.shop import LiveRun, eventually
 
 MINUTE_1_S = datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
 MINUTE_1 = "2026-01-02T00:01:00Z"

@@ -45,6 +45,22 @@ def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshlin
     assert "no run 7" in freshline("simulate", "--from-run", "--run", "7").stderr
 
 
+def test_other_targets_can_be_asked_for(ran, answer, freshline):
+    found = answer("simulate", "--from-run", "--target", "big=2 minutes", "--target", "small=1h")
+    lags = {name: each["target_lag"] for name, each in found["happened"]["tables"].items()}
+    assert (lags["big"], lags["small"]) == (120.0, 3600.0)
+    swept = answer("simulate", "--from-run", "--sweep", "target", "--target", "big=2 minutes")
+    assert (swept["cost"][0]["factor"], swept["cost"][0]["target_lag"]) == (0.25, 30.0)
+    for option, said in (
+        ("small", "--target is 'small': 'small' is no duration; it is TABLE=DURATION;"),
+        ("=5s", "--target is '=5s'; it is TABLE=DURATION;"),
+        ("tiny=5s", "run 2 of the journal has no table 'tiny'; it has big, orders, small"),
+    ):
+        refused = freshline("simulate", "--from-run", "--target", option)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert said in refused.stderr
+
+
 def test_people_read_columns_side_by_side(ran, freshline):
     shown = freshline("simulate", "--from-run", "--policy", "edf", "--objective", "cost").stdout
     lines = [" ".join(line.split()) for line in shown.splitlines()]
@@ -87,7 +103,7 @@ def test_the_curve_of_a_project_needs_no_run_but_what_was_learned(ran, freshline
 def test_a_project_of_which_nothing_was_learned_has_no_curve(freshline):
     refused = freshline("simulate", "--sweep", "target")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("[not-measured] nothing is known yet of what updates cost of")
+    assert refused.stderr.startswith("[not-measured] no update was measured yet of")
 
 
 def test_before_the_first_run_there_is_nothing_to_play(freshline):

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import ask, running_process, tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
+from freshline.cli.requests import ask, running_process, tell
 from freshline.core.errors import UserError
 from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.journal.paths import journal_path
@@ -23,9 +23,10 @@ def backfill(
         typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
     ],
     begin: Annotated[
-        str, typer.Option("--from", metavar="T", help="First moment, like 2026-01-31T00:00:00Z.")
+        str,
+        typer.Option("--from", metavar="T", help="Start of the range, like 2026-01-31T00:00:00Z."),
     ],
-    end: Annotated[str, typer.Option("--to", metavar="T", help="The moment behind the last.")],
+    end: Annotated[str, typer.Option("--to", metavar="T", help="End of the range, not included.")],
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -42,7 +43,7 @@ def backfill(
         note_backfill(journal, name, from_s, to_s, time.time())
     finally:
         journal.close()
-    message = f"{name}: noted; no warehouse runs now, it begins with the next `freshline run`"
+    message = f"{name}: noted; no warehouse is running, so it begins with the next `freshline run`"
     return tell({name: {"ok": True, "message": message}}, as_json=as_json)
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import running_process, tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
+from freshline.cli.requests import running_process, tell
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import CatalogSettings, Project
 from freshline.project.names import name_fault
@@ -20,20 +20,20 @@ def drop(
         list[str],
         typer.Argument(
             metavar="TABLE...",
-            help="Tables, also those the project has no longer.",
+            help="Tables, including those no longer in the project.",
             autocompletion=table_names,
         ),
     ],
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Take names of tables out of the catalog; their data stay."""
+    """Remove tables' names from the catalog; their data stay."""
     found = opened(project)
     settings = found.catalog
     if settings is None:
         raise UserError(
             "no-catalog",
-            f"project {found.name} registers its tables nowhere",
+            f"project {found.name} does not register its tables in a catalog",
             rule="freshline drop takes names out of the catalog that `catalog:` names",
             next_step="To delete a table's data, remove its folder from the storage.",
         )

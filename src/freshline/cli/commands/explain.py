@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.render.explained import cost_lines, costs_told
 from freshline.cli.render.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
-from freshline.delta.log import CommitRecord, last_commit
+from freshline.delta.log import last_commit
 from freshline.executor.distrust import WrongView, distrusted
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.status.trusted import objection
 from freshline.runtime.subset import named_tables, subset
-from freshline.sql.announced import announced
 from freshline.sql.explain import explanation, explanation_text
+from freshline.sql.predicted import predicted
 from freshline.sql.query.records import Source, ViewPlan
 from freshline.sql.strategy import APPEND_FILES, Strategy, full
 
@@ -44,7 +45,7 @@ def explain(
         own = subset(found, [name])
         analysis = _analysed(own)
         plan, sources = analysis.plans[name], sources_of(found, table, analysis.columns)
-        chosen = announced(own.tables, analysis.plans)[name]
+        chosen = predicted(own.tables, analysis.plans)[name]
         code = None if chosen.name == "full" else objection(found, table)
         wrong = distrusted(found, name, definition_of(table))
         if wrong is not None:
@@ -56,25 +57,6 @@ def explain(
         print_json(record(table, plan, sources, chosen, learned, wrong))
     else:
         print(text(table, plan, sources, chosen, learned, wrong), end="")
-
-
-def costs_told(commit: CommitRecord | None) -> dict[str, Any] | None:
-    """What the view's updates took by its last commit, and what was expected of that one.
-
-    None: nothing was measured yet. Seconds, and seconds a megabyte.
-    """
-    facts = {} if commit is None else commit.metadata
-    learned = facts.get("costs", {}).get("learned", {})
-    if not learned and "expected_s" not in facts:
-        return None
-    return {
-        "learned": {
-            name: {"start_s": start_s, "s_per_mb": per_mb_s, "updates": updates}
-            for name, (start_s, per_mb_s, updates) in learned.items()
-        },
-        "last_strategy": facts.get("strategy"),
-        "last_expected_s": facts.get("expected_s", {}),
-    }
 
 
 def record(
@@ -124,22 +106,7 @@ def text(
     if (table.refresh, table.emit) != ("auto", "early"):
         lines.append(f"freshline.refresh = {table.refresh}, freshline.emit = {table.emit}")
     told = "\n".join(lines) + "\n" + explanation_text(table.name, plan, sources)
-    return told + "".join(f"{line}\n" for line in _cost_lines(learned))
-
-
-def _cost_lines(learned: dict[str, Any] | None) -> list[str]:
-    if learned is None:
-        return []
-    lines = [
-        f"takes: {name} {cost['start_s']:.2f} s and {cost['s_per_mb']:.3f} s a MB, by"
-        f" {counted(cost['updates'], 'update')}"
-        for name, cost in learned["learned"].items()
-    ]
-    if learned["last_expected_s"]:
-        expected: dict[str, float] = learned["last_expected_s"]
-        seconds = ", ".join(f"{name} {each:.2f} s" for name, each in expected.items())
-        lines.append(f"last update: {learned['last_strategy']}; expected were {seconds}")
-    return lines
+    return told + "".join(f"{line}\n" for line in cost_lines(learned))
 
 
 def sources_of(project: Project, table: TableDef, columns: _Columns) -> list[Source]:
@@ -169,7 +136,7 @@ def _analysed(project: Project) -> Analysis:
     from freshline.spark.engine.session import start_session
 
     if sys.stderr.isatty():
-        print("Spark is asked about the query ...", file=sys.stderr)
+        print("Spark analyses the query ...", file=sys.stderr)
     session = start_session(project)
     try:
         found = analyse(project, session)

@@ -35,8 +35,8 @@ def guarantees(
     ] = None,
     quantile: Annotated[
         float | None,
-        typer.Option("--quantile", metavar="Q", help="Of a project: count with the time that this"
-                     " part of the recorded updates kept (0.99), not with the mean.",
+        typer.Option("--quantile", metavar="Q", help="Of a project: use this quantile of the"
+                     " recorded durations, like 0.99, not their mean.",
                      show_default=False),
     ] = None,
     project: ProjectDir = None,
@@ -78,7 +78,7 @@ def _of_scenario(
             "bad-option",
             "--quantile does not go with a scenario",
             rule="a scenario says itself what updates take: alpha, beta, execution, wcet",
-            next_step="Leave FILE out to judge the project, or the option.",
+            next_step="Leave out FILE to judge the project, or leave out the option.",
         )
     assessment = scenario_guarantees(read_scenario(file, shown_as=str(file)), outage_s=outage_s)
     if as_json:

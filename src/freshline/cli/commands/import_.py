@@ -13,18 +13,20 @@ from freshline.cli.render.output import print_json
 
 
 class Tool(StrEnum):
-    """Whose project it is."""
+    """The tool that the project is for."""
 
     DBT = "dbt"
     SNOWFLAKE = "snowflake"
+    DATABRICKS = "databricks"
 
 
 def import_(
-    tool: Annotated[Tool, typer.Argument(help="Whose project it is.")],
+    tool: Annotated[Tool, typer.Argument(help="The tool that the project is for.")],
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR|FILE", help="dbt: the compiled project. snowflake: a SQL file."
+            metavar="DIR|FILE",
+            help="dbt: the compiled project. snowflake, databricks: a SQL file.",
         ),
     ],
     into: Annotated[
@@ -35,9 +37,18 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    spark: Annotated[
+        bool | None,
+        typer.Option(
+            "--spark/--no-spark",
+            help="Have Spark analyse every query, and leave out what it refuses; by default, those"
+            " of snowflake and databricks.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a dbt project or Snowflake's dynamic tables as a freshline project."""
+    """Write a dbt project, or statements of Snowflake or Databricks, as a freshline project."""
     from freshline.importing.writing import PAGE, write
 
     if tool is Tool.DBT:
@@ -46,11 +57,18 @@ def import_(
         found = read_dbt(source)
         folder = into or source / "freshline"
     else:
-        from freshline.importing.snowflake.script import read_snowflake
-
-        found = read_snowflake(source)
+        if tool is Tool.SNOWFLAKE:
+            from freshline.importing.snowflake.script import read_snowflake as read
+        else:
+            from freshline.importing.databricks.script import read_databricks as read
+        found = read(source)
         folder = into or source.with_suffix("")
-    written = write(found, folder)
+    judge = None
+    if spark if spark is not None else tool is not Tool.DBT:
+        from freshline.importing.analysed import by_spark
+
+        judge = by_spark
+    written = write(found, folder, judge)
     outcomes = written.assembly.outcomes
     if as_json:
         print_json(

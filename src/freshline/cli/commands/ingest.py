@@ -29,18 +29,18 @@ def ingest(
         typer.Option(
             "--new-token",
             metavar="FEED",
-            help="Make a token for a feed, show it and its hash once, and end.",
+            help="Create a token for a feed, print it and its hash once, and exit.",
             show_default=False,
         ),
     ] = None,
     grace: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="How long landing may go on after a stop."),
+        typer.Option(metavar="DURATION", help="How long landing may take to finish after a stop."),
     ] = "30s",
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Take in pushed records and land them as files, until SIGINT or SIGTERM."""
+    """Accept pushed records and land them as files, until SIGINT or SIGTERM."""
     found = opened(project)
     pushed = [feed.name for feed in found.feeds.values() if feed.kind == "push"]
     if not pushed:
@@ -64,7 +64,7 @@ def _show_token(feed: str, pushed: list[str], *, as_json: bool) -> int:
             "unknown-feed",
             f"there is no push feed '{feed}'",
             rule=f"the feeds of kind push are {listed(pushed)}",
-            next_step=correction(feed, pushed, "Take one of these names."),
+            next_step=correction(feed, pushed, "Use one of these names."),
         )
     token, hashed = new_token()
     if as_json:

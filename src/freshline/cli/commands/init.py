@@ -28,7 +28,7 @@ def init(
             "not-empty",
             f"{name} exists and is not an empty directory",
             rule="a new project gets a directory of its own",
-            next_step="Take another name.",
+            next_step="Choose another name.",
         )
     project_name = _checked(name.absolute().name)
     written = []
@@ -64,7 +64,7 @@ def _checked(name: str) -> str:
         "bad-name",
         f"'{name}' cannot name a project",
         rule="a project's name is letters, digits, _, - and .",
-        next_step="Take another name.",
+        next_step="Choose another name.",
     )
 
 

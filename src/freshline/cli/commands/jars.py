@@ -20,7 +20,7 @@ def jars(
         list[str] | None,
         typer.Option(metavar="COORDINATE", help="A Maven package to add; may be repeated."),
     ] = None,
-    kafka: Annotated[bool, typer.Option("--kafka", help="Add what reads Kafka's topics.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Add the jars for Kafka.")] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from freshline.cli.asking import ask, tell
 from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
+from freshline.cli.requests import ask, tell
 from freshline.runtime.subset import named_tables
 
 
 def pause(tables: TableNames, project: ProjectDir = None, as_json: AsJson = False) -> int:
-    """Let no update of these tables start until they are resumed."""
+    """Start no update of these tables until they are resumed."""
     found = opened(project)
     return tell(ask(found, "pause", named_tables(found, tables)), as_json=as_json)

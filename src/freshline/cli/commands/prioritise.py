@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import ask, must_run, tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
+from freshline.cli.requests import ask, must_run, tell
 from freshline.core.errors import UserError
 from freshline.runtime.subset import named_tables
 

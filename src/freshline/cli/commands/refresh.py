@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import ask, running_process, tell
 from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
+from freshline.cli.requests import ask, running_process, tell
 from freshline.runtime.subset import named_tables
 
 
@@ -19,7 +19,7 @@ def refresh(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Bring tables up to date now, what they are made of first."""
+    """Update tables now, their parents first."""
     found = opened(project)
     names = named_tables(found, tables)
     if running_process(found) is not None:

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from freshline.cli.asking import ask, running_process, tell
 from freshline.cli.commands.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import clock, console, counted, moment, print_json
-from freshline.cli.render.reported import report_record, report_table, signed
+from freshline.cli.render.report_table import report_record, report_table, signed
+from freshline.cli.requests import ask, running_process, tell
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
@@ -60,14 +60,14 @@ def report(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="A..B", help="From A up to B, not included."),
+        typer.Option("--window", metavar="A..B", help="From A up to B; B is not included."),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option("--deadline", metavar="T", help="A moment, a delay, a time of day or cron."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Of the report; without it the file's.")
+        str | None, typer.Option("--name", help="Name of the report; by default, that of the file.")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Accept a deadline that no plan can meet.")
@@ -84,7 +84,7 @@ def report(
             "bad-option",
             f"'report {action}' needs a file or a name"
             if action in _ACTIONS
-            else f"'{action}' is nothing that can be done with reports",
+            else f"'{action}' is not an action of `freshline report`",
             rule="report submit FILE.sql --window A..B --deadline T, report list,"
             " report plan NAME, report withdraw NAME",
         )
@@ -130,7 +130,7 @@ def _submit(
         with closing(_journal(project)) as journal:
             answer = submit(journal, argument_of(wanted), now_s)
         if answer["ok"]:
-            answer["message"] += "; no warehouse runs now, it is made by the next `freshline run`"
+            answer["message"] += "; no warehouse is running, so the next `freshline run` makes it"
     if as_json and answer["ok"]:
         print_json({"report": _plan_record(ahead) | {"message": answer["message"]}})
         return 0

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import ask, tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
+from freshline.cli.requests import ask, tell
 from freshline.executor.distrust import trust_again
 from freshline.project.model import Project
 from freshline.runtime.status.status import read_status
@@ -28,9 +28,9 @@ def retry(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Try files in quarantine, and updates that failed, again at once.
+    """Retry files in quarantine and failed updates at once.
 
-    A view that was found wrong is maintained from changes again, if it is named.
+    A view that was found wrong is maintained from changes again if it is named.
     """
     found = opened(project)
     names = named_tables(found, tables) if tables else _troubled(found)

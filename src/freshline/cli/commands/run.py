@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, Spec, named, opened
 from freshline.core.errors import UserError
 from freshline.project.model import Project
 from freshline.project.yaml.durations import RULE, duration_s
@@ -18,7 +18,7 @@ Lists = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TABLE,...",
-        help="Only bring these tables up to date, what they are made of first, and end.",
+        help="Update only these tables, their parents first, then exit.",
         show_default=False,
     ),
 ]
@@ -26,7 +26,7 @@ FullLists = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TABLE,...",
-        help="The same, and rebuild these from all their data.",
+        help="The same, but rebuild these tables from all their data.",
         show_default=False,
     ),
 ]
@@ -54,25 +54,27 @@ def run(
         bool,
         typer.Option(
             "--until-idle",
-            help="End when every file that is there now is in every table that can be"
-            " brought up to date.",
+            help="Exit once all data that is there now has reached every table that can be"
+            " updated.",
         ),
     ] = False,
     grace: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="How long running updates may go on after a stop."),
+        typer.Option(
+            metavar="DURATION", help="How long running updates may take to finish after a stop."
+        ),
     ] = "30s",
     log_format: Annotated[
         LogFormat | None,
         typer.Option(
             "--log-format",
-            help="How what happens is told on standard error; without it lines of text, or a"
-            " live table on a terminal.",
+            help="Format of the log on standard error; by default, lines of text, or a live table"
+            " on a terminal.",
             show_default=False,
         ),
     ] = None,
     log_level: Annotated[
-        LogLevel, typer.Option("--log-level", help="The least level that is told.")
+        LogLevel, typer.Option("--log-level", help="The lowest level that is logged.")
     ] = LogLevel.INFO,
     standby: Annotated[
         bool,
@@ -85,9 +87,13 @@ def run(
     refresh: Lists = None,
     full_refresh: FullLists = None,
     full_refresh_all: Annotated[
-        bool, typer.Option("--full-refresh-all", help="Rebuild every table from all data, and end.")
+        bool,
+        typer.Option(
+            "--full-refresh-all", help="Rebuild every table from all its data, then exit."
+        ),
     ] = False,
     project: ProjectDir = None,
+    spec: Spec = None,
     as_json: AsJson = False,
 ) -> int:
     """Load what arrives and keep every table fresh, until SIGINT or SIGTERM."""
@@ -97,12 +103,12 @@ def run(
     if full_refresh_all and (refresh or full_refresh):
         raise UserError(
             "conflicting-options",
-            "--full-refresh-all stands beside --refresh or --full-refresh",
+            "--full-refresh-all does not go with --refresh or --full-refresh",
             rule="it rebuilds every table",
             next_step="Leave one of them out.",
         )
     options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace), standby=standby)
-    found = opened(project, analyse=True)
+    found = opened(named(project, spec), analyse=True)
     if refresh or full_refresh or full_refresh_all:
         rebuilt = _tables(found, full_refresh)
         wanted = (*_tables(found, refresh), *rebuilt)

@@ -47,11 +47,11 @@ def simulate(
         typer.Option("--plot", metavar="OUT.png", help="Draw staleness and tracks over time."),
     ] = None,
     bounds: Annotated[
-        bool, typer.Option("--bounds", help="Print what theory proves of the run as well.")
+        bool, typer.Option("--bounds", help="Also print the bounds that theory proves for the run.")
     ] = False,
     from_run: Annotated[
         bool,
-        typer.Option("--from-run", help="Play the last run of a project, as its journal has it."),
+        typer.Option("--from-run", help="Play the last recorded run of a project."),
     ] = False,
     project: ProjectDir = None,
     run: Annotated[
@@ -64,7 +64,9 @@ def simulate(
     ] = None,
     tracks: Annotated[
         str | None,
-        typer.Option("--tracks", metavar="N,M", help="With --from-run: on so many tracks."),
+        typer.Option(
+            "--tracks", metavar="N,M", help="With --from-run: with these numbers of tracks."
+        ),
     ] = None,
     objective: Annotated[
         str | None,
@@ -75,6 +77,10 @@ def simulate(
         typer.Option(
             "--priority", metavar="TABLE=N", help="With --from-run: with other priorities."
         ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", metavar="TABLE=D", help="With --from-run: with other targets."),
     ] = None,
     sweep: Annotated[
         str | None,
@@ -90,21 +96,21 @@ def simulate(
         typer.Option("--csv", metavar="OUT.csv", help="With --sweep: write its points."),
     ] = None,
 ) -> None:
-    """Play a scenario, or a run that was recorded, and tell what came of it."""
+    """Play a scenario or a recorded run, and report the result."""
     if from_run or sweep is not None:
         _what_if(
             file, from_run=from_run, project=project, run=run, policy=policy, tracks=tracks,
-            objective=objective, priority=priority, sweep=sweep, csv_out=csv_out, plot=plot,
-            json_out=json_out, others=trace is not None or bounds,
+            objective=objective, priority=priority, target=target, sweep=sweep, csv_out=csv_out,
+            plot=plot, json_out=json_out, others=trace is not None or bounds,
         )  # fmt: skip
         return
-    asked = (project, run, policy, tracks, objective, priority, csv_out)
+    asked = (project, run, policy, tracks, objective, priority, target, csv_out)
     if file is None or any(option is not None for option in asked):
         raise UserError(
             "no-scenario" if file is None else "unknown-option",
             "there is nothing to play"
             if file is None
-            else "a scenario's file says its policy, tracks, objective and priorities itself",
+            else "a scenario's file says its policy, tracks, objective, priorities, targets itself",
             rule="simulate plays a scenario's FILE, or the last run with --from-run",
             next_step="Give one of them." if file is None else "Leave the other options out.",
         )
@@ -130,6 +136,7 @@ def _what_if(
     tracks: str | None,
     objective: str | None,
     priority: list[str] | None,
+    target: list[str] | None,
     sweep: str | None,
     csv_out: Path | None,
     plot: Path | None,
@@ -139,10 +146,13 @@ def _what_if(
     """A recorded run beside what else could have been, or the curve of targets."""
     from freshline.cli import what_if
 
-    wishes = what_if.wishes_in(policy, tracks, objective, priority or ())
+    wishes = what_if.wishes_in(policy, tracks, objective, priority or (), target or ())
     if sweep is not None and sweep != "target":
         raise UserError(
-            "bad-option", f"--sweep is '{sweep}'", rule="known is target", next_step="Take it."
+            "bad-option",
+            f"--sweep is '{sweep}'",
+            rule="the only known one is target",
+            next_step="Use it.",
         )
     apart = (from_run and file is not None) or (run is not None and not from_run and file is None)
     if apart or others or (sweep is None and (csv_out or plot)):
@@ -158,8 +168,8 @@ def _what_if(
         if (project, run, wishes) != (None, None, what_if.wishes_in(None, None, None, ())):
             raise UserError(
                 "unknown-option",
-                "a scenario's file says its policy, tracks, objective and priorities itself",
-                rule="--policy, --tracks, --objective, --priority and --run go with --from-run",
+                "a scenario's file says its policy, tracks, objective, priorities, targets itself",
+                rule="--policy, --tracks, --objective, --priority, --target, --run need --from-run",
                 next_step="Leave these options out.",
             )
         played = scenario_in(YamlFile(file, shown_as=str(file)))

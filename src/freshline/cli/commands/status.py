@@ -9,8 +9,8 @@ import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import console, print_json
-from freshline.cli.render.pushed import pushed_record, pushed_remarks
-from freshline.cli.render.reported import report_table, shown
+from freshline.cli.render.push_status import pushed_record, pushed_remarks
+from freshline.cli.render.report_table import report_table, shown
 from freshline.cli.render.status import (
     faults,
     headline,

@@ -9,9 +9,8 @@ import typer
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
 from freshline.cli.render.story import chapter_record, told
-from freshline.runtime.journal.paths import journal_path
-from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.story import Chapter, story_of
+from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.status.story import story_of
 from freshline.runtime.subset import named_tables
 
 
@@ -24,18 +23,12 @@ def story(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell why each of a table's latest updates was chosen when it was."""
+    """Explain why each of a table's latest updates was chosen when it was."""
     found = opened(project)
     (name,) = named_tables(found, [table])
     base = found.table(name).kind == "base"
-    path = journal_path(found)
-    chapters: list[Chapter] = []
-    if path.exists():
-        journal = Journal(path, create=False)
-        try:
-            chapters = story_of(journal, name, base=base, last=last)
-        finally:
-            journal.close()
+    with journal_read(found) as journal:
+        chapters = [] if journal is None else story_of(journal, name, base=base, last=last)
     if as_json:
         print_json({"table": name, "updates": [chapter_record(each) for each in chapters]})
     elif not chapters:

@@ -29,7 +29,9 @@ def ui(
     ] = None,
     new_token: Annotated[
         bool,
-        typer.Option("--new-token", help="Make a token for the page, show it and its hash, end."),
+        typer.Option(
+            "--new-token", help="Create a token for the page, print it and its hash, and exit."
+        ),
     ] = False,
     project: ProjectDir = None,
     as_json: AsJson = False,
@@ -56,7 +58,7 @@ def _show_token(*, as_json: bool) -> int:
 def _serve(project: Project, run: int | None, port: int | None, *, as_json: bool) -> int:
     from freshline.runtime.status.recorded_run import recorded_end_s
     from freshline.ui.access import Access
-    from freshline.ui.reading import Reader
+    from freshline.ui.reads.reading import Reader
     from freshline.ui.serving import address_of, stop
     from freshline.ui.site import Site
 

@@ -22,7 +22,7 @@ from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
 from freshline.runtime.status.targets import Unkept, check_against_running, unkept_targets
 from freshline.runtime.status.utilisation import utilisation
-from freshline.sql.announced import announced
+from freshline.sql.predicted import predicted
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Strategy
 from freshline.times import brief_s
@@ -39,7 +39,8 @@ def validate(
         bool, typer.Option("--spark/--no-spark", help="Have Spark analyse every query too.")
     ] = True,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A target_lag that its bound cannot keep is an error.")
+        bool,
+        typer.Option("--strict", help="Treat a target_lag that cannot be guaranteed as an error."),
     ] = False,
     against_running: Annotated[
         bool,
@@ -78,7 +79,7 @@ def validate(
             notes += analysis.notes
             plans = analysis.plans
     if as_json:
-        told = {} if found is None else announced(found.tables, plans)
+        told = {} if found is None else predicted(found.tables, plans)
         tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
         record = {"tables": tables, "errors": [error_record(error) for error in errors]}
         print_json(record | ({"trials": _trial_records(trials)} if tries else {}))
@@ -164,7 +165,7 @@ def _print(
     feeds = counted(len(project.feeds), "feed")
     print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
     width = max((len(table.name) for table in project.tables), default=0)
-    strategies = announced(project.tables, plans)
+    strategies = predicted(project.tables, plans)
     for number, table in enumerate(project.tables, 1):
         chosen = strategies[table.name]
         print(

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.asking import ask, running_process
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.output import print_json
 from freshline.cli.render.verified import row_lines, verified_lines, verified_record
+from freshline.cli.requests import ask, running_process
 from freshline.core.errors import UserError
 from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
@@ -44,7 +44,7 @@ def verify(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
-    """Compute tables again from what their commits name, compare, and run the checks of rows.
+    """Recompute tables from what their commits name, compare, and run the checks of rows.
 
     Exit status 3 where a table is wrong, or rows of a newest version fail a check.
     """

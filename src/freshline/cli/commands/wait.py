@@ -31,16 +31,16 @@ def wait(
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Wait until they are at most so stale."),
+        typer.Option(metavar="DURATION", help="Wait until they are at most this stale."),
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Give up after so long; without it, never."),
+        typer.Option(metavar="DURATION", help="Give up after this time; by default, never."),
     ] = None,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Wait until tables are fresh: exit 0 as soon as all are, 3 when the time is over."""
+    """Wait until tables are fresh: exit 0 as soon as all are, 3 on timeout."""
     from freshline.runtime.status.waiting import wait as wait_for
 
     goal = _goal(fresh_to, within)

@@ -6,7 +6,13 @@ import json
 import time
 from typing import Any
 
-from freshline.cli.render.lines import Counting, is_told, update_level, update_line, write_line
+from freshline.cli.render.log_observer import (
+    Counting,
+    is_told,
+    update_level,
+    update_line,
+    write_line,
+)
 from freshline.cli.render.output import moment
 from freshline.core.commands import StartUpdate
 from freshline.project.model import Project

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from freshline.cli.render.lines import Counting, update_line
+from freshline.cli.render.log_observer import Counting, update_line
 from freshline.cli.render.output import clock, console
 from freshline.cli.render.status import headline, status_table
 from freshline.core.errors import FreshlineError

@@ -47,11 +47,11 @@ def show_result(result: Result) -> None:
         ("low, penalty", f"{record['low']:,.6g}, {record['penalty']:,.6g}"),
         ("updates", counted(record["jobs"], "update") + " finished"),
         ("events", f"{record['events']:,} in {scenario.horizon_s:,g} s"),
-        ("policy", f"{scenario.policy.name} on {counted(scenario.tracks, 'track')}"),
+        ("policy", f"{scenario.settings.policy} on {counted(scenario.tracks, 'track')}"),
     ]
     if kept is not None:
         lines.append(("executor", f"{record['executor_seconds']:,.3f} s"))
-        lines.append(("objective", scenario.policy.objective))
+        lines.append(("objective", scenario.settings.objective))
     if record["lower_bound"] is not None:
         lines.insert(2, ("lower bound", f"{record['lower_bound']:,.6g}"))
     for name, value in lines:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from freshline.cli.render.output import clock, counted, moment, percent
-from freshline.cli.render.reported import report_record, shown
+from freshline.cli.render.report_table import report_record, shown
+from freshline.cli.render.sources import source_record, source_remarks
 from freshline.cli.render.strategies import last_use, strategies_record, strategies_remarks, use_of
 from freshline.cli.render.topics import topic_record, topic_remarks
 from freshline.cli.render.verified import wrong_record, wrong_remark
@@ -110,7 +111,7 @@ def remarks(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: {rows} not fit the schema, see {item.name}__rejected")
         if item.note:
             lines.append(f"{item.name}: {item.note}")
-    lines += topic_remarks(found) + strategies_remarks(found)
+    lines += topic_remarks(found) + source_remarks(found) + strategies_remarks(found)
     if found.alerts.oldest_s is not None:
         events = counted(found.alerts.undelivered, "event")
         since = clock(found.alerts.oldest_s, found.now_s)
@@ -136,7 +137,7 @@ def faults(found: WarehouseStatus) -> list[str]:
             if files:
                 count = counted(len(files), "file")
                 lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
-    lines += [f"{item.table}: {item.error}" for item in found.topics if item.error is not None]
+    lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
     return lines + [feed.error for feed in found.feeds if feed.error is not None]
 
 
@@ -159,6 +160,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "backfills": [backfill_record(each) for each in found.backfills],
         "reports": [report_record(each) for each in shown(found.reports)],
         "topics": [topic_record(each) for each in found.topics],
+        "sources": [source_record(each) for each in found.sources],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],
         "tables": [
             table_record(item, found.uses(item.name))

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import Any
 
 from freshline.cli.render.output import clock, counted, moment
-from freshline.runtime.status.story import Chapter
+from freshline.runtime.status.story import UpdateStory
 from freshline.times import brief_s
 
 _NAMED = 3
 
 
-def told(name: str, chapter: Chapter) -> str:
+def told(name: str, chapter: UpdateStory) -> str:
     """One update as sentences, a line each."""
     attempt = f", attempt {chapter.attempt}" if chapter.attempt > 1 else ""
     lines = [f"{name}, update {chapter.number}{attempt}: {_ended(chapter)}"]
@@ -38,7 +38,7 @@ def told(name: str, chapter: Chapter) -> str:
     return "\n  ".join(lines)
 
 
-def _ended(chapter: Chapter) -> str:
+def _ended(chapter: UpdateStory) -> str:
     if chapter.state == "done":
         rejected = f", {chapter.rejected_rows:,} rejected" if chapter.rejected_rows else ""
         return f"version {chapter.version}, {counted(chapter.rows or 0, 'row')}{rejected}"
@@ -47,7 +47,7 @@ def _ended(chapter: Chapter) -> str:
     return f"{chapter.state}: {chapter.error}"
 
 
-def _loads(chapter: Chapter) -> str:
+def _loads(chapter: UpdateStory) -> str:
     advanced = "Advanced" if chapter.state == "done" else "Would advance"
     what = "rebuilt in full" if chapter.full else f"{brief_s(chapter.to_s - chapter.from_s)} more"
     if chapter.files is not None:
@@ -61,7 +61,7 @@ def _loads(chapter: Chapter) -> str:
     return f"{advanced} freshness {start} -> {end}: {what}{source}."
 
 
-def _meanwhile(chapter: Chapter) -> str:
+def _meanwhile(chapter: UpdateStory) -> str:
     """Who held the tracks, by the time each took of the waiting."""
     held: dict[str, float] = {}
     updates: Counter[str] = Counter()
@@ -77,7 +77,7 @@ def _meanwhile(chapter: Chapter) -> str:
     return f"While it waited, the tracks ran {', '.join(named)}."
 
 
-def chapter_record(chapter: Chapter) -> dict[str, Any]:
+def chapter_record(chapter: UpdateStory) -> dict[str, Any]:
     """One update as JSON."""
     return {
         "number": chapter.number,

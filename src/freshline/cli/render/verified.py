@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freshline.cli.render.output import clock, counted, moment
+from freshline.core.background.upkeep import VERIFY
 from freshline.executor.distrust import WrongView
 from freshline.executor.verified import (
     RIGHT,
@@ -15,6 +16,7 @@ from freshline.executor.verified import (
     RowCheck,
     VersionCheck,
 )
+from freshline.runtime.journal.strategies import StrategyUse
 
 SAMPLE_ROWS = 5
 
@@ -87,6 +89,22 @@ def wrong_record(wrong: WrongView, *, rebuilt: bool) -> dict[str, Any]:
         "found": moment(wrong.found_s),
         "rebuilt": rebuilt,
         "evidence": wrong.evidence,
+    }
+
+
+def audits_record(uses: Sequence[StrategyUse]) -> dict[str, Any]:
+    """What came of the audits of a view: how often each outcome, and the last one.
+
+    Args:
+        uses: Every strategy of the view; those of audits are taken.
+    """
+    audits = [use for use in uses if use.strategy == VERIFY]
+    newest = max(audits, key=lambda use: use.last_s, default=None)
+    return {
+        "outcomes": {use.code: use.updates for use in audits},
+        "last": None if newest is None else moment(newest.last_s),
+        "last_outcome": None if newest is None else newest.code,
+        "reason": None if newest is None else newest.reason,
     }
 
 

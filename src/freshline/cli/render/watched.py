@@ -82,7 +82,7 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
     if (misfit := found.misfit) is not None:
         lines.append(
             f"partition {misfit.partition}: no longer fits what updates cost, since "
-            f"{clock(misfit.since_s, now_s)}: {misfit.what}; set tracks, or take another partition"
+            f"{clock(misfit.since_s, now_s)}: {misfit.what}; set tracks, or use another partition"
         )
     if found.run.running:
         for feed in found.feeds:

@@ -7,11 +7,12 @@ import time
 from typing import Self
 
 from freshline.cli.render.output import clock
-from freshline.core.background.upkeep import VERIFY
+from freshline.core.background.upkeep import TRY, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
 from freshline.runtime.observer import Level
+from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.times import brief_s
 
@@ -58,11 +59,14 @@ class Counting:
             self.done += 1
             self.rows += outcome.result.rows
 
+    def report(self, step: ReportStep) -> None:
+        """Something happened to a report; the notices say what people should hear."""
+
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
         """Something people should hear."""
 
 
-class LineObserver(Counting):
+class LogObserver(Counting):
     """Writes a line per update and notice.
 
     Args:
@@ -123,6 +127,8 @@ def update_line(outcome: Outcome, retry_in_s: float | None, now_s: float, width:
         return f"{name} failed after {outcome.seconds:.2f} s: {one_line(outcome.error)}{again}"
     if command.upkeep == VERIFY:
         return f"{result.reason}; audited in {outcome.seconds:.2f} s, track {command.track}"
+    if command.upkeep == TRY:
+        return f"{name} tried in {outcome.seconds:.2f} s, track {command.track}: {result.reason}"
     rejected = f", {result.rejected_rows:,} rejected" if result.rejected_rows else ""
     return (
         f"{name} +{result.rows:,} rows{rejected} in {outcome.seconds:.2f} s,"

@@ -7,14 +7,14 @@ import os
 
 import pytest
 
-from freshline.cli import asking
+from freshline.cli import requests as asking
 from freshline.executor.distrust import distrust
 from freshline.executor.verified import Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
-from tests.unit.runtime.shop import LiveRun, eventually
+from tests.support.shop import LiveRun, eventually
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "retry", "refresh", "story"])
@@ -31,8 +31,8 @@ def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop
     done = freshline("pause", "ORDERS", "big")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == (
-        "orders is paused; no warehouse runs now, it holds from the next start\n"
-        "big is paused; no warehouse runs now, it holds from the next start\n"
+        "orders is paused; no warehouse is running, so it takes effect at the next start\n"
+        "big is paused; no warehouse is running, so it takes effect at the next start\n"
     )
     shop.file("orders", 1, [1])
     shop.run_until_idle()
@@ -42,8 +42,8 @@ def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop
             {
                 "name": name,
                 "ok": True,
-                "message": f"{name} is resumed; no warehouse runs now, it holds from the next"
-                " start",
+                "message": f"{name} is resumed; no warehouse is running, so it takes effect at"
+                " the next start",
             }
             for name in ("orders", "big")
         ]
@@ -129,7 +129,7 @@ def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkey
     assert done.exit_code == 1
     assert done.stderr == (
         f"[no-answer] process {os.getpid()}, which runs this warehouse, did not answer within"
-        " 0.01 s; it answers once Spark is ready. It does what was asked when it gets to it: see"
+        " 0.01 s; it answers once Spark is ready. It handles the request when it gets to it; see"
         " `freshline status`.\n"
     )
 
@@ -151,7 +151,7 @@ def test_a_view_found_wrong_is_trusted_again_when_retry_names_it(freshline, shop
     shop.file("orders", 1, [1])
     shop.run_until_idle()
     check = VersionCheck("big", 0, "wrong", "append", difference=Difference(1, 2))
-    distrust(shop.project, check, definition_of(shop.project.table("big")), 1.0, shop.root)
+    distrust(shop.project, check, definition_of(shop.project.table("big")), 1.0, str(shop.root))
     found = json.loads(freshline("status", "--json").stdout)["tables"][1]
     assert found["state"] == "wrong"
     assert (found["wrong"]["missing"], found["wrong"]["rebuilt"]) == (1, False)

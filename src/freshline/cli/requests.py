@@ -100,7 +100,7 @@ def _no_answer(pid: int) -> FreshlineError:
         "no-answer",
         f"process {pid}, which runs this warehouse, did not answer within {_PATIENCE_S:g} s",
         rule="it answers once Spark is ready",
-        next_step="It does what was asked when it gets to it: see `freshline status`.",
+        next_step="It handles the request when it gets to it; see `freshline status`.",
     )
 
 
