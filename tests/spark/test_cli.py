@@ -22,7 +22,7 @@ from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.recorded_run import recorded_run
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 

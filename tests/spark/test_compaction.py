@@ -14,6 +14,7 @@ import pytest
 from freshline.core.errors import PlatformError
 from freshline.delta import retention, small_files
 from freshline.delta.changelog import logged_changes
+from freshline.delta.loaded import folded
 from freshline.delta.log import last_commit, oldest_version, same_rows
 from freshline.delta.small_files import files_of
 from freshline.failpoints import armed
@@ -240,6 +241,29 @@ def test_a_view_forgets_commits_that_nobody_needs_and_goes_on(shop, orders):
     version = orders(3)
     assert shop.derive("twice", orders=version).strategy == "append"
     assert len(shop.rows("twice")) == before + 2 == 8
+
+
+def test_a_base_table_forgets_commits_once_what_they_loaded_is_folded(shop, orders):
+    log = jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog.forTable")(
+        jvm.java_session(shop.session), shop.path("orders")
+    )
+    log.checkpoint()
+    for file in (Path(shop.path("orders")) / "_delta_log").iterdir():
+        os.utime(file, (MIDNIGHT_S - 300 * DAY_S,) * 2)
+    orders(3)
+    log.checkpoint()
+    with armed("fold.before=eio"), pytest.raises(OSError, match="Input/output"):
+        _vacuumed(shop, "orders", time.time())
+    assert oldest_version(shop.path("orders")) == 0
+    _vacuumed(shop, "orders", time.time())
+    oldest = oldest_version(shop.path("orders"))
+    assert oldest is not None
+    assert oldest > 0
+    found = folded(shop.project, "orders")
+    assert found is not None
+    assert sorted(found.names) == [f"{hour}.csv" for hour in range(4)]
+    orders(4)
+    assert len(shop.rows("orders")) == 10
 
 
 def _vacuumed(shop, table, now_s):

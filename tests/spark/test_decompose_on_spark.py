@@ -9,13 +9,15 @@ import duckdb
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from freshline.spark.engine.jvm import java_frame
+from freshline.spark.views import verify as verifying
 from freshline.spark.views.verify import same_plan, typer, verify
 from freshline.sql.query.records import Decomposition, Source
 from freshline.sql.states.decompose import decompose
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.same_rows import assert_same_rows
-from tests.spark.share import share
-from tests.unit.sql.tpch import generate, tpch_names, tpch_query, tpch_sources
+from tests.support.share import share
+from tests.support.tpch import generate, tpch_names, tpch_query, tpch_sources
 
 pytestmark = pytest.mark.spark
 SCALE = 0.001
@@ -123,6 +125,16 @@ def test_what_sqlglot_changes_is_not_trusted(tpch: Batches, query: str) -> None:
     reason = verify(tpch.spark, query, fine)
     assert reason is not None
     assert reason.code == "ROUND_TRIP"
+
+
+def test_a_join_by_which_spark_asks_for_existence_is_known_again(tpch: Batches) -> None:
+    """Planned twice, one text has two plans to Spark (TPC-DS 10, 35 and 45)."""
+    query = """SELECT count(*) FROM customer c, nation n WHERE c.c_nationkey = n.n_nationkey AND
+        (EXISTS (SELECT * FROM orders WHERE o_custkey = c.c_custkey AND o_totalprice > {price})
+        OR n.n_name IN (SELECT r_name FROM region))"""
+    assert same_plan(tpch.spark, query.format(price=1))
+    one, other = (tpch.spark.sql(query.format(price=price)) for price in (1, 2))
+    assert not verifying._alike(*(java_frame(each).queryExecution() for each in (one, other)))
 
 
 def test_a_final_query_of_another_type_is_not_trusted(tpch: Batches) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.core.errors import UserError
-from freshline.delta.log import CommitRecord, commits, last_commit, version
+from freshline.core.errors import FreshlineError, UserError
+from freshline.delta.log import CommitRecord, commit_mark, commits, last_commit, version
 from freshline.project.definition import definition_of
 
 pytestmark = pytest.mark.spark
@@ -40,6 +41,19 @@ def totals(shop):
     return folder
 
 
+@pytest.mark.parametrize("setting", ["ignoreMissingFiles", "ignoreCorruptFiles"])
+def test_a_parents_file_that_cannot_be_read_is_an_error_whatever_is_set(shop, totals, setting):
+    query = "SELECT id FROM orders"
+    shop.table("numbers", query, settings={f"spark.sql.files.{setting}": "true"})
+    file = min(Path(shop.path("orders")).glob("*.parquet"))
+    if setting == "ignoreMissingFiles":
+        file.unlink()
+    else:
+        file.write_bytes(b"no Parquet")
+    with pytest.raises(FreshlineError):
+        shop.derive("numbers", orders=1)
+
+
 DAY = datetime(2025, 12, 31, 23, 0, tzinfo=UTC)  # midnight in the session's time zone
 
 
@@ -62,6 +76,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     assert facts.pop("costs")["learned"] == {}
     orders = str(deltalake.DeltaTable(shop.path("orders")).metadata().id)
     assert facts.pop("ids") == {"orders": orders}
+    assert facts.pop("commits") == {"orders": commit_mark(shop.path("orders"), 1)}
     assert facts.pop("expected_s").keys() == {"bucket-recompute", "bucket-merge", "full"}
     assert facts.pop("replaced")["column"] == "day"
     assert facts == {
@@ -179,6 +194,7 @@ def test_new_tables_carry_the_properties_that_children_and_readers_need(shop, to
     shop.derive("totals", orders=0)
     derived = deltalake.DeltaTable(shop.path("totals"))
     assert derived.metadata().configuration == {
+        "delta.checkpointInterval": "40",
         "delta.enableChangeDataFeed": "true",
         "delta.enableDeletionVectors": "false",
         "delta.logRetentionDuration": "interval 36500 days",

@@ -11,6 +11,7 @@ import pytest
 
 from freshline.delta.log import last_commit
 from freshline.spark.views import groups, whole
+from freshline.sql.strategy import incremental
 from tests.spark.arrivals import SCHEMA, START, Arrivals
 
 pytestmark = pytest.mark.spark
@@ -22,6 +23,11 @@ VIEWS = {
     "hourly": "SELECT date_trunc('HOUR', at) AS hour, count(*) AS n FROM events GROUP BY 1",
     "daily": "SELECT date_trunc('DAY', hour) AS day, sum(n) AS n FROM hourly GROUP BY 1",
 }
+
+
+def merging(_table, plan, _costs, *, rewrote, **_others):
+    """Merges where that is right."""
+    return incremental(plan, rewrote=rewrote, final=False)[-1]
 
 
 @pytest.fixture
@@ -63,6 +69,11 @@ def test_an_update_from_changes_takes_few_jobs_and_commits(shop, arrivals, monke
             found[view] = (len(jobs) - commits, commits)
         return found
 
+    def strategy_of(view: str) -> str:
+        commit = last_commit(shop.path(view))
+        assert commit is not None
+        return str(commit.metadata["strategy"])
+
     step(*VIEWS)
     step(*VIEWS)
     assert step(*VIEWS) == {
@@ -74,5 +85,13 @@ def test_an_update_from_changes_takes_few_jobs_and_commits(shop, arrivals, monke
     }
     monkeypatch.setattr(whole, "WHOLE_BYTES", 0)
     assert step("people", "means") == {"people": (2, 1), "means": (3, 2)}
-    monkeypatch.setattr(groups, "MOST_NAMED", 1)
-    assert step("people")["people"][1] == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(groups, "MOST_NAMED", 1)
+        assert step("people")["people"][1] == 1
+    # Of which hour the new rows are is in the log, and what was merged says it to the day.
+    monkeypatch.setattr(shop.executor._updates["hourly"], "_choose", merging)
+    assert step("hourly", "daily") == {"hourly": (1, 1), "daily": (1, 1)}
+    assert strategy_of("hourly") == "bucket-merge"
+    monkeypatch.undo()
+    monkeypatch.setattr(shop.executor._updates["hourly"], "_choose", merging)
+    assert step("hourly", "daily") == {"hourly": (1, 1), "daily": (1, 1)}

@@ -12,8 +12,8 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.sql.query.records import ViewPlan
 from tests.spark.arrivals import START, Arrivals
-from tests.spark.share import WHOLE
 from tests.spark.test_incremental_updates import BY_HOUR, HOURLY, NO, arrivals, view
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 

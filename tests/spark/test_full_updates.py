@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import UserError
+from freshline.spark.engine import jvm
 from freshline.spark.updates import SparkExecutor
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
@@ -68,15 +69,59 @@ def test_because_the_query_changed(hourly, view):
     assert why(hourly.update("hourly")) == ("full", "definition-changed")
 
 
+@pytest.mark.proof
 def test_because_the_property_says_so(hourly, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="full")
     hourly.come("events", hourly.rows(2, 5))
     assert why(hourly.update("hourly")) == ("full", "configured")
 
 
+@pytest.mark.proof
 def test_because_a_parent_is_read_at_an_older_version(hourly):
     assert why(hourly.shop.derive("hourly", events=0)) == ("full", "parent-went-back")
     hourly.check("hourly")
+
+
+def test_because_a_parent_was_put_back_from_a_copy_and_went_on_past_its_version(hourly):
+    """By its number alone the version that the view names is still there."""
+    events = hourly.shop.path("events")
+    copy = hourly.shop.root / "copy"
+    shutil.copytree(events, copy)
+    hourly.come("events", hourly.rows(2, 10))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+    pin = hourly.facts("hourly")["parents"]["events"]
+    shutil.rmtree(events)
+    copy.rename(events)
+    for hour in (3, 4):
+        hourly.come("events", hourly.rows(hour, 10))
+    assert hourly.version("events") == pin + 1
+    jvm.named(hourly.shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+    assert why(hourly.update("hourly")) == ("full", "parent-went-back")
+    hourly.come("events", hourly.rows(5, 10))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+
+
+def test_because_the_state_that_it_names_was_put_back_from_a_copy(arrivals, shop):
+    query = "SELECT person, avg(cents) AS mean FROM events GROUP BY person"
+    shop.table("mean", query, refresh="incremental")
+    state, copy = Path(shop.project.own_path, "state"), shop.root / "copy"
+    told = []
+    for hour in range(5):
+        if hour == 3:
+            shutil.rmtree(state)
+            copy.rename(state)
+            jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+        arrivals.come("events", arrivals.rows(hour, 10))
+        told.append(why(arrivals.update("mean")))
+        if hour == 1:
+            shutil.copytree(state, copy)
+    assert told == [
+        ("full", "first-build"),
+        ("group-merge", "state-built"),
+        ("group-merge", "merges"),
+        ("full", "changes-gone"),
+        ("group-merge", "state-built"),
+    ]
 
 
 @pytest.mark.proof
@@ -181,6 +226,7 @@ def learned(arrivals: Arrivals, view: str, **seconds: float) -> None:
     updates._costs = costs
 
 
+@pytest.mark.proof
 def test_because_it_is_quicker(hourly, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
     learned(hourly, "hourly", bucket_recompute=0.4, full=0.6)
@@ -299,10 +345,33 @@ def test_a_static_table_whose_columns_change_their_type(arrivals, shop):
     for number in range(6):
         if number == 3:
             rates(pa.decimal128(5, 2), Decimal("1.25"))
-        arrivals.come("events", [{**row, "person": "ann"} for row in arrivals.rows(number, 5)])
+        arrivals.come(
+            "events", [{**row, "person": "ann", "cents": 5} for row in arrivals.rows(number, 5)]
+        )
         told.append(why(arrivals.update("worth")))
     first, merged = ("full", "first-build"), ("group-merge", "merges")
     assert told == [first, merged, merged, ("full", "static-changed"), merged, merged]
+
+
+def test_because_a_state_would_hold_what_the_query_leaves_out(arrivals, shop):
+    """Only rows of people whose name is a number stay, and the cast is of those alone."""
+    shop.table(
+        "most",
+        "SELECT max(e.cents) AS most FROM events e WHERE NOT EXISTS"
+        " (SELECT 1 FROM events o WHERE e.cents < o.cents) GROUP BY CAST(e.person AS INT) IS NULL",
+        refresh="incremental",
+    )
+    told, shown = [], []
+    for number in range(3):
+        dear = {"person": "7", "cents": 1_000_000 + number}
+        first, *others = arrivals.rows(number, 5)
+        arrivals.come(
+            "events", [{**first, **dear}, *({**row, "person": "ann", "cents": 5} for row in others)]
+        )
+        told.append(why(arrivals.update("most")))
+        shown.append([row["most"] for row in shop.rows("most")])
+    assert told == [("full", "first-build"), *[("full", "changes-failed")] * 2]
+    assert shown == [[1_000_000], [1_000_001], [1_000_002]]
 
 
 def test_a_strict_view_over_a_static_table_without_versions_is_refused(arrivals, shop):

@@ -24,7 +24,7 @@ from freshline.sql.query.records import (
     ViewPlan,
 )
 from tests.spark.arrivals import START, Arrivals
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -248,6 +248,36 @@ def test_groups_are_merged_with_a_state(shop, arrivals, view):
     assert (result.strategy, result.code) == ("group-merge", "state-built")
 
 
+VISITORS = (
+    "SELECT person, count(*) AS n FROM events WHERE person IN (SELECT person FROM visits)"
+    " GROUP BY person"
+)
+VISITORS_STATES = Decomposition(
+    (
+        Partial(
+            "q",
+            ("k",),
+            "SELECT person AS k FROM visits GROUP BY person",
+            "SELECT k FROM q GROUP BY k",
+        ),
+        Partial(
+            "p",
+            ("k",),
+            "SELECT person AS k, count(*) AS n FROM events GROUP BY person",
+            "SELECT k, CAST(sum(n) AS BIGINT) AS n FROM p GROUP BY k",
+        ),
+    ),
+    "SELECT k AS person, n FROM p WHERE k IN (SELECT k FROM q)",
+    linearity="each",
+)
+
+
+def test_a_state_of_parents_that_all_stood_still_stays_as_it_is(arrivals, view):
+    """Of two states, the one that is made first; visits bring no rows in the third hour."""
+    view("visitors", VISITORS, ViewPlan(NO, NO, VISITORS_STATES))
+    assert steps(arrivals, ("visitors",), 3) == [["full"], ["group-merge"], ["group-merge"]]
+
+
 def test_groups_that_lost_rows_are_computed_again_and_their_state_goes_on(shop, arrivals, view):
     view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
     view("met", PAIRS, ViewPlan(NO, NO, replace(PAIRS_STATES, group_columns={"person": "person"})))
@@ -346,6 +376,7 @@ def test_a_view_that_does_not_show_its_groups_says_that_it_is_written_whole(arri
     assert arrivals.facts("pairs")["changes"] == 2
 
 
+@pytest.mark.proof
 def test_nothing_changed_is_a_commit_without_files(arrivals, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
     view("people", PEOPLE, ViewPlan(NO, NO, PEOPLES_STATES))
@@ -391,6 +422,7 @@ def test_children_are_told_only_of_rows_that_differ(shop, arrivals, view):
     assert (daily.strategy, daily.rows, daily.read_rows) == ("bucket-recompute", 1, 2)
 
 
+@pytest.mark.proof
 def test_buckets_of_a_long_history_are_merged_rather_than_read_again(
     shop, arrivals, view, monkeypatch
 ):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -12,9 +14,11 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.spark.engine import in_driver
-from freshline.spark.views import derived, groups, whole
+from freshline.spark.views import bucket, derived, groups, whole
+from freshline.spark.views.incremental import Parent
+from freshline.spark.views.timesets import TimeSet
 from freshline.sql.costs import Costs, Sizes
-from tests.spark.arrivals import Arrivals
+from tests.spark.arrivals import START, Arrivals
 
 pytestmark = pytest.mark.spark
 
@@ -24,6 +28,9 @@ HOURLY = """SELECT date_trunc('HOUR', at) AS hour, count(cents) AS n, sum(cents 
     FROM events GROUP BY 1"""
 MEANS = """SELECT avg(x) AS mean, person, count(x) AS n, sum(x) AS x FROM
     (SELECT person, CAST(cents AS DOUBLE) AS x FROM events) GROUP BY person"""
+BYTES = """SELECT CAST(unhex(person) AS STRING) AS text, count(*) AS n FROM
+    (SELECT cents, explode(array('C3', 'FF', 'EFBFBD', person)) AS person FROM events
+    WHERE person IS NULL OR person RLIKE '^[0-9A-F]*$') GROUP BY 1"""
 ALL = "SELECT count(*) AS n, max(cents) AS most FROM events"
 MET = """SELECT e.person, count(*) AS n, sum(v.cents) AS cents FROM events e
     JOIN visits v ON e.person = v.person GROUP BY e.person"""
@@ -72,6 +79,7 @@ def test_new_rows_are_merged_into_the_view_itself(shop, arrivals, monkeypatch):
     costs = Costs()
     for _ in range(3):
         costs.note("bucket-recompute", Sizes(1, 1), 30.0)
+        costs.note("bucket-merge", Sizes(1, 1), 0.3)
     shop.executor._updates["hourly"]._costs = costs
     ways = {
         _whole: tuple(VIEWS),
@@ -96,6 +104,47 @@ def test_new_rows_are_merged_into_the_view_itself(shop, arrivals, monkeypatch):
     arrivals.come("events", [{"id": 10**6, "at": None, "person": "o'hara", "cents": 5}])
     arrivals.update("people")
     assert arrivals.facts("people")["changes"] == 2
+
+
+def test_rows_of_buckets_that_the_log_did_not_tell_are_not_merged(shop, arrivals, monkeypatch):
+    begin(shop, arrivals, "hourly")
+    costs = Costs()
+    for _ in range(3):
+        costs.note("bucket-recompute", Sizes(1, 1), 30.0)
+        costs.note("bucket-merge", Sizes(1, 1), 0.3)
+    shop.executor._updates["hourly"]._costs = costs
+    _named(monkeypatch)
+    told = bucket.logged_buckets
+    for hour, (keeps, code) in enumerate(((2, "merges"), (1, "log-untrue")), start=1):
+
+        def narrowed(*given: Any, keeps: int = keeps) -> tuple[TimeSet, list[Parent]]:
+            times, unknown = told(*given)
+            assert (len(times.intervals), unknown) == (2, [])
+            return TimeSet(times.intervals[:keeps], times.null), unknown
+
+        at = START + timedelta(hours=hour)
+        for later in (timedelta(minutes=1), timedelta(hours=5)):
+            row = {"id": 10**6, "at": at + later, "person": "ann", "cents": 5}
+            arrivals.come("events", [row])
+        with monkeypatch.context() as patch:
+            patch.setattr("freshline.spark.views.own_state.logged_buckets", narrowed)
+            assert arrivals.update("hourly").code == code
+        assert "outside" not in arrivals.facts("hourly")
+
+
+@pytest.mark.parametrize("way", [_named, pytest.param(_cached, marks=pytest.mark.proof)])
+def test_texts_that_are_no_utf8_are_groups_of_their_own(shop, arrivals, monkeypatch, way):
+    """In Python two of them are one text, and neither is that text in Spark."""
+    way(monkeypatch)
+    shop.table("bytes", BYTES, refresh="incremental")
+    shop.table("means", BYTES.replace("count(*)", "avg(cents)"), refresh="incremental")
+    begin(shop, arrivals)
+    for name in ("bytes", "means"):
+        arrivals.update(name)
+    for digits in ("C3", "FF", "EFBFBD"):
+        arrivals.come("events", [{"id": 1, "at": None, "person": digits, "cents": 5}])
+        for name in ("bytes", "means"):
+            assert arrivals.update(name).strategy == "group-merge"
 
 
 def test_groups_that_lost_rows_are_computed_again_and_merging_goes_on(shop, arrivals):
@@ -138,7 +187,7 @@ def test_what_others_did_to_the_view_is_not_merged_into(shop, arrivals, monkeypa
     assert arrivals.update("people").strategy == "group-merge"
 
 
-@pytest.mark.parametrize("way", [_whole, _named])
+@pytest.mark.parametrize("way", [pytest.param(_whole, marks=pytest.mark.proof), _named])
 def test_what_others_did_while_an_update_ran_is_noticed(shop, arrivals, monkeypatch, way):
     """A row of a group that the update has nothing to do with, just before its commit."""
     way(monkeypatch)

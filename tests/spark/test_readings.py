@@ -24,10 +24,10 @@ from freshline.sql.query.records import (
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.terms import Attribute
-from tests.spark.share import share
-from tests.unit.sql.recorded_plans import FILE, QUERIES
-from tests.unit.sql.recorded_plans import plans as recorded_now
-from tests.unit.sql.view_cases import CASES, SOURCES
+from tests.support.recorded_plans import FILE, QUERIES
+from tests.support.recorded_plans import plans as recorded_now
+from tests.support.share import share
+from tests.support.view_cases import CASES, SOURCES
 
 pytestmark = pytest.mark.spark
 

@@ -21,8 +21,10 @@ from freshline.spark.commits import replacement
 from freshline.spark.commits import transaction as commit
 from freshline.spark.commits.replacement import Replaced, replace
 from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, message
 from freshline.spark.engine.pins import location
+from tests.support.share import WHOLE, share
 
 pytestmark = pytest.mark.spark
 
@@ -167,7 +169,17 @@ CASES: dict[str, tuple[tuple[Row, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SMALL = share(list(CASES), part=2)
+WAYS_OF_CASES = [
+    (case, way)
+    for case in CASES
+    for way in ("small", "asked")
+    if WHOLE or (case in SMALL) == (way == "small")
+]
+"""Every case, by one of the two ways; by both in the proof."""
+
+
+@pytest.mark.parametrize(("case", "table"), WAYS_OF_CASES, indirect=["table"])
 def test_a_part_is_replaced_as_delta_would(case, table, tmp_path):
     rows, predicate = CASES[case]
     twin = copied(table, tmp_path / "twin")
@@ -196,7 +208,8 @@ def test_delta_rs_reads_the_same_change_feed(table):
     assert sorted(rows) == [(START, "a", 1.0, "delete"), (START, "a", 7.0, "insert")]
 
 
-def test_files_that_hold_no_row_of_the_part_stay(table, asked):
+@pytest.mark.parametrize("table", ["asked"], indirect=True)
+def test_files_that_hold_no_row_of_the_part_stay(table):
     table.replace([(4, "a", 6.0)], of_hours(4))
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 1}
     table.replace([(9, "a", 6.0)], of_hours(9))
@@ -209,8 +222,9 @@ def test_a_small_table_is_written_anew(filled, tmp_path):
     assert table.actions() == {"commitInfo": 1, "txn": 1, "add": 1, "cdc": 1, "remove": 2}
 
 
+@pytest.mark.parametrize("table", ["asked"], indirect=True)
 def test_a_large_file_is_cut_so_that_its_older_rows_are_not_written_again(
-    table, tmp_path, monkeypatch, asked
+    table, tmp_path, monkeypatch
 ):
     table.fill(tuple((at, "old", 1.0) for at in range(4)))
     twin = copied(table, tmp_path / "twin")
@@ -248,6 +262,27 @@ def test_new_rows_are_counted_by_condition(table):
         replaced = table.stage(moved, of_hours(*hours), last=of_hours(hours[1]), none="x > 5")
         assert replaced.counts == {"last": 2, "none": 0}
         assert replaced.staged.rows == 3
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_the_times_of_the_rows_that_differ_are_told(table, monkeypatch, is_told):
+    if not is_told:  # Spark does not say what it observed in time
+        monkeypatch.setattr(jvm, "observation", lambda *_: None)
+    kept = [row for row in (*FIRST, *LATER) if row[0] in (1, 3, 4)]
+    rows = [*kept, (0, "a", 9.0), (0, "b", None), (9, "a", 1.0), (None, "c", 4.0)]
+    replaced = replace(
+        table.begin(),
+        table.frame(rows),
+        "true",
+        configuration={},
+        input_bytes=0,
+        timed="HOUR",
+    )
+    # Hour 2 is gone, hours 1, 3 and 4 are as they were.
+    differ = [START + timedelta(hours=at) for at in (0, 2, 9)]
+    values = tuple(int(each.timestamp()) * 1_000_000 for each in differ)
+    assert replaced.times_us == (values, True)
+    assert replaced.changes == 6
 
 
 def test_columns_that_cannot_be_compared_are_replaced_whole(spark, tmp_path):

@@ -96,6 +96,9 @@ def test_rows_that_others_take_during_an_update_stop_the_one_after_it(
     shop.load("orders", orders(4), filled=True)
     assert ids(shop) == [2, 3, 4]
     assert refused(shop, orders(5)) == "table-changed"
+    shop.restart()
+    assert refused(shop, "5.csv") == "table-changed"
     shop.load("orders", "5.csv", filled=True, accepted=version(shop.path("orders")))
+    shop.restart()
     shop.load("orders", orders(6), filled=True)
     assert ids(shop) == [2, 3, 4, 5, 6]

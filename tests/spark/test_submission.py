@@ -18,6 +18,14 @@ from freshline.project import load_project
 from freshline.spark.engine.process import SparkProcess
 from freshline.spark.engine.session import start_session
 
+def listening(url):
+    # Addresses that a port of this machine listens at, as the kernel writes them.
+    port = f":{int(url.rpartition(':')[2]):04X}"
+    lines = [each.split() for kind in ("tcp", "tcp6") if Path("/proc/net", kind).exists()
+             for each in Path("/proc/net", kind).read_text().splitlines()[1:]]
+    return sorted({each[1].removesuffix(port) for each in lines
+                   if each[3] == "0A" and each[1].endswith(port)})
+
 session = start_session(load_project(Path(sys.argv[1]), Path(sys.argv[1])))
 read = lambda pid: Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
 jvms = [p for p in os.listdir("/proc") if p.isdigit() and f"\\nPPid:\\t{os.getpid()}\\n"
@@ -28,6 +36,9 @@ found = {
     "hadoop": session.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.secret.key"),
     "zone": session.conf.get("spark.sql.session.timeZone"),
     "rows": session.range(3).count(),
+    "ui": listening(session.sparkContext.uiWebUrl),
+    "temporary": session.sparkContext.getConf().get("spark.local.dir"),
+    "tmpdir": session._jvm.System.getProperty("java.io.tmpdir"),
     "left": os.environ.get("PYSPARK_SUBMIT_ARGS"),
 }
 process = SparkProcess(session)
@@ -51,6 +62,7 @@ spark: {master: "local[1]"}
 configuration:
   spark.hadoop.fs.s3a.secret.key: ${env:KEY_OF_THE_STORE}
   spark.driver.memory: 700m
+  spark.ui.enabled: "true"
   spark.sql.session.timeZone: Asia/Tokyo
 feeds: {lines: {kind: files, path: lines, format: csv, schema: "id INT"}}
 """
@@ -62,7 +74,8 @@ def test_a_key_reaches_spark_and_is_not_among_the_arguments(tmp_path: Path) -> N
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     env = os.environ | {"KEY_OF_THE_STORE": SECRET, "TMPDIR": str(temporary)}
-    env.pop("PYSPARK_SUBMIT_ARGS", None)
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_LOCAL_IP", "SPARK_LOCAL_DIRS"):
+        env.pop(name, None)
     done = subprocess.run(
         [sys.executable, "-c", START, str(tmp_path)],
         env=env, capture_output=True, text=True, timeout=300, check=False,
@@ -75,6 +88,14 @@ def test_a_key_reaches_spark_and_is_not_among_the_arguments(tmp_path: Path) -> N
         " committed is lost. Give it more with `configuration: {spark.driver.memory: ...}` and"
         " start `freshline run` again."
     )
+    # The UI, which asks nobody who they are, is for this machine alone.
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert found["ui"]
+    assert set(found.pop("ui")) <= loopback
+    # What Spark's process left is gone with ours, although it died of a full heap.
+    (own,) = {found.pop("temporary"), found.pop("tmpdir")}
+    assert Path(own).parent == temporary / f"freshline-{os.geteuid()}"
+    assert not any(Path(own).parent.iterdir())
     assert found == {
         "secret": SECRET, "hadoop": SECRET, "zone": "Asia/Tokyo", "rows": 3, "left": None,
     }  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,8 +18,11 @@ from freshline.executor.trials import Trust
 from freshline.project.load import load_project
 from freshline.spark.analysis import analyse
 from freshline.spark.trials.runner import try_view, try_views
+from freshline.spark.trials.tables import Tables
+from freshline.spark.views import bucket, group
+from freshline.spark.views.partials import rows_of_changes
 from freshline.sql.query.records import Buckets, Decomposition, Reads, ViewPlan
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -66,6 +71,29 @@ def test_every_strategy_of_a_view_is_compared_with_its_query(tried):
     assert found.steps >= 4
 
 
+def test_buckets_that_the_log_tells_are_compared_for_two_parents(tried, monkeypatch):
+    told = bucket.logged_buckets
+
+    def of_the_last_parent(increment, buckets):
+        touched, unknown = told(increment, buckets)
+        if not unknown:
+            last = dataclasses.replace(increment, parents=increment.parents[-1:])
+            touched, _ = told(last, buckets)
+        return touched, unknown
+
+    monkeypatch.setattr(bucket, "logged_buckets", of_the_last_parent)
+    found = tried(
+        "SELECT coalesce(o.at, c.at) AS at, o.id, c.id AS click FROM orders o FULL JOIN clicks c"
+        " ON o.at = c.at AND o.usr = c.usr",
+        lambda plan: plan,
+    )
+    assert (found.outcome, found.steps, found.difference.strategy) == (
+        "failed",
+        6,
+        "bucket-recompute",
+    )
+
+
 def test_appended_rows_are_compared(tried):
     found = tried("SELECT id, amount * 2 AS twice FROM orders WHERE amount > 3")
     assert found.outcome == "passed"
@@ -96,13 +124,40 @@ def test_a_bound_that_is_a_microsecond_short_is_caught_and_kept(tried, shop):
     assert Path(found.evidence).parent == Path(shop.project.own_path) / "evidence"
     assert set(case["tables"]) == {"orders", "clicks"}
     assert len(case["missing"]) == len(found.difference.missing)
-    inserted = sum(len(each.get("insert", ())) for each in case["history"])
+    inserted = sum(each.get("rows", 0) for each in case["history"])
     assert inserted > 24
     sent = load_project(Path(found.evidence), Path(found.evidence))
     assert [table.name for table in sent.tables] == ["orders", "clicks", "v"]
     files = Path(found.evidence).glob("feed/*/*.parquet")
     assert sum(pq.read_metadata(file).num_rows for file in files) == inserted
     assert analyse(sent, shop.session).errors == []
+
+
+def tried_again(shop, folder):
+    """What ``validate --try`` does in a folder that was kept."""
+    sent = load_project(folder, folder)
+    found = analyse(sent, shop.session)
+    assert found.errors == []
+    return try_views(shop.session, sent, found, budget_s=0.0)["v"]
+
+
+def test_a_case_that_was_kept_fails_again_at_the_same_step(tried, shop, tmp_path, monkeypatch):
+    """With its deletion, which shows the fault, and with a copy of the static table."""
+    shop.delta("people", pa.table({"usr": ["a", "b"], "name": ["Ann", "Bob"]}))
+    query = """SELECT p.name, o.usr, count(*) AS n, sum(o.amount) AS s FROM orders o
+        LEFT JOIN delta.`people` p ON o.usr = p.usr GROUP BY 1, 2"""
+    with monkeypatch.context() as patched:
+        patched.setattr(group, "rows_of_changes", lambda *given: rows_of_changes(*given).limit(0))
+        found = tried(query)
+        assert (found.outcome, found.steps) == ("failed", 4)
+        folder = tmp_path / "sent"
+        shutil.move(found.evidence, folder)
+        shutil.rmtree(shop.root / "people")
+        again = tried_again(shop, folder)
+    assert (again.outcome, again.steps, again.reason) == ("failed", 4, found.reason)
+    assert tried_again(shop, folder).outcome == "passed"
+    case = json.loads((folder / "case.json").read_text())
+    assert [each["step"] for each in case["history"] if "delete" in each] == [3]
 
 
 def without_sum(plan: ViewPlan) -> ViewPlan:
@@ -114,6 +169,7 @@ def without_sum(plan: ViewPlan) -> ViewPlan:
     return dataclasses.replace(plan, merge=dataclasses.replace(plan.merge, partials=(wrong,)))
 
 
+@pytest.mark.proof
 def test_states_put_together_wrongly_are_caught(tried):
     found = tried("SELECT usr, count(*) AS n FROM orders GROUP BY usr", without_sum)
     assert found.outcome == "failed"
@@ -158,11 +214,16 @@ def test_copies_stand_for_static_tables(tried, shop):
 def test_all_views_of_a_project_are_tried(shop, tried):
     tried("SELECT id FROM orders")
     shop.table("w", "SELECT id + 1 AS next FROM v")
+    # A count is never NULL for analysis; the table that keeps it takes NULL.
+    shop.table("counted", "SELECT id, count(*) AS n, array(count(*)) AS ns FROM v GROUP BY id")
+    shop.table("over", "SELECT id, n + 1 AS more, ns FROM counted")
     analysis = analyse(shop.project, shop.session)
     found = try_views(shop.session, shop.project, analysis, budget_s=0.0)
     assert {name: verdict.outcome for name, verdict in found.items()} == {
         "v": "passed",
         "w": "passed",
+        "counted": "passed",
+        "over": "passed",
     }
 
 
@@ -217,6 +278,7 @@ def test_until_its_trial_has_passed_a_view_is_computed_in_full(shop, loaded):
     assert [row["id"] for row in shop.rows("v")] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.proof
 def test_other_columns_of_a_parent_are_another_trial(shop, loaded):
     loaded(1, Trust())
     before = trial(shop, 0).key
@@ -230,3 +292,19 @@ def test_a_view_partitioned_by_texts_is_tried_on_rows_that_it_can_hold(tried):
     found = tried(query, partitioned_by=("usr",))
     assert (found.outcome, found.reason) == ("passed", "")
     assert found.compared["group-merge"] >= 1
+
+
+def test_a_table_that_lost_all_rows_can_have_times_within_a_struct(spark, tmp_path):
+    schema = spark.createDataFrame([], "at STRUCT<start: TIMESTAMP, end: TIMESTAMP>").schema
+    tables = Tables(spark, tmp_path, {"windows": schema})
+    tables.insert("windows", [{"at": {"start": None, "end": None}}])
+    deltalake.DeltaTable(tables.path("windows")).delete()
+    assert tables.frame("windows").collect() == []
+
+
+def test_a_trial_that_failed_has_failed_also_where_its_case_cannot_be_kept(tried, shop):
+    own = Path(shop.project.own_path)
+    own.mkdir(parents=True)
+    (own / "evidence").write_text("a file where the folder should be")
+    found = tried("SELECT usr, count(*) AS n FROM orders GROUP BY usr", without_sum)
+    assert (found.outcome, found.evidence) == ("failed", "")

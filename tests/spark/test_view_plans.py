@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+from freshline.spark.analysis import analyse
+from freshline.spark.views.plans import plan_of
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import strategy
 from tests.spark.arrivals import Arrivals
@@ -56,6 +60,25 @@ def arrivals(shop) -> Arrivals:
     return Arrivals(shop, random.Random(9))
 
 
+def test_spark_analyses_each_text_once_for_all_checks_of_a_view(shop, arrivals, monkeypatch):
+    project = shop.project
+    events = analyse(project, shop.session).schemas["events"]
+    texts = []
+    real = SparkSession.sql
+
+    def noted(self, text, *more):
+        texts.append(text)
+        return real(self, text, *more)
+
+    monkeypatch.setattr(SparkSession, "sql", noted)
+    for view in ("people", "hourly"):
+        texts.clear()
+        plan = plan_of(shop.session, project, project.table(view), {"events": events})
+        assert isinstance(plan.merge, Decomposition)
+        assert {plan.merge.final, plan.merge.partials[0].query} <= set(texts)
+        assert Counter(texts).most_common(1)[0][1] == 1
+
+
 def test_every_view_has_a_plan_before_there_is_a_row(shop, arrivals):
     found = shop.executor.analyse()
     assert [each.render() for each in found.errors] == []
@@ -69,6 +92,7 @@ def test_every_view_has_a_plan_before_there_is_a_row(shop, arrivals):
     assert isinstance(found.plans["regions"].merge, Decomposition)
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(1200)
 def test_views_follow_their_plans_and_equal_their_queries(arrivals):
     told: dict[str, set[str]] = {name: set() for name in VIEWS}

@@ -21,7 +21,7 @@ class Pipeline:
     @property
     def project(self) -> Project:
         project, errors = collect(self.root, self.root)
-        assert errors == []
+        assert errors == [], [error.render() for error in errors]
         assert project is not None
         return project
 

@@ -1,7 +1,7 @@
 """The long proof: which tests passed is kept by commit, so that it goes on where it was stopped.
 
-``FRESHLINE_PROOF`` (see ``tests/spark/share.py``) switches it on. Only what failed, was skipped or
-was not reached is run again. After ``FRESHLINE_PROOF_S`` seconds no further test is started.
+``FRESHLINE_PROOF`` (see ``tests/support/share.py``) switches it on. Only what failed, was skipped
+or was not reached is run again. After ``FRESHLINE_PROOF_S`` seconds no further test is started.
 """
 
 from __future__ import annotations

@@ -12,8 +12,32 @@ from tests.spark.generated.coverage import ROOT
 
 KEEP = ROOT / ".cache" / "generated"
 PAGE = ROOT / "docs" / "trust.md"
-MENDED: tuple[str, ...] = ()
+MENDED: tuple[str, ...] = (
+    (
+        "A condition of an outer join that came again after WHERE or a later join had ended the"
+        " rows without a match ended the analysis of the whole project with a KeyError (seed 2018)."
+    ),
+    (
+        "A view that lost all rows and has times within a struct could not be read by a trial of"
+        " its child, nor by the judge of generated views (seed 2006)."
+    ),
+    (
+        "Where streams are joined one at a time and a view has two states, an update failed if"
+        " nothing had come for one of them (seed 3020: an error, no wrong row; its shrinking"
+        " crashed, too, and is mended)."
+    ),
+    (
+        "A state was made of rows that the query leaves out; where a cast failed in one of them,"
+        " every update of the view failed (seed 3002: an error, no wrong row)."
+    ),
+)
 """What searches found wrong and what it was, a sentence each; each has a test of its own."""
+
+EARLIER: tuple[str, ...] = (
+    "| 58c27461c6 | 2001-2005, 2007-2013 | 360 | 201 | 739 | 0.7 |",
+    "| f8117846c5 | 2006, 2014-2017, 2019 | 180 | 108 | 400 | 0.5 |",
+)
+"""Runs whose results were kept on another machine: in the first table alone."""
 
 Record = Mapping[str, Any]
 
@@ -61,6 +85,7 @@ def _runs(results: Sequence[Record]) -> list[str]:
         "| commit | seeds | views | of them run | versions | hours |",
         "|---|---|---|---|---|---|",
     ]
+    rows += EARLIER
     commits = list(dict.fromkeys(each["commit"] for each in results))
     for commit in commits:
         mine = [each for each in results if each["commit"] == commit]
@@ -72,8 +97,8 @@ def _runs(results: Sequence[Record]) -> list[str]:
         rows.append(
             f"| {commit} | {_ranges(seeds)} | {views} | {run} | {versions.total()} | {hours:.1f} |"
         )
-    if len(commits) > 1:
-        rows += ["", "The code changed during the run: a line a commit."]
+    rows += ["", "The code changed between the runs: a line a commit. The tables below leave out"]
+    rows += [f"the first {len(EARLIER)} lines."]
     rows += ["", "A view that no update can maintain from changes is analysed and not run."]
     return rows
 

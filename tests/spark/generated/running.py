@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.log import last_commit
 from freshline.spark.views.readings import READINGS_DIFFER
+from freshline.sql.plan import FAULT
 from freshline.sql.query.records import Reason, ViewPlan
 from freshline.sql.strategy import incremental
 from tests.spark.conftest import Shop
@@ -126,6 +127,12 @@ class Warehouse:
         refused = {str(each.where).split(".sql")[0].split("/")[-1]: each for each in found.errors}
         for name, error in refused.items():
             self.outcome.failures.append(Failure("refused", name, 0, "", error.render()))
+        for name, plan in found.plans.items():
+            ways = (plan.appends, plan.buckets, plan.merge)
+            faults = [each for each in ways if isinstance(each, Reason) and each.code == FAULT]
+            if faults:
+                told = faults[0].message
+                self.outcome.failures.append(Failure("refused", name, 0, "", told))
         alive = [view for view in self.project.views if view.name in found.plans]
         kept = {view.name for view in alive} | self.tables
         shop = self.proving.shop
@@ -219,7 +226,9 @@ class Judge:
             if self._shown.get(name) != (path, version):
                 table = DeltaTable(path, version=version)
                 kinds = StructType.fromJson(json.loads(table.schema().to_json()))
-                frame = self._session.createDataFrame(table.to_pyarrow_table(), kinds)
+                found = table.to_pyarrow_table()
+                # PySpark cannot convert an Arrow table without a chunk that has nested times.
+                frame = self._session.createDataFrame(found if found.num_rows else [], kinds)
                 frame.createOrReplaceTempView(name)
                 self._shown[name] = (path, version)
         return counted(self._session.sql(query).toArrow())

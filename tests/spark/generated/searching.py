@@ -164,7 +164,10 @@ def main() -> None:
         with log.open("a") as file:
             file.write(json.dumps(found) + "\n")
         kept = "".join(f"\n  {path}" for path in paths)
-        sys.stdout.write(f"seed {seed}: {found['seconds']} s, {len(paths)} failures{kept}\n")
+        crashed = ", crashed" if any(each.kind == "crash" for each in outcome.failures) else ""
+        sys.stdout.write(
+            f"seed {seed}: {found['seconds']} s, {len(paths)} failures{crashed}{kept}\n"
+        )
         sys.stdout.flush()
     sys.stdout.write(summary(results) + "\n")
     spark.stop()

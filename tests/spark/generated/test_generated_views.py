@@ -12,7 +12,7 @@ import os
 import pytest
 
 from tests.spark.generated.searching import run_seed, seeds_of
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.spark.kafka.shop import TopicShop
 from tests.spark.proof.support import Child
-from tests.spark.share import share
+from tests.support.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 

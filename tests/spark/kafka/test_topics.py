@@ -239,5 +239,5 @@ def test_brokers_that_do_not_answer_are_the_platforms_fault(shop, spark):
     text = (shop.root / "freshline.yml").read_text()
     (shop.root / "freshline.yml").write_text(text.replace(shop.broker.servers, "127.0.0.1:9"))
     topic = JvmTopic(spark, load_project(shop.root).feeds["orders_feed"])
-    with pytest.raises(PlatformError, match="cannot be looked at: Timed out"):
+    with pytest.raises(PlatformError, match="cannot be read: Timed out"):
         topic.look()

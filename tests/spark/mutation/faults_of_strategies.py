@@ -63,8 +63,13 @@ STRATEGIES = (
         ),
         (
             "only the last parent's buckets count",
-            "touched = touched.either(changed_by(at, reads))\n    return touched",
-            "touched = changed_by(at, reads)\n    return touched",
+            "[parent.name.lower()]\n        touched = touched.either(changed_by(at, reads))",
+            "[parent.name.lower()]\n        touched = changed_by(at, reads)",
+        ),
+        (
+            "only the last parent's buckets count where the log tells the times",
+            "touched = touched.either(changed_by(at, reads))\n    return touched, unknown",
+            "touched = changed_by(at, reads)\n    return touched, unknown",
         ),
     ),
     *faults_in(
@@ -103,7 +108,7 @@ STRATEGIES = (
         (
             "groups of deleted rows are forgotten",
             "partial, Parent.changed)) as changed",
-            "partial, Parent.before)) as changed",
+            "partial, lambda parent: parent.frame)) as changed",
         ),
     ),
     *faults_in(

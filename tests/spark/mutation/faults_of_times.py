@@ -6,7 +6,7 @@ from tests.spark.mutation.fault import faults_in
 
 BUCKETS = (
     *faults_in(
-        "sql/buckets/frames.py",
+        "sql/buckets/window_frames.py",
         (
             "ends of a descending frame are not swapped",
             "return (-hi[1], -lo[0]) if descending else (lo[0], hi[1])",
@@ -64,6 +64,9 @@ BUCKETS = (
         ),
         ("after <=> a time is never NULL", "if kind is not exp.NullSafeEQ:", "if kind:"),
         ("a FULL JOIN keeps its match on both sides", "if side.full:", "if not side:"),
+    ),
+    *faults_in(
+        "sql/query/null_rejecting.py",
         (
             "NOT IN a query rejects NULL",
             'if isinstance(inner, exp.In) and inner.args.get("query"):',
@@ -117,7 +120,7 @@ BUCKETS = (
         ),
     ),
     *faults_in(
-        "sql/buckets/outlets.py",
+        "sql/buckets/projection.py",
         (
             "a union takes the times of its first branch alone",
             "reads[source] = hull(reads[source], seen) if source in reads else seen",

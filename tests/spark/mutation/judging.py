@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,8 +26,9 @@ from tests.spark.conftest import Shop
 from tests.spark.mutation.applying import StaleError, applied
 from tests.spark.mutation.fault import Fault
 from tests.spark.mutation.faults_of_strategies import STRATEGIES
+from tests.spark.mutation.mends import SECOND_TOO, Mend
 from tests.spark.views.proving import Proving, over_statics
-from tests.unit.sql.view_cases import SOURCES
+from tests.support.view_cases import SOURCES
 
 _ARROW = {"int": pa.int32(), "string": pa.string(), "date": pa.date32(),
           "timestamp": pa.timestamp("us", "UTC")}  # fmt: skip
@@ -59,15 +63,21 @@ class Judges:
         folder: For static tables and for trials.
         queries: To analyse.
         tried: Those of them that are tried where a fault is in a strategy.
+        sources: That they read.
     """
 
     def __init__(
-        self, session: SparkSession, folder: Path, queries: Iterable[str], tried: Iterable[str]
+        self,
+        session: SparkSession,
+        folder: Path,
+        queries: Iterable[str],
+        tried: Iterable[str],
+        sources: Sequence[Source] = SOURCES,
     ) -> None:
         self._session = session
         self._proving = Proving(Shop(folder, session))
-        statics = [source for source in SOURCES if source.static]
-        for source in SOURCES:
+        statics = [source for source in sources if source.static]
+        for source in sources:
             if source.static:
                 kinds = [(name, _ARROW[kind]) for name, kind in source.columns.items()]
                 nothing = pa.Table.from_pylist([], pa.schema(kinds))
@@ -79,13 +89,17 @@ class Judges:
             self._names[query] = f"q{number}"
             text = over_statics(query, [source.name for source in statics])
             self._proving.view(f"q{number}", text)
-        self._parents = {source.name: _schema(source) for source in SOURCES if not source.static}
+        self._parents = {source.name: _schema(source) for source in sources if not source.static}
         self._project = self._proving.shop.project
         self._tried = tuple(tried)
         self._types: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        self._sources = {query: self._sources_of(query) for query in self._names}
+        self._sources: dict[str, tuple[SparkSession, str, list[Source]]] = {}
         self._known: dict[str, ViewPlan] = {}
-        self._first = {query: self._first_reading(query) for query in self._names}
+
+    @cached_property
+    def _first(self) -> dict[str, ViewPlan | str]:
+        """The first reading of each query without a fault; to be asked for before one is put in."""
+        return {query: self._first_reading(query) for query in self._names}
 
     def judge(self, fault: Fault) -> Verdict:
         """Analyses with the fault, and tries what only trials can find."""
@@ -94,15 +108,38 @@ class Judges:
                 plans = {query: self._without(query) for query in self._tried}
                 with applied(fault):
                     return self._tries(plans)
+            first = self._first
             with applied(fault):
                 readings = {query: self._first_reading(query) for query in self._names}
-            changed = [query for query in self._names if readings[query] != self._first[query]]
+            changed = [query for query in self._names if readings[query] != first[query]]
             for query in changed:
                 self._without(query)
             with applied(fault):
                 return self._judged(changed)
         except StaleError as error:
             return Verdict("stale", told=str(error))
+
+    def taken_out(self, mend: Mend) -> Verdict:
+        """Whether a trial finds what a mend ended, the second reading switched off.
+
+        :data:`SECOND_TOO` stands before what the trial said where that reading differs as well.
+        """
+        try:
+            with ExitStack() as stack:
+                for fault in mend.faults:
+                    stack.enter_context(applied(fault))
+                plan = self._plan(mend.query)
+                if isinstance(plan, str):
+                    return Verdict("analysis fails", mend.query, plan)
+                doubted = READINGS_DIFFER in _codes(plan)
+                with patch.object(plans, "confirmed", lambda *given: given[-1]):
+                    plan = self._plan(mend.query)
+                assert isinstance(plan, ViewPlan)
+                found = self._tries({mend.query: plan}) if _allowed(plan) else Verdict("gives up")
+        except StaleError as error:
+            return Verdict("stale", told=str(error))
+        also = SECOND_TOO if doubted else ""
+        return replace(found, query=mend.query, told=also + found.told)
 
     def _without(self, query: str) -> ViewPlan:
         """The plan without a fault."""
@@ -154,6 +191,8 @@ class Judges:
 
     def _first_reading(self, query: str) -> ViewPlan | str:
         """The analysis of the text alone; what Spark says of types is known from before."""
+        if query not in self._sources:
+            self._sources[query] = self._sources_of(query)
         session, text, sources = self._sources[query]
 
         def types(asked: str) -> list[tuple[str, str]]:

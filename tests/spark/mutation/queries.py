@@ -86,6 +86,8 @@ MERGING = (
     ),
     "SELECT DISTINCT usr FROM (SELECT usr, amount FROM orders EXCEPT SELECT usr, n FROM clicks)",
 )
+GROUPS_OF_TIMES = "SELECT usr, shipped, count(*) AS n FROM orders GROUP BY usr, shipped"
+GROUPS_OF_TWO = "SELECT usr, amount, count(*) AS n FROM orders GROUP BY usr, amount"
 BY_TIME = (
     f"SELECT {H} AS h, sum(amount) AS s FROM orders GROUP BY {H} HAVING sum(amount) > 2",
     "SELECT date_trunc('quarter', ts) AS q, count(*) AS n FROM orders GROUP BY 1",
@@ -236,6 +238,15 @@ NULLS = (
     "SELECT last_day(ts) AS l, sum(amount) AS s FROM orders GROUP BY last_day(ts)",
 )
 DEEPER = (
+    # Conditions on a side that a static table's rows can lack: they drop these rows as well.
+    (
+        "SELECT u.name, count(o.id) AS n FROM users u LEFT JOIN orders o ON o.usr = u.usr"
+        " WHERE o.amount > 1 GROUP BY u.name"
+    ),
+    (
+        "SELECT u.name, count(*) AS n, sum(o.amount) AS s FROM users u FULL JOIN orders o"
+        " ON o.usr = u.usr WHERE o.amount > 2 GROUP BY u.name"
+    ),
     # What joins again with groups of its own rows, and conditions that need all rows.
     (
         "SELECT o.usr, sum(d.n) AS s FROM orders o JOIN (SELECT usr, count(*) AS n FROM orders"
@@ -267,13 +278,70 @@ APPENDING = (
     "SELECT max(id) AS m FROM orders",
     "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.id = c.id",
 )
-TRIED = (BY_TIME[16], MERGING[17], BY_TIME[0], MERGING[0], BY_TIME[6], APPENDING[5], MERGING[31])
+UNUSUAL = (
+    # As other people write: in lower case, with words left out, with more parentheses.
+    (
+        "select o.ts as t, c.id from clicks c left join orders o on c.usr = o.usr and o.ts = c.ts"
+        " where o.shipped <=> o.ts"
+    ),
+    (
+        "select c.ts as t, o.id, c.id as c from orders o left outer join clicks c on o.usr = c.usr"
+        " and c.ts between o.ts and o.ts + interval 1 hour where c.usr not in (select usr from"
+        " users)"
+    ),
+    "select count(*) as n from users where usr in (select usr from clicks order by usr limit 3)",
+    (
+        "select usr, n, (select max(usr) from users) as most from (select usr, count(*) as n from"
+        " orders group by usr)"
+    ),
+    "select o.ts as t, c.id from orders o right join clicks c on (o.ts = c.ts and o.usr = c.usr)",
+    (
+        "select o.ts, o.id, p.id as before from orders o left join orders p on p.usr = o.usr"
+        " and p.ts between o.ts - interval 1 hour and o.ts - interval 1 second"
+    ),
+    (
+        "select ts, id from orders o where amount >= (select max(p.amount) from orders p where"
+        " p.usr = o.usr and p.ts between o.ts - interval 1 hour and o.ts)"
+    ),
+    (
+        "select o.shipped as t, o.id from orders o where not exists (select 1 from clicks c where"
+        " c.ts = o.ts and o.shipped between c.ts and c.ts + interval 1 hour)"
+    ),
+    (
+        "select ts, id from orders o where exists (select 1 from orders p where p.usr = o.usr and"
+        " p.ts between o.ts - interval 1 hour and o.ts - interval 1 second)"
+    ),
+    "select c.ts as t, o.id from orders o full join clicks c on o.ts = c.ts where o.id > 1",
+    "select ts, id from orders where ts in (select ts + interval 1 hour from orders)",
+    "select ts + (interval 5 hours - interval 2 hours) as t, id from orders",
+    "select distinct coalesce(shipped, ts) as t, id from orders",
+    (
+        "select u.name, count(*) as n from users u left join orders o on o.usr = u.usr"
+        " where o.id is null group by u.name"
+    ),
+    (
+        "select u.name, count(*) as n, sum(o.amount) as s from users u full outer join orders o"
+        " on o.usr = u.usr where o.id is null or o.id > 2 group by u.name"
+    ),
+    (
+        "select window(h, '1 day').start as d, max(n) as m from (select window(ts, '1 hour').start"
+        " as h, count(*) as n from orders group by window(ts, '1 hour')) group by window(h,"
+        " '1 day')"
+    ),
+    "select d, usr, count(*) as n from days where usr is not null group by d, usr",
+)
+TRIED = (
+    *(BY_TIME[0], BY_TIME[3], BY_TIME[11], MERGING[0], GROUPS_OF_TWO, GROUPS_OF_TIMES),
+    *(BY_TIME[16], MERGING[17], APPENDING[5], MERGING[31]),
+)
 """Views that go through every strategy."""
 
 ALL = (
+    *(GROUPS_OF_TWO, GROUPS_OF_TIMES),
     *BY_TIME,
     *NULLS,
     *MERGING,
     *DEEPER,
     *APPENDING,
+    *UNUSUAL,
 )

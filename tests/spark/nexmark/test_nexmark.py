@@ -9,9 +9,9 @@ from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.generated.running import Judge, difference
 from tests.spark.nexmark.auctions import QUERIES, SIDE, STREAMS, arrivals, table
-from tests.spark.share import WHOLE, share
 from tests.spark.views.judges import stored
 from tests.spark.views.proving import Proving, over_statics, session_in
+from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -21,7 +21,7 @@ BY_HAND = (
     "UPDATE {bid} SET price = price + 1000 WHERE bidder % 4 = 1",
 )
 EVENTS, STEPS = (150, 6) if WHOLE else (60, 3)
-PROVED = [each.name for each in share(QUERIES, part=4, first=1)]
+PROVED = [each.name for each in share(QUERIES, part=8, first=1)]
 
 STRATEGIES = {
     "append": {"q0", "q1", "q2", "q13", "q14", "q21", "q22"},

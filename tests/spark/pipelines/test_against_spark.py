@@ -1,6 +1,6 @@
 """The same pipeline under ``spark-pipelines run`` and here: the same tables, row by row.
 
-Part of ``make proof``: each side starts its Spark twice.
+Part of ``make proof``: each side starts its Spark twice, once for each instalment of files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import deltalake
 import pyspark
@@ -18,9 +19,9 @@ import pytest
 
 from freshline.project.model import Project
 from freshline.spark.engine.session import settings
-from tests.spark.pipelines.eighteen import FILES, FLOWS, TABLES, write
+from tests.spark.pipelines import documented, eighteen
 from tests.spark.proof.support import Child
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = [
     pytest.mark.spark,
@@ -30,25 +31,19 @@ _HOME = Path(pyspark.__file__).parent
 _STEP = re.compile(r"Flow [\w.]*\.(\w+) (?:is|has) (\w+)")
 
 
-@pytest.fixture
-def pipeline(tmp_path: Path) -> Path:
-    write(tmp_path)
-    return tmp_path
-
-
 class Shop:
     """What a child of ours runs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.project = Project("eighteen", root, str(root / "kept" / "tables"), (), {})
+        self.project = Project("compared", root, str(root / "kept" / "tables"), (), {})
 
 
-def by_spark(root: Path) -> str:
+def by_spark(root: Path, *options: str) -> str:
     """``spark-pipelines run``, once; what it told."""
     conf = root / "conf"
     conf.mkdir(exist_ok=True)
-    bare = Project("eighteen", root, str(root), (), {})
+    bare = Project("compared", root, str(root), (), {})
     chosen = {
         "spark.jars": settings(bare)["spark.jars"],
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -66,7 +61,7 @@ def by_spark(root: Path) -> str:
     lines = "".join(f"{name} {value}\n" for name, value in chosen.items())
     (conf / "spark-defaults.conf").write_text(lines)
     done = subprocess.run(
-        [str(_HOME / "bin" / "spark-pipelines"), "run", "--remote", "local[2]"],
+        [str(_HOME / "bin" / "spark-pipelines"), "run", "--remote", "local[2]", *options],
         cwd=root,
         env={
             **os.environ,
@@ -99,33 +94,40 @@ def rows(path: Path) -> list[tuple[str, ...]]:
     return sorted(tuple(str(row[name]) for name in names) for row in table.to_pylist())
 
 
-def too_early(told: str) -> Iterator[str]:
+def too_early(pipeline: ModuleType, told: str) -> Iterator[str]:
     """Flows that Spark started before those that they read had completed."""
     done: set[str] = set()
     for name, step in _STEP.findall(told):
         if step == "COMPLETED":
             done.add(name)
         if step == "STARTING":
-            for parent in TABLES.get(name, ()):
-                if not done.issuperset(FLOWS.get(parent, (parent,))):
+            for parent in pipeline.TABLES.get(name, ()):
+                if not done.issuperset(pipeline.FLOWS.get(parent, (parent,))):
                     yield f"{name} before {parent}"
 
 
-def test_the_tables_are_those_of_spark_pipelines(pipeline: Path) -> None:
-    for number, files in enumerate(FILES):
+@pytest.mark.parametrize("pipeline", [eighteen, documented], ids=["eighteen", "documented"])
+def test_the_tables_are_those_of_spark_pipelines(tmp_path: Path, pipeline: ModuleType) -> None:
+    pipeline.write(tmp_path)
+    for number, files in enumerate(pipeline.FILES):
         for name, text in files.items():
-            path = pipeline / "in" / name
+            path = tmp_path / "in" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        if list(too_early(by_spark(pipeline))):
-            # apache/spark#57897, seen with 4.2.0: a second run computed a view that Python defines
-            # before the table that it reads. A further run without news gets it right.
-            by_spark(pipeline)
-        by_us(pipeline)
-        different = {}
-        for table in TABLES:
-            theirs = rows(pipeline / "warehouse" / table)
-            ours = rows(pipeline / "kept" / "tables" / table)
-            if theirs != ours:
-                different[table] = (theirs[:5], ours[:5])
-        assert different == {}, number
+        early = list(too_early(pipeline, by_spark(tmp_path)))
+        by_us(tmp_path)
+        for table in different(tmp_path, pipeline):
+            # apache/spark#57897, seen with 4.2.0: a second run computes a view that Python defines
+            # before the table that it reads. Computed once more, alone, it is right.
+            by_spark(tmp_path, "--refresh", table)
+        assert different(tmp_path, pipeline) == {}, (number, early)
+
+
+def different(root: Path, pipeline: ModuleType) -> dict[str, tuple[list[tuple[str, ...]], ...]]:
+    """The tables that are not the same on both sides, and some rows of each."""
+    found: dict[str, tuple[list[tuple[str, ...]], ...]] = {}
+    for table in pipeline.TABLES:
+        theirs, ours = rows(root / "warehouse" / table), rows(root / "kept" / "tables" / table)
+        if theirs != ours:
+            found[table] = (theirs[:5], ours[:5])
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,17 +10,17 @@ from pyspark.pipelines.init_cli import init
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError
+from freshline.executor.report_records import BatchRequest, Window
 from freshline.importing.pipelines.load import collect
 from freshline.project.model import Project
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.run import verified
-from tests.spark.proof.support import UtcSessions, run_here
+from tests.spark.pipelines.conftest import SETTINGS
+from tests.spark.proof.support import Kept, UtcSessions, run_here
 from tests.support.pipelines import Pipeline
 
 pytestmark = pytest.mark.spark
 
-SPEC = "name: mixed\nstorage: kept\nlibraries: [{glob: {include: t/**}}]\n"
-SETTINGS = "maintenance: {trials: false, compact: false, vacuum: false, audit: 0}\n"
 PYTHON = """\
 from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession, functions as F
@@ -72,22 +72,8 @@ CREATE MATERIALIZED VIEW even AS SELECT * FROM some;
 """
 
 
-@pytest.fixture
-def pipeline(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _: spark)
-
-    def write(python: str, sql: str = "") -> Pipeline:
-        (tmp_path / "t").mkdir(exist_ok=True)
-        (tmp_path / "spark-pipeline.yml").write_text(SPEC)
-        (tmp_path / "freshline.yml").write_text(SETTINGS)
-        (tmp_path / "t" / "a.py").write_text(python)
-        (tmp_path / "t" / "b.sql").write_text(sql)
-        return Pipeline(tmp_path)
-
-    return write
-
-
-def rows(spark: SparkSession, project: Project, table: str) -> list[tuple[Any, ...]]:
+def rows(spark: SparkSession, project: Project, table: str) -> list[tuple[str, ...]]:
+    """All rows of a table, as texts, in order."""
     found = spark.read.format("delta").load(project.table_path(table)).collect()
     return sorted(tuple(str(value) for value in row) for row in found)
 
@@ -193,7 +179,51 @@ def test_a_run_goes_on_with_the_functions_of_its_start(pipeline, spark, monkeypa
     )
 
 
-@pytest.mark.usefixtures("pipeline")
+def test_a_report_is_made_by_a_function_under_its_own_settings(pipeline, spark):
+    """A window's rows are what the function reads, in the zone that its flow sets."""
+    orders = f"""{HEAD}
+@dp.table(table_properties={{"freshline.time": "at"}})
+def orders():
+    return spark.readStream.schema("id BIGINT, at TIMESTAMP, price DOUBLE").json("in")
+"""
+    reported = pipeline(orders)
+    reported.come("a.json", at("01T02:00"), at("01T20:00"), at("02T03:00"))
+    run_here(reported, spark)
+    reported = pipeline(
+        f"""{orders}
+@dp.materialized_view(
+    table_properties={{"freshline.window": "1 day", "freshline.deadline": "06:00 UTC"}},
+    spark_conf={{"spark.sql.session.timeZone": "Asia/Tokyo"}},
+)
+def days():
+    return spark.table("orders").groupBy(F.to_date("at").alias("day")).count()
+""",
+        """
+        SET spark.sql.session.timeZone = America/New_York;
+        CREATE MATERIALIZED VIEW sql_days
+          TBLPROPERTIES ('freshline.window' = '1 day', 'freshline.deadline' = '06:00 UTC')
+          AS SELECT to_date(at) AS day, count(*) AS n FROM orders GROUP BY 1;
+        """,
+    )
+    project = reported.project
+    start_s = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    executor = Kept(reported, spark)
+    told = {}
+    for table in project.reports:
+        window = Window(table, start_s, start_s + 86400.0, start_s + 108000.0, "abc")
+        result = executor.run_batch(BatchRequest(window, {"orders": 0}, final=True))
+        told[table.name] = (result.code, rows(spark, project, table.name))
+    assert told == {
+        "days": ("PYTHON", [("2026-01-01", "1"), ("2026-01-02", "1")]),
+        "sql_days": ("", [("2025-12-31", "1"), ("2026-01-01", "1")]),
+    }
+
+
+def at(moment: str) -> dict[str, Any]:
+    return {"id": 1, "at": f"2026-01-{moment}:00", "price": 1.0}
+
+
+@pytest.mark.usefixtures("shared")
 def test_the_template_of_spark_pipelines_runs_as_it_is(tmp_path, spark, monkeypatch):
     monkeypatch.chdir(tmp_path)
     init("demo")

@@ -20,11 +20,13 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.source import Source
 from freshline.executor.topic import Topic
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.options import RunOptions
+from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import Warehouse
 from freshline.spark.updates import SparkExecutor
@@ -56,6 +58,7 @@ class UtcSessions:
         self._spark = spark
         self.sparkContext = spark.sparkContext
         self._jvm = spark._jvm
+        self._jsparkSession = spark._jsparkSession
 
     def newSession(self) -> SparkSession:  # noqa: N802 - PySpark's name
         return utc_session(self._spark)
@@ -75,6 +78,12 @@ class Kept:
 
     def topic(self, feed: str) -> Topic:
         return self._executor.topic(feed)
+
+    def source(self, feed: str) -> Source:
+        return self._executor.source(feed)
+
+    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
+        return self._executor.named_version(table, name)
 
     def give_up(self, table: str, number: int) -> None:
         self._executor.give_up(table, number)
@@ -99,6 +108,7 @@ class Seen:
         self.done: list[str] = []
         self.failed: list[tuple[str, str]] = []
         self.notices: list[str] = []
+        self.reports: list[ReportStep] = []
 
     def decided(self, seconds: float) -> None:
         pass
@@ -114,6 +124,9 @@ class Seen:
             self.done.append(outcome.command.table)
         else:
             self.failed.append((outcome.command.table, one_line(outcome.error)))
+
+    def report(self, step: ReportStep) -> None:
+        self.reports.append(step)
 
     def notice(self, text: str, *, level: str = "info", table: str | None = None) -> None:
         self.notices.append(text)

@@ -21,7 +21,7 @@ from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, run_here
-from tests.spark.share import share
+from tests.support.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -125,7 +125,8 @@ def test_every_failpoint_is_tried():
     # Elsewhere a test dies within its process: `armed("backfill.after_data=eio")`.
     quoted = {
         name
-        for file in (tests / "spark").rglob("*.py")
+        for folder in ("spark", "unit")
+        for file in (tests / folder).rglob("*.py")
         for name in re.findall(r'"([a-z]+\.[a-z_]+)(?:[:=]\w+)?"', file.read_text())
     }
     assert named - quoted == set()

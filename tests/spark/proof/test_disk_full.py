@@ -9,10 +9,10 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.runtime.journal.store import Journal
-from tests.small_disk import fill, mounted
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import eventually, run_here, running_here
+from tests.support.small_disk import fill, mounted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

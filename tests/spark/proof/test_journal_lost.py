@@ -8,7 +8,7 @@ from freshline.runtime.journal.paths import journal_path
 from tests.spark.proof.equality import Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import run_here
-from tests.spark.share import share
+from tests.support.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

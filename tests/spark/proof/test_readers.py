@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from tests.spark.proof.equality import DUCKDB, Checker, counted
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import run_here, running_here
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -1,7 +1,7 @@
 """Spark's process is killed, and hangs, under a run: the run starts it again, nothing is lost.
 
 Three starts of Spark in one run, which `make proof` tries; what follows from a death is tried
-without Spark by tests/unit/runtime/test_supervision.py.
+without Spark by tests/unit/runtime/health/test_supervision.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import Child, eventually
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = [
     pytest.mark.spark,
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 IMPATIENT = (
-    "import freshline.runtime.heartbeat as h;"
+    "import freshline.runtime.health.heartbeat as h;"
     " h.Heartbeat.__init__.__defaults__ = (0.5, 8.0, h.time.monotonic)"
 )
 

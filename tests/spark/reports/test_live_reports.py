@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshline.delta.log import commits
+from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
 from freshline.runtime.reports.store import ReportStatus
 from freshline.times import rfc3339
 from tests.spark.proof.equality import utc_session
@@ -29,7 +30,7 @@ from tests.spark.reports.live import (
     reports_of,
     results_of,
 )
-from tests.terminal import at_a_terminal
+from tests.support.terminal import at_a_terminal
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -138,6 +139,22 @@ def test_a_window_in_several_batches_between_updates_is_committed_once_by_its_de
     assert check_replays(shop.project) == 1
     played = shop.command("simulate", "--from-run", "--policy", "fifo", "--json")
     assert played.exit_code == 0, played.stderr
+    _check_told(live.seen.reports, versions)
+
+
+def _check_told(steps: list[ReportStep], versions: list[int]) -> None:
+    """A run's observers, lineage among them, hear of every batch what the commit says."""
+    steps = [each for each in steps if _job(each).name == "sales@2026-01-01T00:00:00Z"]
+    assert [isinstance(each, JobEnded) for each in steps] == [False, True] * (len(steps) // 2)
+    ends = [each.result for each in steps if isinstance(each, JobEnded)]
+    assert [each.parents["orders"] for each in ends if each is not None][-1] == versions[-1]
+    assert {each.parents["orders"] for each in ends if each is not None} == set(versions)
+    assert [each.version for each in ends if each is not None] == [None] * (len(ends) - 1) + [0]
+
+
+def _job(step: ReportStep) -> Job:
+    assert not isinstance(step, JobWithdrawn)
+    return step.job if isinstance(step, JobEnded) else step
 
 
 def test_reports_are_asked_for_answered_and_withdrawn_while_the_warehouse_runs(

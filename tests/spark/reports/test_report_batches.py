@@ -20,6 +20,7 @@ from freshline.failpoints import armed
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.reports import batches as report_batches
 from tests.spark.conftest import MIDNIGHT_S, Shop
+from tests.support.share import share
 
 pytestmark = pytest.mark.spark
 
@@ -129,6 +130,7 @@ def test_late_early_and_no_rows_in_batches_equal_the_query_at_once(shop: Shop) -
     assert sales.partials() == []  # nobody needs them any longer
 
 
+@pytest.mark.proof
 def test_the_cost_counts_what_every_batch_took_to_write(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,9 +204,14 @@ def test_death_between_partial_and_final_runs_no_partial_again(shop: Shop) -> No
     assert shop.rows("sales") == sales.at_once()
 
 
-@pytest.mark.parametrize("failpoint", [
-    "report.before", "report.before_partial", "report.after_final", "report.after_commit",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "failpoint",
+    share(
+        ("report.before", "report.before_partial", "report.after_final", "report.after_commit"),
+        part=4,
+        first=2,
+    ),
+)
 def test_death_at_a_step_of_the_last_batch_leaves_one_right_result(
     shop: Shop, failpoint: str
 ) -> None:
@@ -223,6 +230,7 @@ def test_death_at_a_step_of_the_last_batch_leaves_one_right_result(
     assert sales.partials() == []  # nothing is left of them, whenever it died
 
 
+@pytest.mark.proof
 def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:
     query = "SELECT count(DISTINCT shop) AS shops, count(DISTINCT id) AS ids, sum(price) AS s FROM orders"  # noqa: E501
     sales = _sales(shop, query=query)
@@ -239,6 +247,7 @@ def test_death_between_two_partials_of_a_batch_completes_it(shop: Shop) -> None:
     )
 
 
+@pytest.mark.proof
 def test_rows_without_event_time_are_in_the_window_of_their_arrival(shop: Shop) -> None:
     sales = _sales(shop, time=None)
     # Freshness after each file: 00:10, 00:20, ... ; the sixth stands for the hour's last minutes.
@@ -306,6 +315,7 @@ def test_a_stream_that_was_loaded_anew_is_read_anew(shop: Shop) -> None:
     assert [part["number"] for part in sales.metadata()["batches"]] == [2]
 
 
+@pytest.mark.proof
 def test_the_state_says_what_was_read(shop: Shop) -> None:
     sales = _sales(shop)
     first = sales.orders((1, 5, "a", "1.10"))

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from freshline.delta.log import commits
 from tests.spark.proof.support import Child, run_here
 from tests.spark.reports.live import ORDERS, ORDERS_FEED, Folder
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 

@@ -22,8 +22,8 @@ from freshline.sql.text.reads import rewritten
 from tests.spark.aggregate_queries import AGGREGATES
 from tests.spark.conftest import MIDNIGHT_S, Shop
 from tests.spark.same_rows import assert_same_rows
-from tests.spark.share import share
-from tests.unit.sql.tpch import generate, tpch_names, tpch_query, tpch_sources
+from tests.support.share import share
+from tests.support.tpch import generate, tpch_names, tpch_query, tpch_sources
 
 pytestmark = pytest.mark.spark
 

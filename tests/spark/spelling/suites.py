@@ -15,8 +15,8 @@ from tests.spark.views.kinds import KINDS
 from tests.spark.views.lie_in_wait import ANYWHERE, CLOCKS
 from tests.spark.views.lie_in_wait import SOURCES as TRAP_SOURCES
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.unit.sql.tpch import tpch_names, tpch_query, tpch_sources
-from tests.unit.sql.view_cases import SOURCES
+from tests.support.tpch import tpch_names, tpch_query, tpch_sources
+from tests.support.view_cases import SOURCES
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.spark.share import WHOLE, share
 from tests.spark.spelling.laws import all_spellings, spelled
 from tests.spark.spelling.suites import SUITES, Suite, gist
 from tests.spark.spelling.words import cut, text
+from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 

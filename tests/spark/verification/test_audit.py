@@ -92,6 +92,7 @@ def test_a_narrowed_view_is_found_kept_rebuilt_and_stays_right(shop, arrivals):
     assert audit(shop, "hourly").code == "right"
 
 
+@pytest.mark.proof
 def test_another_query_is_trusted(shop, arrivals):
     arrivals.come("events", arrivals.rows(0, 40))
     update(arrivals)

@@ -109,6 +109,7 @@ def test_what_others_wrote_into_a_view_is_wrong_until_its_next_update(shop, arri
     assert checks[-1].strategy == "by others"
 
 
+@pytest.mark.proof
 def test_a_query_that_may_choose_is_not_called_wrong(shop, arrivals, verify, spark):
     query = "SELECT person, max_by(id, cents % 1) AS some FROM events GROUP BY person"
     shop.table("chosen", query)
@@ -162,6 +163,7 @@ def test_a_version_of_an_earlier_query_or_over_what_is_gone_is_skipped(shop, arr
     assert checks[0].reason.startswith("what it was made of is gone: ")
 
 
+@pytest.mark.proof
 def test_a_static_table_is_read_at_the_version_that_the_commit_names(shop, arrivals, verify):
     names = pa.table({"person": ["ann", "bob"], "name": ["Ann", "Bob"]})
     shop.delta("names", names)
@@ -179,6 +181,7 @@ def test_a_static_table_is_read_at_the_version_that_the_commit_names(shop, arriv
     assert checks[0].reason == "delta.names was dropped and created again since"
 
 
+@pytest.mark.proof
 def test_complete_buckets_alone_count_with_final_emission(shop, arrivals, verify):
     shop.table("final", HOURLY, emit="final", refresh="incremental")
     for hour in range(1, 4):
@@ -234,6 +237,19 @@ def test_a_base_table_that_lost_a_row_of_its_files_is_wrong(shop, orders, verify
     assert (row.times, row.row["id"], row.row["price"]) == (-1, 3, 6.2)
 
 
+def test_a_base_table_whose_first_commits_were_cleaned_up_is_not_called_wrong(shop, orders, verify):
+    log = Path(shop.path("orders")) / "_delta_log"
+    deltalake.DeltaTable(shop.path("orders")).create_checkpoint()
+    for version in range(2):
+        (log / f"{version:020}.json").unlink()
+    outcomes, checks = verify("orders", "newest")
+    assert outcomes == {2: SKIPPED}
+    assert checks[0].reason == "the commits that loaded its first files were removed from the log"
+    shop.load("orders", "0.csv", "1.csv", "2.csv", full=True)
+    assert verify("orders", "newest")[0] == {3: RIGHT}
+
+
+@pytest.mark.proof
 def test_what_the_files_no_longer_tell_is_skipped(shop, orders, verify):
     (orders / "1.csv").rename(orders / ".1.csv")
     outcomes, checks = verify("orders")
@@ -245,6 +261,7 @@ def test_what_the_files_no_longer_tell_is_skipped(shop, orders, verify):
     assert checks[0].reason.startswith("the file 1.csv was changed after it was loaded, ")
 
 
+@pytest.mark.proof
 def test_rows_that_somebody_deleted_by_hand_are_not_called_wrong(shop, orders, verify):
     deltalake.DeltaTable(shop.path("orders")).delete("id = 1")
     outcomes, checks = verify("orders")

@@ -6,7 +6,7 @@ group, lose their time or their key and get one, go, and come; the rows' neighbo
 
 from __future__ import annotations
 
-from tests.spark.share import WHOLE
+from tests.support.share import WHOLE
 
 
 def statements(text: str) -> tuple[str, ...]:

@@ -19,26 +19,27 @@ from freshline.sql.strategy import incremental
 PAGE = Path(__file__).parents[3] / "docs" / "views.md"
 _HEAD = """# Views and how they are kept up to date
 
-Every view below but those of the last table is proved on real Spark (`tests/spark/views`): rows
-come on the edges of buckets, late, without times and without keys; then they are deleted, updated,
-merged and written over by hand; views stand over views that rewrite their rows. After every
-commit the view is compared with its query over the versions that the commit names, computed by
-DuckDB where it means the same there, else by Spark. `make proof` proves all of them so, by both.
-`make test` does so for a part, and checks for each that its strategy is the one below. This page
-is written from the analysis by `python -m tests.spark.views.document`, and a test fails when it
-is not up to date.
+All views below, except those of the last table, are tested on real Spark (`tests/spark/views`):
+rows arrive on the edges of buckets, late, without times and without keys; then they are deleted,
+updated, merged and overwritten by hand; some views read views that rewrite their rows. After
+every commit the view is compared with its query over the versions that the commit names. DuckDB
+computes the query where it means the same there, otherwise Spark does. `make proof` compares all
+views, with both. `make test` compares a part of them, and checks that each has the strategy
+shown below. This page is written from the analysis by `python -m tests.spark.views.document`,
+and a test fails when it is not up to date.
 
-The strategies stand in the order in which they come into question: `append` where a new row
-makes its output rows alone; `bucket-recompute` where the output falls into buckets of time;
-`bucket-merge` where that was slow and aggregates of the new rows can be merged into their
-buckets; `group-merge` where there are no buckets, but aggregates that merge. `full` is always
-right, and the only way where nothing else stands. After rows of a parent were deleted or rewritten
-buckets are recomputed as ever; where there are none, `group-recompute` computes the groups of
-these rows again, if every output row shows which group it is of, and else all is computed.
+The strategies are listed in the order in which freshline considers them: `append` where each new
+row makes its output rows by itself; `bucket-recompute` where the output falls into buckets of
+time; `bucket-merge` where that was slow and aggregates of the new rows can be merged into their
+buckets; `group-merge` where there are no buckets, but aggregates that can be merged. `full` is
+always right, and the only strategy where no other is listed. After rows of a parent were deleted
+or rewritten, buckets are recomputed. Views without buckets then use `group-recompute`, which
+computes the groups of these rows again, if every output row shows which group it belongs to;
+otherwise the whole view is computed.
 
-Of the right ways `freshline.refresh` = `auto` takes the one that should take the fewest seconds by
-the clock, in full included (design/0014). These views are proved with `incremental`, which never
-takes `full` for its cost.
+Among the strategies that are right, `freshline.refresh` = `auto` takes the one that should take
+the fewest seconds by the clock, `full` included (design/0014). These views are tested with
+`incremental`, which never takes `full` for its cost.
 """
 _ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
 are static."""

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from freshline.sql.query.normal import normalise
-from tests.unit.sql.view_cases import CASES, HOURLY, SOURCES
+from tests.support.view_cases import CASES, HOURLY, SOURCES
 
 STATICS = tuple(source.name for source in SOURCES if source.static)
 STREAMS = tuple(source for source in SOURCES if not source.static)
@@ -20,6 +20,7 @@ APPENDED = {
     "union all of one stream twice", "explode", "a month later", "bound through another column",
 }  # fmt: skip
 MERGED = {
+    "left join whose matches alone stay",
     "hourly", "key called like the column", "by column that an alias hides", "group by all",
     "with queries", "tumbling window", "sliding window's end", "time_bucket", "daily distinct",
     "distinct", "to_date, date_add", "weekly", "monthly", "rollup of a rollup",
@@ -99,6 +100,20 @@ _MORE = (
      "ORDER BY n DESC, usr LIMIT 2")),
     ("share of all", "group-merge", ("SELECT usr, count(*) / sum(count(*)) OVER () AS share "
      "FROM orders GROUP BY usr")),
+    # States that hold rows: for partners that come in other batches.
+    ("outer join in groups", "group-merge", ("SELECT o.usr, count(*) AS n, count(c.id) AS c, "
+     "sum(c.n) AS s, sum(o.amount) AS a FROM orders o LEFT JOIN clicks c ON o.usr = c.usr "
+     "AND c.n > 1 GROUP BY o.usr")),
+    ("without a partner", "group-merge", ("SELECT o.usr, count(*) AS n FROM orders o LEFT JOIN "
+     "clicks c ON o.usr = c.usr AND o.id < c.id WHERE c.id IS NULL GROUP BY o.usr")),
+    ("every group of both", "group-merge", ("SELECT o.usr, c.usr AS other, count(*) AS n, "
+     "max(o.ts) AS last FROM orders o FULL JOIN clicks c ON o.usr = c.usr AND o.id = c.n "
+     "GROUP BY o.usr, c.usr")),
+    ("pairs", "group-merge", ("SELECT a.usr, count(*) AS n, sum(b.amount) AS s FROM orders a "
+     "JOIN orders b ON a.usr = b.usr AND a.id < b.id GROUP BY a.usr")),
+    ("above the mean of both", "group-merge", ("SELECT sum(v) AS v, count(*) AS n FROM (SELECT id "
+     "AS v FROM orders WHERE id > (SELECT avg(id) FROM clicks) UNION ALL SELECT n FROM clicks "
+     "WHERE n < (SELECT avg(id) FROM orders)) AS q")),
     # Buckets with a state that only Spark has.
     ("hourly exact percentile", "bucket-merge", ("SELECT date_trunc('hour', ts) AS h, "
      "percentile(amount, 0.5) AS p FROM orders GROUP BY 1")),

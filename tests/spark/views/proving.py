@@ -23,8 +23,8 @@ from freshline.sql.explain import ways
 from freshline.sql.query.records import Decomposition, Source, ViewPlan
 from freshline.sql.text.reads import rewritten
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE
 from tests.spark.views.judges import SparkJudge, assert_close, assert_same, duckdb_rows, stored
+from tests.support.share import WHOLE
 
 DEAR_S = 1000.0
 """Seconds that a strategy is said to have taken, so that it is not chosen."""

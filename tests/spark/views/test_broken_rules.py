@@ -19,7 +19,8 @@ from freshline.sql.query.records import Buckets, Decomposition, Reads, Reason, V
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import fixed, table
 from tests.spark.views.proving import Proving, found_out, over_statics, session_in
-from tests.unit.sql.view_cases import SOURCES, H
+from tests.support.share import share
+from tests.support.view_cases import SOURCES, H
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -143,7 +144,7 @@ def with_lies(proving: Proving) -> Proving:
     return Proving(liar)
 
 
-@pytest.mark.parametrize("name", NEWS)
+@pytest.mark.parametrize("name", share(list(NEWS), part=4))
 def test_a_plan_that_is_wrong_is_found_out(warehouse, name):
     lying = with_lies(warehouse)
     warehouse.update(name)

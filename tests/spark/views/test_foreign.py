@@ -11,12 +11,12 @@ import pytest
 from freshline.sql.query.records import Source
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE, share
 from tests.spark.views.arrivals import table
 from tests.spark.views.by_hand import statements
 from tests.spark.views.foreign import CLICKS, FOREIGN, ORDERS, TIERS, USERS
 from tests.spark.views.lie_in_wait import Trap
 from tests.spark.views.proving import Proving, over_statics, session_in
+from tests.support.share import share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -146,7 +146,8 @@ def differences(proving: Proving, view: str) -> list[str]:
     return [row[0] for row in found.collect()]
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", *(["Europe/Berlin"] if WHOLE else [])])
+@pytest.mark.proof
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin"])
 def test_groups_at_the_ends_of_time(spark, tmp_path, zone):
     proving = Proving(Shop(tmp_path, session_in(spark, zone)))
     proving.feed(ORDERS)

@@ -14,8 +14,8 @@ from tests.spark.views.arrivals import START, fixed, some
 from tests.spark.views.by_hand import DEEDS, deed
 from tests.spark.views.kinds import STATICS, STREAMS
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.unit.sql.view_cases import SOURCES
-from tests.unit.sql.view_grammar import views
+from tests.support.view_cases import SOURCES
+from tests.support.view_grammar import views
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(10_800)]
 

@@ -11,13 +11,13 @@ import pytest
 from freshline.sql.query.records import Buckets
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE, share
 from tests.spark.views.arrivals import START, fixed, some
 from tests.spark.views.by_hand import STEPS
 from tests.spark.views.document import assert_up_to_date, kinds_section, uncertain_section
 from tests.spark.views.kinds import KINDS, OVER_VIEWS, STATICS, STREAMS, UNCERTAIN
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.unit.sql.view_cases import CASES, SOURCES
+from tests.support.share import WHOLE, share
+from tests.support.view_cases import CASES, SOURCES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -26,8 +26,9 @@ WAYS = {kind.name: kind.way for kind in ALL}
 READ_USERS = ("v_stream_with_static", "v_union_with_a_static_branch")
 READS_CALENDAR = "v_calendar_keeps_its_days"
 OVER_A_VIEW = tuple(kind.name for kind in OVER_VIEWS)
+KEEPS_ROWS = "w_outer_join_in_groups"
 ONE_OF_EACH = ("v_filter", "v_band_join", "v_hourly", "w_totals_per_user", "w_order_before")
-PROVED = share(list(WAYS), part=100, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH), first=1)
+PROVED = share(list(WAYS), part=100, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH, KEEPS_ROWS), first=1)
 
 
 def warehouse(spark, folder) -> Proving:

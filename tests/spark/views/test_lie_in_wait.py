@@ -16,12 +16,12 @@ import pytest
 from freshline.sql.query.records import Buckets
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE, share
 from tests.spark.views.arrivals import edge, table
 from tests.spark.views.by_hand import statements
 from tests.spark.views.in_duckdb import in_duckdb
 from tests.spark.views.lie_in_wait import ANYWHERE, CLOCKS, PART, SALE, SHOP, Trap
 from tests.spark.views.proving import Proving, over_statics, session_in
+from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -173,7 +173,7 @@ def test_each_of_them_has_the_strategy_that_is_right(anywhere):
 
 
 def test_sql_that_lies_in_wait(anywhere):
-    prove(anywhere, tuple(share(ANYWHERE, part=12)), STARTS["UTC"])
+    prove(anywhere, tuple(share(ANYWHERE, part=20)), STARTS["UTC"])
 
 
 @pytest.mark.parametrize(

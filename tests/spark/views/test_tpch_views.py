@@ -14,11 +14,11 @@ import pytest
 from freshline.sql.query.records import Decomposition
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
-from tests.spark.share import WHOLE, share
 from tests.spark.views.by_hand import statements
 from tests.spark.views.document import assert_up_to_date, tpch_section
 from tests.spark.views.proving import Proving, over_statics, session_in
-from tests.unit.sql.tpch import WITHOUT_STREAM, generate, tpch_query, tpch_sources
+from tests.support.share import WHOLE, share
+from tests.support.tpch import WITHOUT_STREAM, generate, tpch_query, tpch_sources
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -1,0 +1,53 @@
+"""Statements of Snowflake are analysed by Spark before the new project is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.importing.analysed import by_spark
+from freshline.importing.snowflake.script import read_snowflake
+from freshline.importing.writing import write
+from freshline.project.load import load_project
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = """\
+create table raw.orders (id number not null, t timestamp_ntz, price number(12,2), note varchar,
+  primary key (id));
+create dynamic table daily target_lag='10 minutes' warehouse=wh
+  as select date_trunc('day', t) as d, sum(price) as s from raw.orders group by 1;
+create dynamic table wrong target_lag='1 hour' warehouse=wh as select id, prize from raw.orders;
+create dynamic table odd target_lag='1 hour' warehouse=wh as select sum(t) as s from raw.orders;
+create dynamic table after_wrong target_lag='1 hour' warehouse=wh as select id from wrong;
+create dynamic table unknown target_lag='1 hour' warehouse=wh
+  as select d.d, r.rate from daily d join rates r on r.d = d.d;
+"""
+
+
+def test_what_spark_refuses_is_left_out_with_its_reason(
+    tmp_path: Path, shared: SparkSession
+) -> None:
+    assert shared is not None
+    script = tmp_path / "shop.sql"
+    script.write_text(SCRIPT)
+    written = write(read_snowflake(script), tmp_path / "new", by_spark)
+    rows = {each.item.key: each for each in written.assembly.outcomes}
+    reasons = {key: row.left_out[0] for key, row in rows.items() if row.became == "not taken"}
+    assert sorted(reasons) == ["after_wrong", "odd", "wrong"]
+    assert reasons["wrong"].startswith("Spark refuses the query of table wrong: ")
+    assert "`prize` cannot be resolved" in reasons["wrong"]
+    assert "UNRESOLVED_COLUMN" in reasons["wrong"]
+    assert "DATATYPE_MISMATCH" in reasons["odd"]
+    assert reasons["after_wrong"] == "it reads wrong, which was not taken"
+    appendix = (tmp_path / "new" / "not_translated.sql").read_text()
+    assert appendix.count(reasons["wrong"]) == 1
+    assert "--     prize\n" in appendix
+    assert (
+        "- Spark did not analyse rates, unknown: the columns of what they read are not known."
+        " `freshline validate` does it once the feeds have files."
+    ) in (tmp_path / "new" / "IMPORTED.md").read_text()
+    project = load_project(tmp_path / "new", tmp_path / "new")
+    assert {table.name for table in project.tables} == {"orders", "rates", "daily", "unknown"}

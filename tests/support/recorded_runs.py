@@ -1,0 +1,69 @@
+"""Runs of a warehouse's core in virtual time, recorded as a journal records them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import Any
+
+from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
+from freshline.core.events import Event, UpdateFailed, UpdateFinished
+from freshline.core.model import TableSpec
+from freshline.core.recorded import RecordedInstant, RecordedRun
+
+START_S = 1000.0
+
+
+def recorded(
+    specs: Sequence[TableSpec],
+    happenings: Iterable[tuple[float, Any]],
+    *,
+    seconds: Callable[[str, int], float],
+    tracks: int = 1,
+    end_s: float = 1100.0,
+    overhead_s: float = 0.0,
+    settings: PolicySettings | None = None,
+) -> RecordedRun:
+    """A run in which updates take ``seconds(table, number)``; those below 0 fail.
+
+    Args:
+        specs: The tables.
+        happenings: (when, event) from outside, in order.
+        seconds: What each update takes.
+        tracks, settings: Of the scheduler; fifo, where nothing is said.
+        end_s: When the run ended; it began at ``START_S``.
+        overhead_s: How much later than an update's end the core hears of it.
+    """
+    chosen = settings or PolicySettings("fifo")
+    core = make_warehouse_scheduler(specs, tracks=tracks, settings=chosen, start_s=START_S)
+    outside = list(happenings)
+    running: list[tuple[float, int, str, float]] = []
+    instants: list[RecordedInstant] = []
+    versions: dict[str, int] = {}
+    while True:
+        awaited_s = max(core.now_s, core.next_wakeup_s())
+        now_s = min(
+            [at_s for at_s, _ in outside[:1]] + [end[0] for end in running] + [awaited_s, inf]
+        )
+        if now_s > end_s:
+            break
+        events: list[Event] = []
+        for end in sorted(running):
+            if end[0] <= now_s:
+                running.remove(end)
+                _, _, name, took_s = end
+                versions[name] = versions.get(name, -1) + 1
+                events.append(
+                    UpdateFinished(name, versions[name], took_s)
+                    if took_s >= 0.0
+                    else UpdateFailed(name, now_s)
+                )
+        while outside and outside[0][0] <= now_s:
+            events.append(outside.pop(0)[1])
+        commands = core.handle(now_s, events)
+        instants.append(RecordedInstant(now_s, tuple(events), tuple(commands)))
+        for command in commands:
+            took_s = seconds(command.table, command.number)
+            ends_s = now_s + abs(took_s) + overhead_s
+            running.append((ends_s, command.track, command.table, took_s))
+    return RecordedRun(1, START_S, end_s, tuple(specs), tracks, chosen, tuple(instants))
