@@ -46,7 +46,7 @@ class Overloaded:
         self.scheduler: Scheduler = make_scheduler(
             specs(count),
             tracks=_TRACKS,
-            settings=PolicySettings(name=policy, inherit="max"),
+            settings=PolicySettings(policy=policy, inherit="max"),
             origin_s=None,
             learns=True,
             explains=True,

@@ -161,15 +161,7 @@ def _report(
                 *cells,
             )
         )
-        report.data[name] = {
-            "mean_s": outcome.mean_s,
-            "warm_s": outcome.warm_s,
-            "commits": outcome.commits,
-            "failures": outcome.failures,
-            "own_cpu_s": outcome.cpu.own_s,
-            "others_cpu_s": outcome.cpu.others_s,
-            "tables_s": dict(outcome.tables_s),
-        }
+        report.data[name] = outcome.record()
     report.goals = [
         Goal(f"{name}, to the loop, warm", outcomes[name].warm_s / loop_s, _GOAL)
         for name in ("max-benefit", _INHERITING, "index", _IN_FULL)

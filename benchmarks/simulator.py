@@ -52,7 +52,7 @@ def scenario(tables: int, policy: str, *, load: float, events: int, tracks: int 
     )
     feeds = {spec.name: FeedSpec(spec.phase_s or 0.0, spec.period_s or 0.0) for spec in specs}
     horizon_s = events / 2.0 / sum(1.0 / period for period in periods)
-    settings = PolicySettings(name=policy)
+    settings = PolicySettings(policy=policy)
     return Scenario(horizon_s, 1, tracks, settings, 1.0, 1.0, None, specs, feeds)
 
 

@@ -1,21 +1,26 @@
 """The demo's views over the same arrivals: maintained from changes, in full, and as `auto` chooses.
 
-TPC-H's orders and lineitems come in slices; after each every view is brought up to date in three
-warehouses of one JVM, with ``freshline.refresh`` = ``incremental``, ``full`` and ``auto`` for all
-views. Which goes first alternates.
+TPC-H's orders and lineitems come in one large arrival and several small ones, a tenth or a
+thousandth of all days each; after each every view is brought up to date in three warehouses of one
+JVM, with ``freshline.refresh`` = ``incremental``, ``full`` and ``auto`` for all views. Which goes
+first alternates. The two sizes can be measured in several runs (`--share`); each run's results are
+kept in ``results/views``.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.common.metered import Meter, Metered, logging_to
-from benchmarks.common.report import Report, asked_quick
+from benchmarks.common.report import RESULTS, Goal, Report
 from benchmarks.overload.loop import Loop
 from demo import data
 from demo.places import Places
@@ -28,6 +33,11 @@ from freshline.spark.updates import SparkExecutor
 _EVERY_S = 60.0
 _START_S = 1_700_000_000.0
 _WAYS = ("incremental", "full", "auto")
+_SHARES: Mapping[str, float] = {"tenth": 0.1, "thousandth": 0.001}
+_WARM, _ARRIVALS = 3, 4
+"""Arrivals of that size that do not count, and that do."""
+
+_GOAL_TENTH, _GOAL_THOUSANDTH = 1.1, 3.0
 
 
 def projects_in(places: Places) -> dict[str, Project]:
@@ -58,15 +68,16 @@ def arrive(places: Places, slice_: int) -> None:
         shutil.copyfile(staged, folder / Release(feed, slice_, due_s, due_s).name(_START_S))
 
 
-def measure(*, quick: bool) -> Report:
-    """All slices, both ways."""
-    scale, slices, first = (0.01, 4, 2) if quick else (0.1, 10, 3)
+def measure(share: float, *, quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """All arrivals, all ways: what each update after the first ones took."""
+    scale, warm, arrivals = (0.01, 1, 1) if quick else (0.1, _WARM, _ARRIVALS)
+    slices = 1 + warm + arrivals
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         places = Places(Path(folder) / "demo")
         places.start_afresh()
         data.generate(places, scale)
         data.write_static_tables(places)
-        rows = data.cut(places, slices)
+        data.cut(places, slices, history=1.0 - slices * share)
         projects = projects_in(places)
         session = start_session(projects["full"])
         try:
@@ -77,7 +88,7 @@ def measure(*, quick: bool) -> Report:
             loops = {way: Loop(projects[way], executors[way]) for way in _WAYS}
             counted: dict[str, int] = {}
             for slice_ in range(slices):
-                if slice_ == first:
+                if slice_ == 1 + warm:
                     counted = {way: len(each.spent) for way, each in executors.items()}
                 arrive(places, slice_)
                 turn = slice_ % len(_WAYS)
@@ -86,9 +97,13 @@ def measure(*, quick: bool) -> Report:
                         pass
         finally:
             session.stop()
-        spent = {way: executors[way].spent[counted[way] :] for way in _WAYS}
-    views = [table.name for table in projects["full"].tables if table.kind == "derived"]
-    return _report(views, spent, scale, slices - first, rows, quick=quick)
+        views = {table.name for table in projects["full"].tables if table.kind == "derived"}
+        return {
+            way: [
+                asdict(each) for each in executors[way].spent[counted[way] :] if each.table in views
+            ]
+            for way in _WAYS
+        }
 
 
 def _by_view(spent: Iterable[Metered]) -> Mapping[str, list[Metered]]:
@@ -98,21 +113,16 @@ def _by_view(spent: Iterable[Metered]) -> Mapping[str, list[Metered]]:
     return found
 
 
-def _report(
-    views: list[str],
-    spent: Mapping[str, list[Metered]],
-    scale: float,
-    slices: int,
-    rows: Mapping[str, int],
-    *,
-    quick: bool,
+def report(
+    shares: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], *, quick: bool
 ) -> Report:
-    changes, full, auto = (_by_view(spent[way]) for way in _WAYS)
-    report = Report(
+    """What was measured, by the share of all rows that an arrival has."""
+    made = Report(
         "views",
-        f"The demo's views: executor seconds of {slices} arrivals, TPC-H at {scale:g}",
+        "The demo's views: executor seconds, TPC-H at 0.1",
         (
             "view",
+            "arrival",
             "from changes by",
             "executor, s",
             "full, s",
@@ -124,27 +134,53 @@ def _report(
         ),
         [],
         quick=quick,
+        data=dict(shares),
     )
-    for view in views:
-        report.rows.append(
+    for share, ways in shares.items():
+        spent = {way: [Metered(**each) for each in ways[way]] for way in _WAYS}
+        changes, full, auto = (_by_view(spent[way]) for way in _WAYS)
+        for view in full:
+            made.rows.append(
+                (
+                    view,
+                    f"a {share}",
+                    _strategies(changes[view]),
+                    *_figures(changes[view], full[view]),
+                    _strategies(auto[view]),
+                    *_figures(auto[view], full[view])[2:],
+                )
+            )
+        made.rows.append(
             (
-                view,
-                _strategies(changes[view]),
-                *_figures(changes[view], full[view]),
-                _strategies(auto[view]),
-                *_figures(auto[view], full[view])[2:],
+                "all views",
+                f"a {share}",
+                "",
+                *_figures(spent["incremental"], spent["full"]),
+                "",
+                *_figures(spent["auto"], spent["full"])[2:],
             )
         )
-    whole = [[each for view in views for each in way[view]] for way in (changes, full, auto)]
-    report.rows.append(
-        ("all views", "", *_figures(*whole[:2]), "", *_figures(whole[2], whole[1])[2:])
-    )
-    report.data = {way: [asdict(each) for each in spent[way]] for way in _WAYS}
-    report.notes = [
-        f"{rows['orders']:,} orders and {rows['lineitem']:,} lineitems in equal stretches of time.",
-        "Executor seconds are those of an update's tasks; the first arrivals are not counted.",
+        walls_s = {way: sum(each.wall_s for each in spent[way]) for way in _WAYS}
+        if share == "tenth":
+            ratio = walls_s["incremental"] / walls_s["full"]
+            made.goals.append(
+                Goal("a tenth comes: from changes to in full, clock", ratio, _GOAL_TENTH)
+            )
+        else:
+            ratio = walls_s["full"] / walls_s["incremental"]
+            made.goals.append(
+                Goal(
+                    "a thousandth comes: in full to from changes, clock",
+                    ratio,
+                    _GOAL_THOUSANDTH,
+                    at_most=False,
+                )
+            )
+    made.notes = [
+        f"Sums over {_ARRIVALS} arrivals; {_WARM} before them do not count (quick: one each).",
+        "Executor seconds are those of an update's tasks.",
     ]
-    return report
+    return made
 
 
 def _strategies(made: list[Metered]) -> str:
@@ -154,14 +190,33 @@ def _strategies(made: list[Metered]) -> str:
 def _figures(made: list[Metered], full: list[Metered]) -> tuple[str, str, str, str]:
     """Executor seconds of both, and full's to the first's: of executors, and by the clock."""
     made_s, full_s = (sum(each.executor_s for each in updates) for updates in (made, full))
-    walls = sum(each.wall_s for each in full) / sum(each.wall_s for each in made)
+    made_wall_s, full_wall_s = (sum(each.wall_s for each in each_of) for each_of in (made, full))
     return (
         f"{made_s:.2f}",
         f"{full_s:.2f}",
         f"{full_s / made_s:.2f}" if made_s else "",
-        f"{walls:.2f}",
+        f"{full_wall_s / made_wall_s:.2f}" if made_wall_s else "",
     )
 
 
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small scale, one arrival")
+    parser.add_argument("--share", nargs="*", choices=list(_SHARES), default=list(_SHARES))
+    options = parser.parse_args()
+    folder = RESULTS / "views"
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {}
+    for share in options.share:
+        found[share] = measure(_SHARES[share], quick=options.quick)
+        if not options.quick:
+            (folder / f"{share}.json").write_text(json.dumps(found[share]) + "\n")
+    if not options.quick:
+        for path in sorted(folder.glob("*.json")):  # of other runs
+            found.setdefault(path.stem, json.loads(path.read_text()))
+    report(found, quick=options.quick).publish()
+
+
 if __name__ == "__main__":
-    measure(quick=asked_quick(__doc__)).publish()
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -50,6 +51,18 @@ class Outcome:
     made: Mapping[str, list[Commit]]
     project: Project
 
+    def record(self) -> dict[str, Any]:
+        """Its figures, as they are kept in JSON."""
+        return {
+            "mean_s": self.mean_s,
+            "warm_s": self.warm_s,
+            "commits": self.commits,
+            "failures": self.failures,
+            "own_cpu_s": self.cpu.own_s,
+            "others_cpu_s": self.cpu.others_s,
+            "tables_s": dict(self.tables_s),
+        }
+
 
 def start_producer(staged: Path, feeds: Path, start_s: float) -> subprocess.Popen[bytes]:
     """The process that releases the staged files, the first one at ``start_s``."""
@@ -68,6 +81,7 @@ def follow(
     seconds: float,
     *,
     configuration: Mapping[str, str] | None = None,
+    history: Path | None = None,
 ) -> Outcome:
     """Let one variant follow the workload in the empty folder ``root``, and leave it there.
 
@@ -79,8 +93,11 @@ def follow(
         scheduler: The project's settings of it.
         seconds: How long.
         configuration: Further settings of Spark.
+        history: Tables that are there before the first file, copied from this folder.
     """
     project = write_project(root, workload.feeds, workload.tables, scheduler, configuration)
+    if history is not None:
+        shutil.copytree(history, root / "warehouse")
     log = root / "child.log"
     command = [sys.executable, "-m", "benchmarks.overload.variant", how, str(root), str(seconds)]
     with child(command, log=log) as process:

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from freshline.delta.log import version
 from freshline.executor.records import FeedFile, UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.runtime.feeds.listing import FeedListing
@@ -69,6 +70,10 @@ class Loop:
             for table in project.tables
         }
         self._order = list(self._states.values())
+        for state in self._order:
+            there = version(project.table_path(state.table.name))
+            if there is not None:  # rows of before
+                state.number, state.version, state.fresh_s = there + 1, there, 0.0
         self._cursor = 0
         self._lock = threading.Lock()
         self.updates = 0
@@ -101,10 +106,10 @@ class Loop:
             request = self._next()
         if request is None:
             return False
-        version = self._executor.run(request).version
+        made = self._executor.run(request).version
         with self._lock:
             state = self._states[request.table]
-            state.version, state.fresh_s, state.busy = version, request.to_s, False
+            state.version, state.fresh_s, state.busy = made, request.to_s, False
             self.updates += 1
         return True
 

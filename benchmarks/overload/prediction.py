@@ -18,7 +18,7 @@ from freshline.sim.accounts import Figures
 from freshline.sim.scenario.model import FeedSpec, Scenario
 from freshline.sim.theory.lower_bound import lower_bound_s2
 from freshline.sim.whatif.history import Durations, history_of
-from freshline.sim.whatif.recorded import Otherwise, played
+from freshline.sim.whatif.recorded import Overrides, played
 
 
 def happened_s(run: RecordedRun) -> float:
@@ -34,7 +34,7 @@ def predicted_s(known: RecordedRun, other: RecordedRun) -> float:
     """
     lags_s = stated_lags(known.specs)
     history = history_of(known, lags_s)
-    otherwise = Otherwise(other.settings, other.tracks, known.specs)
+    otherwise = Overrides(other.settings, other.tracks, known.specs)
     return _mean_s(known, played(history, otherwise, Durations(history), lags_s).figures)
 
 

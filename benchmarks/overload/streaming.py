@@ -20,20 +20,24 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.overload.plain import recompute
+from freshline.delta.log import version
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import TABLE_PROPERTIES
 
 
 def create_tables(project: Project, session: SparkSession) -> None:
-    """Every table, empty."""
+    """Every table that is not there yet, empty."""
     for table in project.tables:
+        path = project.table_path(table.name)
+        if version(path) is not None:
+            session.read.format("delta").load(path).createOrReplaceTempView(table.name)
+            continue
         if table.feed is not None:
             schema = project.feeds[table.feed].schema
             assert schema is not None
             empty = session.createDataFrame([], schema)
         else:
             empty = session.sql(table.query).limit(0)
-        path = project.table_path(table.name)
         empty.write.format("delta").options(**TABLE_PROPERTIES).save(path)
         session.read.format("delta").load(path).createOrReplaceTempView(table.name)
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from benchmarks.overload import streaming
 from benchmarks.overload.loop import Loop, Runner
 from benchmarks.overload.plain import PlainExecutor
-from freshline.cli.render.lines import LineObserver
+from freshline.cli.render.log_observer import LogObserver
 from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.options import RunOptions
@@ -50,7 +50,7 @@ def start_told() -> float:
 def by_warehouse(project: Project, session: SparkSession, seconds: float) -> int:
     """The warehouse under the project's policy."""
     executor = SparkExecutor(project, session)
-    observer = LineObserver(project)
+    observer = LogObserver(project)
     warehouse = Warehouse(project, lambda: executor, observer, RunOptions(grace_s=5.0))
     end_s = start_told() + seconds
     threading.Timer(end_s - time.time(), warehouse.stop).start()

@@ -1,93 +1,80 @@
-"""The same project for ``spark-pipelines``: definitions, settings, and runs of it.
+"""``spark-pipelines run`` in the pipeline's folder: its settings, and what each run told.
 
-Feeds are streams from their folders, declared in Python, which SQL has no word for; the tables
-are declared in SQL as they are for freshline. Delta reaches a pipeline through
-spark-defaults.conf alone, and its catalog has to be Hive's: with the default one the second
-run fails.
+Delta reaches a pipeline through spark-defaults.conf alone, and its catalog has to be Hive's: with
+the default one the second run fails.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common.children import environment, program
-from benchmarks.common.projects import SCHEMA, TableSpec
-from benchmarks.overload.workload import Workload
+from benchmarks.pipelined.project import SOURCES
 from freshline.project.model import Project
 from freshline.spark.engine.session import settings
 
-_FEED = """
-@dp.temporary_view
-def {name}():
-    return spark.readStream.format("{kind}").schema("{schema}").load("{path}")
-"""
+_STEP = re.compile(r"Flow [\w.]*\.(\w+) (?:is|has) (\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        seconds: From the start of its process to the end.
+        too_early: Views that began before what they read was complete: ``view before source``.
+    """
+
+    seconds: float
+    too_early: tuple[str, ...]
 
 
 class Pipeline:
-    """A declarative pipeline over the feeds of a project.
+    """The pipeline under ``spark-pipelines``.
 
     Args:
-        workload: Its tables and feeds.
-        project: Has the feeds' folders, and settings of Spark that serve here too.
-        folder: Becomes the pipeline's.
+        root: The pipeline's folder.
+        folder: Becomes that of its tables and settings.
         logging: Settings of the event log.
     """
 
-    def __init__(
-        self, workload: Workload, project: Project, folder: Path, logging: Mapping[str, str]
-    ) -> None:
+    def __init__(self, root: Path, folder: Path, logging: Mapping[str, str]) -> None:
+        self._root = root
         self._folder = folder
-        (folder / "definitions").mkdir(parents=True)
-        (folder / "conf").mkdir()
-        spec = {
-            "name": "bench",
-            "storage": (folder / "checkpoints").as_uri(),
-            "libraries": [{"glob": {"include": "definitions/**"}}],
-        }
-        (folder / "spark-pipeline.yml").write_text(json.dumps(spec))  # JSON is YAML
-        head = "from pyspark import pipelines as dp\nfrom pyspark.sql import SparkSession\n\n"
-        feeds = "".join(
-            _FEED.format(
-                name=feed.name, kind=feed.format, schema=SCHEMA, path=project.feeds[feed.name].path
-            )
-            for feed in workload.feeds
+        bare = Project("bench", root, str(root), (), {})
+        write_settings(
+            folder / "conf",
+            {
+                "spark.jars": settings(bare)["spark.jars"],
+                "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+                "spark.sql.catalog.spark_catalog": (
+                    "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+                ),
+                "spark.sql.catalogImplementation": "hive",
+                "spark.sql.sources.default": "delta",
+                "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+                "spark.databricks.delta.snapshotPartitions": "2",
+                "spark.driver.memory": "1g",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.connect.grpc.binding.address": "127.0.0.1",
+                "spark.ui.enabled": "false",
+                **logging,
+            },
         )
-        (folder / "definitions" / "feeds.py").write_text(
-            f"{head}spark = SparkSession.active()\n{feeds}"
-        )
-        tables = "\n".join(map(_statement, workload.tables))
-        (folder / "definitions" / "tables.sql").write_text(tables)
-        chosen = {
-            "spark.jars": settings(project)["spark.jars"],
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.sql.catalogImplementation": "hive",
-            "spark.sql.sources.default": "delta",
-            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.databricks.delta.snapshotPartitions": "2",
-            "spark.driver.memory": "1g",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.connect.grpc.binding.address": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            **logging,
-        }
-        lines = "".join(f"{name} {value}\n" for name, value in chosen.items())
-        (folder / "conf" / "spark-defaults.conf").write_text(lines)
 
     def table_path(self, table: str) -> Path:
         """Where a table is."""
         return self._folder / "warehouse" / table
 
-    def run(self) -> float:
-        """``spark-pipelines run``, once; its seconds.
+    def run(self) -> Run:
+        """``spark-pipelines run``, once.
 
         Raises:
             RuntimeError: It failed.
@@ -98,7 +85,7 @@ class Pipeline:
         began_s = time.monotonic()
         done = subprocess.run(
             [program("spark-pipelines"), "run", "--remote", "local[2]"],
-            cwd=self._folder,
+            cwd=self._root,
             env={
                 **environment(),
                 "SPARK_HOME": str(Path(found.origin).parent),
@@ -109,11 +96,27 @@ class Pipeline:
             text=True,
             check=False,
         )
+        told = done.stdout + done.stderr
         if done.returncode:
-            raise RuntimeError(f"spark-pipelines failed:\n{done.stdout}{done.stderr}"[-4000:])
-        return time.monotonic() - began_s
+            raise RuntimeError(f"spark-pipelines failed:\n{told}"[-4000:])
+        return Run(time.monotonic() - began_s, too_early(told))
 
 
-def _statement(table: TableSpec) -> str:
-    kind = "STREAMING TABLE" if "STREAM " in table.query else "MATERIALIZED VIEW"
-    return f"CREATE {kind} {table.name} AS {table.query};\n"
+def write_settings(folder: Path, chosen: Mapping[str, str]) -> None:
+    """A spark-defaults.conf in ``folder``, which SPARK_CONF_DIR may name."""
+    folder.mkdir(parents=True)
+    lines = "".join(f"{name} {value}\n" for name, value in chosen.items())
+    (folder / "spark-defaults.conf").write_text(lines)
+
+
+def too_early(told: str) -> tuple[str, ...]:
+    """Of what a run told: the views that began before what they read was complete."""
+    done: set[str] = set()
+    found = []
+    for name, step in _STEP.findall(told):
+        if step == "COMPLETED":
+            done.add(name)
+        if step == "STARTING":
+            missing = [source for source in SOURCES.get(name, ()) if source not in done]
+            found += [f"{name} before {source}" for source in missing]
+    return tuple(found)

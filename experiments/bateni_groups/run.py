@@ -72,7 +72,7 @@ _ALPHA = (TRACKS - 2) / (8 * 2 * TABLES_A_GROUP)
 def _stretches(given: Scenario) -> dict[str, float]:
     found = {}
     for name in ("group-and-run", "myopic"):
-        scenario = replace(given, policy=PolicySettings(name))
+        scenario = replace(given, settings=PolicySettings(name))
         result = played(scenario)
         assert result.stretch is not None
         found[name] = result.stretch
@@ -87,7 +87,7 @@ def _penalty(job: tuple[float, int]) -> float:
     given = _scenario(share * TRACKS / (2 * TABLES_A_GROUP), seed)
     ratios = []
     for name in EAGER:
-        result = played(replace(given, policy=PolicySettings(name)))
+        result = played(replace(given, settings=PolicySettings(name)))
         ratios.append(result.penalty_s2 / result.low_s2)
     return max(ratios)
 

@@ -90,14 +90,14 @@ def _measured(job: _Job) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for name, policy in job.policies.items():
         try:
-            found[name] = play(replace(base, policy=policy)).weighted_staleness_s2 / ideal_s2
+            found[name] = play(replace(base, settings=policy)).weighted_staleness_s2 / ideal_s2
         except UserError as error:
             if error.code != TOO_FEW_TRACKS:
                 raise
             found[name] = None
     # One that chops may load less at a time: the bound has to be that of all curves.
     cuts = [policy for policy in job.policies.values() if policy.chop is not None]
-    bound_s2 = lower_bound_s2(replace(base, policy=cuts[0]) if cuts else base)
+    bound_s2 = lower_bound_s2(replace(base, settings=cuts[0]) if cuts else base)
     found[BOUND] = bound_s2 / ideal_s2
     return found
 

@@ -98,7 +98,7 @@ class Workload:
             horizon_s=events / (files_hz + updates_hz),
             seed=seed,
             tracks=self.tracks,
-            policy=PolicySettings(),
+            settings=PolicySettings(),
             low=1.0 - self.noise,
             high=1.0 + self.noise,
             slowdown=None if slowdown.slow_s == 0.0 else slowdown,

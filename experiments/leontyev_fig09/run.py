@@ -85,7 +85,7 @@ def scenario(params: dict[str, Any], variant: dict[str, Any], phases: str, seed:
         horizon_s=float(params["horizon"]),
         seed=seed,
         tracks=params["tracks"],
-        policy=PolicySettings(**variant),
+        settings=PolicySettings(**variant),
         low=1.0 - spread,
         high=1.0 + spread,
         slowdown=None,

@@ -16,7 +16,7 @@ from experiments.common.picture import axes_of
 from experiments.common.size import Size
 from freshline.queues.settings import SpillSettings
 from freshline.queues.spilling import SpillingQueues
-from tests.unit.queues.optimum import optimum
+from tests.support.queue_optimum import optimum
 
 HERE = Path(__file__).parent
 ONE_QUEUE = ("half", "half-lazy", "buffered-head", "buffered-head-lazy", "lru", "greedy")

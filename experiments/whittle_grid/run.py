@@ -126,7 +126,7 @@ def measured(job: tuple[Cell, int, float]) -> dict[str, float]:
     result = {"lower bound": lower_bound_s2(base) / ideal_s2}
     for name, policy in {**OTHERS, "index": INDEX}.items():
         try:
-            result[name] = play(replace(base, policy=policy)).weighted_staleness_s2 / ideal_s2
+            result[name] = play(replace(base, settings=policy)).weighted_staleness_s2 / ideal_s2
         except UserError as error:
             if error.code != TOO_FEW_TRACKS:
                 raise
