@@ -16,15 +16,16 @@ from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
-from tests.unit.runtime.shop import made_shop
+from tests.support.shop import made_shop
 
 FOLDER = Path(__file__).parents[3] / "docs" / "monitoring"
 NAME = re.compile(r"\bfreshline_[a-z_]+")
 OPTIONAL = {
     "freshline_lineage_events_total", "freshline_bounds_broken_total", "freshline_audits_total",
-    "freshline_feed_lag_records", "freshline_table_staleness_bound_seconds",
+    "freshline_feed_lag_records", "freshline_feed_lag_versions",
+    "freshline_table_staleness_bound_seconds", "freshline_report_late",
 }  # fmt: skip
-"""Of lineage, of policy aus, of audits, of topics: a small run has none of them."""
+"""Of lineage, policy aus, audits, topics, reports: a small run has none of them."""
 
 
 def promtool(*arguments):
