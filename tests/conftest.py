@@ -37,7 +37,8 @@ os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m"
     # Spark's classes fill 200 MB at once: no collection of all at every step of the way there.
-    " -XX:MetaspaceSize=256m",
+    # A query's plans die young: with room for them few are moved to where collecting is dear.
+    " -XX:MetaspaceSize=256m -XX:NewSize=256m",
 )
 
 

@@ -33,3 +33,23 @@ def test_make_lists_every_target():
     assert phony is not None
     assert listed == phony[1].split()
     assert all(re.match(r"  \w+ +\S", line) for line in shown.splitlines())
+
+
+MOST_FILES = 16
+FULLER_FLOORS = {
+    "cli/commands": "a file for each command",
+    "cli/render": "a file for each thing that commands print",
+    "core": "the scheduling core: its rooms are policies, partitions, aus, background, objective",
+    "spark/views": "a file for each strategy, and what they share",
+}
+
+
+def test_a_floor_has_few_files():
+    source = ROOT / "src" / "freshline"
+    floors: dict[str, int] = {}
+    for path in PYTHON:
+        if path.stem != "__init__":
+            floor = str(path.parent.relative_to(source))
+            floors[floor] = floors.get(floor, 0) + 1
+    full = {floor for floor, files in floors.items() if files > MOST_FILES}
+    assert full == set(FULLER_FLOORS), "give the files of one subject a room of their own"

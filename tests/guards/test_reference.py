@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from scripts.json_page import fields
+from scripts.json_texts import RECORDS, TEXTS
 from scripts.write_reference import REFERENCE, ROOT, pages
 
 
@@ -20,3 +22,28 @@ def test_no_two_metrics_have_one_name():
     names = re.findall(r"^\| `(\w+)", (REFERENCE / "metrics.md").read_text(), re.MULTILINE)
     assert len(names) > 50
     assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_no_field_of_json_is_described_that_nothing_prints():
+    written: dict[str, set[str]] = {}
+    for records in RECORDS.values():
+        for module, name, _ in records:
+            written.setdefault(name, set()).update(fields(module, name))
+    assert {name: set(texts) - written[name] for name, texts in TEXTS.items()} == {
+        name: set() for name in TEXTS
+    }
+
+
+def test_fields_inside_of_lists_and_of_dictionaries_are_found():
+    found = fields("cli.render.story", "chapter_record")
+    assert {"number", "passed_over", "passed_over[].table", "meanwhile[].overlap_s"} <= set(found)
+    assert "last_update.number" in fields("cli.render.status", "table_record")
+
+
+def test_every_code_of_the_analysis_in_a_test_of_plans_is_explained():
+    page = (REFERENCE / "reasons.md").read_text(encoding="utf-8")
+    views = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| `([A-Z_]+)`", page, re.MULTILINE))
+    used = set(re.findall(r"\| ([A-Z_]{4,}): ", views))
+    assert used
+    assert used - told == set()

@@ -102,7 +102,7 @@ def test_it_plays_what_the_simulator_plays(bases, views, tracks, policy):
             warehouse.arrive_every(spec.name, until_s=horizon_s)
             period_s = spec.period_s or 0.0
             feeds[spec.name] = FeedSpec(period_s, period_s)
-    settings = PolicySettings(name=policy)
+    settings = PolicySettings(policy=policy)
     scenario = Scenario(horizon_s, 1, tracks, settings, 1.0, 1.0, None, tuple(tables), feeds)
     finished: list[Finished] = []
     driver = Driver(scenario, on_finished=finished.append)
