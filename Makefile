@@ -61,9 +61,13 @@ proof: tools  ## run the long suites whole, for two hours at most; again goes on
 	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) FRESHLINE_PROOF_S=$(or $(SECONDS),7200) \
 	    $(PYTEST) -m "spark or proof" tests $(ARGS)
 
-soak: setup  ## kill the push gateway 1,000 times, cut its log at every byte (an hour)
+soak: setup  ## hurt a warehouse for half an hour, every table equal at the end: SECONDS=, SEED=; PART=gateway kills the push gateway 1,000 times (an hour)
+ifneq ($(PART),gateway)
+	@$(with_java) $(PY) -m tests.soak --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED)) $(ARGS)
+else
 	@FRESHLINE_KILLS=1000 FRESHLINE_FLIPS=10000 FRESHLINE_CUTS=1 FRESHLINE_SEED=$$$$ \
 	    $(PY) -m pytest -n 2 --dist load --timeout 3600 tests/ingest $(ARGS)
+endif
 
 check: setup  ## check format, lint, types and imports
 	$(VENV)/bin/ruff format --check .
