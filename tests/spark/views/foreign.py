@@ -61,7 +61,7 @@ JOIN (SELECT usr, count(*) m FROM clicks GROUP BY usr) c USING (usr)
 top three in parentheses | merge
 (SELECT usr, count(*) n FROM orders GROUP BY usr) ORDER BY n DESC, usr LIMIT 3
 
-ten of a union in parentheses | full
+ten of a union in parentheses | merge
 SELECT usr, count(*) n FROM ((SELECT id, usr FROM orders UNION ALL SELECT id, usr FROM clicks)
 ORDER BY id, usr LIMIT 10) GROUP BY usr
 

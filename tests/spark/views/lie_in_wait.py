@@ -153,7 +153,7 @@ FROM sale
 the same parent twice | recompute
 SELECT a.id, b.id AS other, a.at FROM sale a JOIN sale b ON a.at = b.at AND a.id < b.id
 
-the same parent twice, grouped | full
+the same parent twice, grouped | merge
 SELECT a.shop, count(*) AS n, sum(b.pieces) AS s FROM sale a JOIN sale b ON a.shop = b.shop AND
 a.id <= b.id
 GROUP BY a.shop
@@ -191,7 +191,7 @@ join of streams by key, grouped | merge
 SELECT s.shop, p.kind, sum(p.price * s.pieces) AS v FROM sale s JOIN part p ON s.id = p.id GROUP
 BY s.shop, p.kind
 
-left join of streams, grouped | full
+left join of streams, grouped | merge
 SELECT s.shop, count(*) AS n, count(p.id) AS parts FROM sale s LEFT JOIN part p ON s.id = p.id
 GROUP BY s.shop
 
