@@ -13,17 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import Place, PlatformError
 from freshline.delta.histories import KEY, marks_of
 from freshline.delta.loaded import fold
-from freshline.delta.log import commit_of, last_commit, table_id, version
+from freshline.delta.log import application, commit_of, last_commit, table_id, version
 from freshline.delta.metadata import encode
 from freshline.delta.standing import departure
 from freshline.executor.distrust import distrust, keep_evidence
@@ -114,6 +115,28 @@ def made_project(
     )
 
 
+def _commit(
+    path: str, table: str, number: int, numbers: list[int], mode: Any, metadata: str
+) -> None:
+    """Write ``numbers`` under the transaction identifier that Spark's executor gives its commits.
+
+    Without it, delta-rs would commit on top of whatever came meanwhile: also behind the commit
+    with which another process has fenced the table off.
+    """
+    try:
+        write_deltalake(
+            path,
+            pa.table({"n": pa.array(numbers, pa.int64())}),
+            mode=mode,
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": before_commit(metadata)},
+                app_transactions=[Transaction(application(table), number)],
+            ),
+        )
+    except CommitFailedError as error:
+        raise PlatformError("commit-refused", str(error)) from error
+
+
 class DeltaExecutor:
     """Carries updates out with delta-rs; a test can make tables fail or wait.
 
@@ -195,14 +218,8 @@ class DeltaExecutor:
                           for read in table.statics},
                   KEY: marks_of(self.project, request.parents)},
         )  # fmt: skip
-        write_deltalake(
-            path,
-            pa.table({"n": pa.array(numbers, pa.int64())}),
-            mode="overwrite" if replace else "append",
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": before_commit(metadata)}
-            ),
-        )
+        mode = "overwrite" if replace else "append"
+        _commit(path, table.name, request.number, numbers, mode, metadata)
         return self._result(request, DeltaTable(path).version(), len(numbers), strategy)
 
     def _static(self, read: StaticRead) -> str:
@@ -247,14 +264,7 @@ class DeltaExecutor:
             more={"window": shown, "batches": []},
         )
         path = self.project.table_path(window.table.name)
-        write_deltalake(
-            path,
-            pa.table({"n": pa.array(numbers, pa.int64())}),
-            mode="overwrite",
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": before_commit(metadata)}
-            ),
-        )
+        _commit(path, window.table.name, window.number, numbers, "overwrite", metadata)
         return BatchResult(done, 1, 0.001, 0.001, DeltaTable(path).version(), len(numbers))
 
     def _kept_up(self, request: UpdateRequest) -> UpdateResult:

@@ -1,6 +1,6 @@
 """A warehouse in a process of its own, without Spark: it stands by, and runs until it is ended.
 
-All of the lease's times are a fifth of the real ones.
+All of the lease's times are two fifths of the real ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshline.core.errors import FreshlineError
 from freshline.runtime.lease.leadership import Leadership
 from tests.support.shop import Shop, made_project
 
-SHARE = 5.0
+SHARE = 2.5
 
 
 def told(line: str) -> None:
