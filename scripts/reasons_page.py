@@ -107,7 +107,7 @@ def _codes(path: Path) -> Iterator[str]:
 
 def _refused(path: Path) -> Iterator[tuple[str, str]]:
     for name, arguments in _calls(path):
-        if name in {"refused", "Refused", "Reason", "_reason"} and len(arguments) > 1:
+        if name in {"unsupported", "Unsupported", "Reason", "_reason"} and len(arguments) > 1:
             code, text = arguments[:2]
             if isinstance(code, ast.Constant) and _ANALYSIS.fullmatch(str(code.value)):
                 yield str(code.value), _text(text)

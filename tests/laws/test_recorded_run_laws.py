@@ -16,7 +16,7 @@ from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
-from freshline.sim.whatif.what_if import Wishes, compared
+from freshline.sim.whatif.what_if import Variations, compared
 from tests.support.recorded_runs import START_S, recorded
 from tests.support.update_scenarios import eighths, scenarios
 
@@ -74,7 +74,7 @@ def test_a_run_played_as_it_was_is_what_happened(policy, data):
     run = data.draw(runs(policy))
     try:
         assert conforming(history_of(run, {})) is None
-        found = compared(run, Wishes())
+        found = compared(run, Variations())
     except UserError as error:
         assert error.code == "nothing-updated"  # noqa: PT017
         assume(False)

@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.runtime.reports.live import LATENESS
+from freshline.runtime.reports.in_progress import LATENESS
 from freshline.runtime.reports.requests import argument_of, submit
 from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
 from tests.support.report_play import HOUR_S, START_S, Play, report_project

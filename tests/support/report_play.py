@@ -154,7 +154,7 @@ class Play:
     def _go(self) -> None:
         for event in self.reports.step(self.now_s):
             self._reserve(event)
-        self.reports.go(self.now_s)
+        self.reports.start_due_batch(self.now_s)
         if self.reports.running and self.ending is None:
             outcome = self._ends.get(timeout=30.0)
             job = outcome.job

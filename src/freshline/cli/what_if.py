@@ -21,7 +21,7 @@ from freshline.sim.whatif.sweep import Point, Sweep, sweep_run, sweep_scenario
 from freshline.sim.whatif.what_if import (
     Comparison,
     Outcome,
-    Wishes,
+    Variations,
     compared,
     with_priorities,
     with_targets,
@@ -40,13 +40,13 @@ def wishes_in(
     objectives: str | None,
     priorities: Sequence[str],
     targets: Sequence[str] = (),
-) -> Wishes:
+) -> Variations:
     """What the options ask for.
 
     Raises:
         UserError: One of them cannot be read.
     """
-    return Wishes(
+    return Variations(
         policies=tuple(map(policy_called, _names("--policy", policies, policy_names()))),
         tracks=tuple(_whole(each) for each in _parts(tracks)),
         objectives=_names("--objective", objectives, list(OBJECTIVES)),
@@ -55,8 +55,10 @@ def wishes_in(
     )
 
 
-def recorded(directory: Path | None, run: int | None, wishes: Wishes) -> tuple[RecordedRun, Wishes]:
-    """The run to play, and the wishes with the targets that the project has now.
+def recorded(
+    directory: Path | None, run: int | None, variations: Variations
+) -> tuple[RecordedRun, Variations]:
+    """The run to play, and the variations with the targets that the project has now.
 
     Raises:
         UserError: There is no such project or run.
@@ -65,10 +67,10 @@ def recorded(directory: Path | None, run: int | None, wishes: Wishes) -> tuple[R
     targets = {
         table.name: (table.target_lag_s, table.target_downstream) for table in project.tables
     }
-    return last_run(project, run), replace(wishes, targets=targets)
+    return last_run(project, run), replace(variations, targets=targets)
 
 
-def learned(directory: Path | None, wishes: Wishes) -> Scenario:
+def learned(directory: Path | None, variations: Variations) -> Scenario:
     """The project as a scenario: what its updates cost in the mean, feeds as often as they come.
 
     Phases are spread evenly, since a project does not say at what second a feed brings its files.
@@ -79,8 +81,8 @@ def learned(directory: Path | None, wishes: Wishes) -> Scenario:
     """
     project = opened(directory)
     of = f"project {project.name}"
-    specs = with_priorities(measured(project).specs, wishes.priorities or {}, of)
-    specs = with_targets(specs, wishes.lags_s or {}, of)
+    specs = with_priorities(measured(project).specs, variations.priorities or {}, of)
+    specs = with_targets(specs, variations.lags_s or {}, of)
     bases = [spec for spec in specs if not spec.sources]
     feeds, phased = {}, {}
     for number, spec in enumerate(bases):
@@ -92,12 +94,12 @@ def learned(directory: Path | None, wishes: Wishes) -> Scenario:
     lags_s = [spec.target_lag_s or 0.0 for spec in specs]
     longest_s = max([*(spec.period_s or 0.0 for spec in specs), *lags_s])
     settings = project.scheduler
-    if wishes.policies:
-        settings = replace(settings, policy=wishes.policies[0])
+    if variations.policies:
+        settings = replace(settings, policy=variations.policies[0])
     return Scenario(
         horizon_s=min(_SWEPT_PERIODS * longest_s, _SWEPT_FILES / files_a_second),
         seed=1,
-        tracks=wishes.tracks[0] if wishes.tracks else project.scheduler.tracks,
+        tracks=variations.tracks[0] if variations.tracks else project.scheduler.tracks,
         settings=settings,
         low=1.0,
         high=1.0,
@@ -107,9 +109,9 @@ def learned(directory: Path | None, wishes: Wishes) -> Scenario:
     )
 
 
-def compare(run: RecordedRun, wishes: Wishes, *, json_out: bool) -> None:
+def compare(run: RecordedRun, variations: Variations, *, json_out: bool) -> None:
     """Print the run beside what else could have come of it."""
-    found = compared(run, wishes)
+    found = compared(run, variations)
     if json_out:
         print_json(found.record())
     else:
@@ -118,7 +120,7 @@ def compare(run: RecordedRun, wishes: Wishes, *, json_out: bool) -> None:
 
 def sweep(
     of: Scenario | RecordedRun,
-    wishes: Wishes,
+    variations: Variations,
     *,
     json_out: bool,
     csv_out: Path | None,
@@ -129,7 +131,7 @@ def sweep(
     Raises:
         UserError: A file cannot be written, or something does not fit.
     """
-    swept = sweep_scenario(of) if isinstance(of, Scenario) else sweep_run(of, wishes)
+    swept = sweep_scenario(of) if isinstance(of, Scenario) else sweep_run(of, variations)
     if csv_out is not None:
         _write_csv(swept, csv_out)
     if plot is not None:

@@ -35,7 +35,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TableProperties:
     """What a table's properties ask for, read."""
 
     priority: float
@@ -102,7 +102,7 @@ KNOWN = {
 }
 
 
-def check_properties(statement: Statement, file: str, errors: list[UserError]) -> Wishes:
+def check_properties(statement: Statement, file: str, errors: list[UserError]) -> TableProperties:
     """Adds what is wrong to ``errors``; wrong values count as missing."""
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -128,7 +128,7 @@ def check_properties(statement: Statement, file: str, errors: list[UserError]) -
     target = values.get("freshline.target_lag")
     downstream = target is not None and target.upper() == "DOWNSTREAM"
     period = values.get("freshline.period")
-    return Wishes(
+    return TableProperties(
         float(values.get("freshline.priority", "1")),
         durations.duration_s(target) if target is not None and not downstream else None,
         downstream,

@@ -153,7 +153,7 @@ class Warehouse:
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
         journal.flush()  # so that `status` knows of the run while Spark starts
-        self._tell(recovered, journal)
+        self._announce_start(recovered, journal)
         self._create_parts(journal)
         first: list[Event] = [
             *recovered.events,
@@ -245,7 +245,7 @@ class Warehouse:
         )  # fmt: skip
         self._failures.restored()
 
-    def _tell(self, recovered: Recovered, journal: Journal) -> None:
+    def _announce_start(self, recovered: Recovered, journal: Journal) -> None:
         """What people should hear of the start."""
         if journal.moved_aside is not None:
             self._observer.notice(
@@ -308,7 +308,7 @@ class Warehouse:
             for outcome in sorted(outcomes, key=lambda outcome: outcome.command.track):
                 ended += self._ended(outcome)
             for kind, content in messages:
-                events += self._heard(kind, content)
+                events += self._on_message(kind, content)
             if self._stopping_since_s is None:
                 lost = self._supervision.look(self._tracks, self._scheduler, self._observer)
                 if lost is not None and not self._restart(lost, ended, events):
@@ -334,7 +334,7 @@ class Warehouse:
                     )
                     return len(self._running)
 
-    def _heard(self, kind: str, content: Any) -> list[Event]:
+    def _on_message(self, kind: str, content: Any) -> list[Event]:
         """One message that is not an update's end."""
         if kind == "heard":
             for notice in self._listening.heard(content, self._now_s):
@@ -350,7 +350,7 @@ class Warehouse:
         """Plan reports by what the core knows now, and start the batch that is due."""
         if reserved := self._reports.step(self._now_s):
             self._instant(list(reserved))
-        self._reports.go(self._now_s)
+        self._reports.start_due_batch(self._now_s)
 
     def _offer_upkeep(self) -> None:
         """Where nothing waits, static tables are looked at, and the tables' files seen to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.core.scheduler import Scheduler
 from freshline.core.staleness import staleness_of
 
@@ -42,7 +42,7 @@ class Accounts:
 
     def __init__(self, core: Scheduler, lags_s: Mapping[str, float]) -> None:
         self._core = core
-        self._kept = {table.name: Kept(lags_s.get(table.name)) for table in core.tables}
+        self._kept = {table.name: Compliance(lags_s.get(table.name)) for table in core.tables}
         self._unknown = list(core.tables)
         self.figures: dict[str, Figures] = {}
 

@@ -19,7 +19,7 @@ from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, UpdateFinished
 from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import TableSpec
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.core.objective.targets import stated_lags
 from freshline.core.policy import Policy
 from freshline.core.scheduler import Scheduler
@@ -67,7 +67,7 @@ class Played:
     updates: int
     events: int
     findings: dict[str, object]
-    kept: dict[str, Kept] | None = None
+    kept: dict[str, Compliance] | None = None
 
 
 class _Side:
@@ -82,7 +82,7 @@ class _Side:
         self.chance = chance
         self.flows = flows
         self.follows = flows if flows is not None and flows.follows_files else None
-        self.kept: Kept | None = None
+        self.kept: Compliance | None = None
 
 
 _Running = tuple[float, int, _Side, StartUpdate, float]
@@ -138,7 +138,7 @@ class Driver:
         self._measures = measures or bool(lags_s) or scenario.settings.objective != "staleness"
         if self._measures:
             for side in self._sides:
-                side.kept = Kept(lags_s.get(side.name))
+                side.kept = Compliance(lags_s.get(side.name))
                 side.kept.begin(0.0, 0.0)
         # By table order, so that a file need not touch its table's record.
         self._names = [side.name for side in self._sides]
@@ -265,7 +265,7 @@ class Driver:
             self._accounts(horizon_s) if self._measures else None,
         )
 
-    def _accounts(self, horizon_s: float) -> dict[str, Kept]:
+    def _accounts(self, horizon_s: float) -> dict[str, Compliance]:
         """What was kept and spent; of updates that still run, the seconds up to now."""
         for _, _, side, _, start_s in self._running:
             if side.kept is not None:

@@ -39,7 +39,7 @@ from freshline.spark.engine.pins import Pinned, location, pin_statics, register_
 from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
-from freshline.spark.views.hindrances import are_others, ids_of
+from freshline.spark.views.full_refresh import are_others, ids_of
 from freshline.sql.text.reads import quoted
 from freshline.times import rfc3339
 

@@ -139,7 +139,7 @@ class SparkExecutor:
             for name in table.parents:
                 parent, child = self._updates.get(name), self._updates[table.name]
                 if isinstance(parent, DerivedUpdates) and isinstance(child, DerivedUpdates):
-                    parent.is_read_by(child)
+                    parent.add_child(child)
 
     def run(self, request: UpdateRequest) -> UpdateResult:
         """Carry out one update as one commit, or raise and leave the table as it was.

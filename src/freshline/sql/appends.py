@@ -16,8 +16,8 @@ from sqlglot import exp
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise, source_name
 from freshline.sql.query.records import Reason, Source
-from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
 _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
@@ -44,15 +44,15 @@ def appends(
         require_deterministic(tree, functions=functions)
         check = _Check({source.name.replace("`", ""): source for source in sources})
         if not check.moves(tree):
-            raise refused("STATIC", "the query reads nothing that changes")
+            raise unsupported("STATIC", "the query reads nothing that changes")
         check.query(tree)
-    except Refused as refusal:
+    except Unsupported as refusal:
         return refusal.reason
     return True
 
 
 class _Check:
-    """Raises Refused at the first part of a query that looks at more than one row."""
+    """Raises Unsupported at the first part of a query that looks at more than one row."""
 
     def __init__(self, sources: dict[str, Source]) -> None:
         self.sources = sources
@@ -68,7 +68,7 @@ class _Check:
     def query(self, node: exp.Expr) -> None:
         """A query that reads something that changes."""
         if is_limited(node):
-            raise refused("LIMIT", "LIMIT and OFFSET count all rows", node)
+            raise unsupported("LIMIT", "LIMIT and OFFSET count all rows", node)
         if isinstance(node, exp.Subquery):
             self.query(node.this)
         elif isinstance(node, exp.SetOperation):
@@ -76,33 +76,33 @@ class _Check:
         elif isinstance(node, exp.Select):
             self._select(node)
         else:
-            raise refused("SYNTAX", "this form of query is not analysed", node)
+            raise unsupported("SYNTAX", "this form of query is not analysed", node)
 
     def _set_operation(self, node: exp.SetOperation) -> None:
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
-            raise refused(
+            raise unsupported(
                 "SET_OPERATION", "rows of one side are compared with all others'; see UNION ALL"
             )
         for branch in (node.left, node.right):
             if not self.moves(branch):
-                raise refused(
+                raise unsupported(
                     "STATIC_BRANCH", "rows of a static table would be added every time", branch
                 )
             self.query(branch)
 
     def _select(self, select: exp.Select) -> None:
         if makes_groups(select):
-            raise refused("AGGREGATE", "new rows change existing groups")
+            raise unsupported("AGGREGATE", "new rows change existing groups")
         if distinct := select.args.get("distinct"):
-            raise refused("DISTINCT", "a new row may be there already", distinct)
+            raise unsupported("DISTINCT", "a new row may be there already", distinct)
         for window in own_nodes(select, exp.Window):
-            raise refused("WINDOW", "a window function looks at other rows", window)
+            raise unsupported("WINDOW", "a window function looks at other rows", window)
         for key, value in select.args.items():
             if key in {"from_", "joins"}:
                 continue
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, exp.Expr) and self.moves(part):
-                    raise refused("SUBQUERY", "a subquery looks at rows that change", part)
+                    raise unsupported("SUBQUERY", "a subquery looks at rows that change", part)
         self._relations(select.args.get("from_"), select.args.get("joins") or [])
 
     def _relations(self, first: exp.Expr | None, joins: Sequence[exp.Join]) -> None:
@@ -114,17 +114,17 @@ class _Check:
             if kind_of(join) not in {"", "INNER", "CROSS", "OUTER"} or (
                 join.args.get("using") or is_natural(join)
             ):
-                raise refused("SYNTAX", "this kind of join is not analysed", join)
+                raise unsupported("SYNTAX", "this kind of join is not analysed", join)
             if on is not None and self.moves(on):
-                raise refused("SUBQUERY", "a subquery looks at rows that change", on)
+                raise unsupported("SUBQUERY", "a subquery looks at rows that change", on)
             right = self._relation(join.this)
             if moving and right:
-                raise refused(
+                raise unsupported(
                     "STREAM_JOIN", "new rows of one side also meet old rows of the other", join
                 )
             lost = _OUTER.get(side_of(join))
             if lost and ((moving and lost != "right") or (right and lost != "left")):
-                raise refused(
+                raise unsupported(
                     "STATIC_OUTER",
                     "rows of a static table are kept until they find a match",
                     join,
@@ -138,7 +138,7 @@ class _Check:
         joins = node.args.get("joins") or []
         if isinstance(node, exp.Table):
             if not isinstance(node.this, exp.Identifier):
-                raise refused("SYNTAX", "a query inside a table function", node)
+                raise unsupported("SYNTAX", "a query inside a table function", node)
             bare = not self.sources[source_name(node)].static
         elif isinstance(node, exp.Subquery) and not isinstance(node.this, exp.Query):
             bare = self._relation(node.this)
@@ -147,7 +147,7 @@ class _Check:
             if bare:
                 self.query(node)
         else:
-            raise refused("SYNTAX", "this part of FROM is not analysed", node)
+            raise unsupported("SYNTAX", "this part of FROM is not analysed", node)
         if joins:
-            raise refused("SYNTAX", "write the joins one behind the other", node)
+            raise unsupported("SYNTAX", "write the joins one behind the other", node)
         return bare

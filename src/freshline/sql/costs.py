@@ -172,7 +172,7 @@ class Costs:
         seconds, other_s = self.measured_s(strategy, sizes), self.measured_s(than, sizes)
         return seconds is not None and other_s is not None and seconds > other_s
 
-    def reread(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
+    def should_build_state(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
         """Whether a state should be built instead of reading again what did not change.
 
         To build one takes a pass over everything, to do without one means to read at every
@@ -231,7 +231,7 @@ class Costs:
         self._gaps[strategy] = min(_LONGEST_GAP, 2 * gap)
         return True
 
-    def won(self, strategy: str) -> None:
+    def is_best(self, strategy: str) -> None:
         """A strategy is the best now: should it lose again, it is tried again soon."""
         self._gaps.pop(strategy, None)
 

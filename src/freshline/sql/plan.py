@@ -13,7 +13,7 @@ from freshline.sql.buckets.timeline import buckets
 from freshline.sql.query.nondeterministic import cautions
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.states.decompose import ROWS_HELP
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def view_plan(
     """
     try:
         notes = cautions(normalise(query, sources))
-    except Refused as refusal:
+    except Unsupported as refusal:
         return ViewPlan(refusal.reason, refusal.reason, refusal.reason)
     plan = ViewPlan(
         appends=_safely(lambda: appends(query, sources, functions=functions)),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from freshline.sql.query.records import ViewPlan
-from freshline.sql.strategy import Kept, Strategy, strategy
+from freshline.sql.strategy import HasRefreshSettings, Strategy, strategy
 
 
-class _Table(Kept, Protocol):
+class _Table(HasRefreshSettings, Protocol):
     @property
     def name(self) -> str: ...
     @property

@@ -54,7 +54,7 @@ class Strategy:
     reason: str
 
 
-class Kept(Protocol):
+class HasRefreshSettings(Protocol):
     """What is asked of a table, base or derived, to say how it is kept up to date."""
 
     @property
@@ -127,7 +127,9 @@ def full(code: str) -> Strategy:
     return Strategy("full", code, f"computed in full: {_FULL[code]}")
 
 
-def strategy(table: Kept, plan: ViewPlan | None = None, *, rewrote: bool = False) -> Strategy:
+def strategy(
+    table: HasRefreshSettings, plan: ViewPlan | None = None, *, rewrote: bool = False
+) -> Strategy:
     """The strategy for ``table`` as long as nobody changes rows by hand.
 
     Args:
@@ -174,7 +176,7 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
 
 
 def chosen(
-    table: Kept,
+    table: HasRefreshSettings,
     plan: ViewPlan,
     costs: Costs,
     *,
@@ -236,11 +238,11 @@ def _or_full(
         build_s = costs.expected_s(BUILD, sizes) or full_s
         full_s += max(0.0, build_s - way_s)
     elif full_s < way_s:
-        costs.won("full")
+        costs.is_best("full")
         if not costs.should_try(way.name, way_s, full_s):
             return anew
         return Strategy(way.name, TRIED, f"{way.reason}; tried, since it may be quicker: {told}")
-    costs.won(way.name)
+    costs.is_best(way.name)
     if not costs.should_try("full", full_s, way_s):
         return incrementally
     return Strategy("full", TRIED, f"computed in full, which may be quicker: {told}")
@@ -251,7 +253,7 @@ class Choice(Protocol):
 
     def __call__(
         self,
-        table: Kept,
+        table: HasRefreshSettings,
         plan: ViewPlan,
         costs: Costs,
         *,
@@ -263,7 +265,7 @@ class Choice(Protocol):
         ...
 
 
-def with_state(table: Kept, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
+def with_state(table: HasRefreshSettings, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
     """The way that keeps a state, where it is right beside bucket-recompute."""
     ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
     return ways[1] if len(ways) > 1 else None
@@ -308,7 +310,7 @@ def _quicker(ways: list[Strategy], costs: Costs, sizes: Sizes) -> Strategy:
     promised_s = other_s if costs.samples(other.name) else other_s * _CLEARLY
     if is_known and promised_s < one_s:
         one, one_s, other, other_s = other, other_s, one, one_s
-    costs.won(one.name)
+    costs.is_best(one.name)
     if not costs.should_try(other.name, other_s, one_s):
         return one
     told = f"{one.name} should take {one_s:.2f} s, {other.name} {other_s:.2f} s"

@@ -82,7 +82,7 @@ STRATEGIES = (
         (
             "a state that is not there is taken for empty",
             "    if named is None:\n        return _build(increment, plan)\n    with",
-            "    if named is None:\n        return Prepared(None)\n    with",
+            "    if named is None:\n        return StagedUpdate(None)\n    with",
         ),
     ),
     *faults_in(

@@ -274,7 +274,7 @@ def test_a_static_table_that_changes_unnoticed_is_found_out(warehouse, monkeypat
     come(warehouse, [], [click(NOON, 60, 2)])
     more = fixed(BY_NAME["users"], NOON).slice(0, 1)
     warehouse.shop.delta("static/users", more)
-    monkeypatch.setattr(derived, "hindrance", lambda *_: None)
+    monkeypatch.setattr(derived, "full_refresh_reason", lambda *_: None)
     with found_out():
         warehouse.update("named")
     assert warehouse.told["named"][-1][0] == "append"

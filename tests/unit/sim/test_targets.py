@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from freshline.cli.main import app_for
 from freshline.core.errors import UserError
-from freshline.core.objective.kept import Kept, beyond_s
+from freshline.core.objective.compliance import Compliance, beyond_s
 from freshline.core.objective.targets import stated_lags
 from freshline.sim.driver import play
 from freshline.sim.scenario.file import read_scenario
@@ -96,7 +96,7 @@ def test_time_beyond_a_target_is_counted_between_ends():
     assert beyond_s(10.0, 5.0, 12.0, 20.0) == 5.0
     assert beyond_s(10.0, 5.0, 17.0, 20.0) == 3.0
     assert beyond_s(10.0, 5.0, 12.0, 14.0) == 0.0
-    kept = Kept(5.0)
+    kept = Compliance(5.0)
     assert kept.share(3.0) is None
     kept.begin(0.0, 0.0)
     kept.finished(8.0, 2.0, 6.0)  # beyond from 5 to 8

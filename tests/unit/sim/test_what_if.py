@@ -18,7 +18,7 @@ from freshline.core.events import (
 from freshline.core.model import TableSpec
 from freshline.sim.whatif.history import Durations, history_of
 from freshline.sim.whatif.recorded import Difference, conforming
-from freshline.sim.whatif.what_if import Wishes, compared
+from freshline.sim.whatif.what_if import Variations, compared
 from tests.support.recorded_runs import recorded
 
 ORDERS = TableSpec("orders", period_s=10.0, alpha_s=1.0)
@@ -64,7 +64,7 @@ def beyond_15_s(run):
 
 
 def test_a_run_played_as_it_was_is_what_happened(run):
-    found = compared(run, Wishes())
+    found = compared(run, Variations())
     (again,) = found.played
     assert again.tables == found.happened.tables
     assert (again.recorded, again.modelled) == (16, 0)
@@ -73,7 +73,7 @@ def test_a_run_played_as_it_was_is_what_happened(run):
 
 
 def test_every_combination_is_played_and_told_beside_what_happened(run):
-    found = compared(run, Wishes(policies=("edf", "fifo"), tracks=(1, 2)))
+    found = compared(run, Variations(policies=("edf", "fifo"), tracks=(1, 2)))
     assert [(each.policy, each.tracks) for each in found.played] == [
         ("edf", 1), ("edf", 2), ("fifo", 1), ("fifo", 2),
     ]  # fmt: skip
@@ -89,18 +89,18 @@ def test_every_combination_is_played_and_told_beside_what_happened(run):
 
 
 def test_priorities_asked_for_weigh_what_happened_too(run):
-    plain, heavy = compared(run, Wishes()), compared(run, Wishes(priorities={"sums": 6.0}))
+    plain, heavy = compared(run, Variations()), compared(run, Variations(priorities={"sums": 6.0}))
     integral_s2 = plain.happened.tables["sums"].integral_s2
     assert heavy.happened.weighted_staleness_s2 == pytest.approx(
         plain.happened.weighted_staleness_s2 + 3.0 * integral_s2
     )
     with pytest.raises(UserError, match=r"run 1 of the journal has no table 'sum'"):
-        compared(run, Wishes(priorities={"sum": 6.0}))
+        compared(run, Variations(priorities={"sum": 6.0}))
 
 
 def test_the_objective_cost_takes_fewer_updates_and_keeps_the_projects_targets(run):
     targets = {"orders": (None, True), "sums": (60.0, False)}
-    found = compared(run, Wishes(objectives=("cost",), tracks=(2,), targets=targets))
+    found = compared(run, Variations(objectives=("cost",), tracks=(2,), targets=targets))
     (lazy,) = found.played
     assert lazy.updates < found.happened.updates
     assert lazy.executor_s < found.happened.executor_s
@@ -130,7 +130,7 @@ def test_reports_take_the_last_track_however_many_there_are():
     taken = [(1000.0, TrackReserved(1, 1000.0)), (1050.0, TrackReserved(1, None))]
     happenings = sorted([*taken, *files("orders")], key=lambda each: each[0])
     run = recorded([ORDERS], happenings, seconds=lambda *_: 2.0, tracks=2)
-    alone, beside = compared(run, Wishes(tracks=(1, 2))).played
+    alone, beside = compared(run, Variations(tracks=(1, 2))).played
     # Ten seconds apart and two long: with a track of its own orders never waits.
     assert (beside.tables["orders"].max_s, alone.tables["orders"].max_s) == (30.0, 62.0)
 
@@ -147,7 +147,7 @@ def test_failures_and_unreadable_files_are_left_out_of_what_is_played():
         history_of(run, {})
     tries = iter([-3.0, 2.0, 2.0])
     run = recorded([ORDERS], happenings, seconds=lambda *_: next(tries))
-    found = compared(run, Wishes())
+    found = compared(run, Variations())
     assert found.happened.updates == 2
     assert found.played[0].updates == 1
     assert found.notes[-1] == "1 failed updates of the run are left out of what is played"

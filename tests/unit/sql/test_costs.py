@@ -83,12 +83,12 @@ def test_the_size_of_everything_tells_what_a_full_update_will_take():
 def test_a_state_is_built_when_reading_again_has_cost_as_much():
     costs = Costs()
     # A history in one file: all of it would be read again at once.
-    assert costs.reread(1_000, 10, 1_000)
+    assert costs.should_build_state(1_000, 10, 1_000)
     # Rows that come in the order of their times: 40 of 1,000 bytes are read beyond the new ones.
-    assert [costs.reread(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
-    assert not costs.reread(50, 10, 1_000)
-    assert not Costs().reread(10, 10, 1_000)
-    assert not Costs().reread(10, 10, 10)
+    assert [costs.should_build_state(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
+    assert not costs.should_build_state(50, 10, 1_000)
+    assert not Costs().should_build_state(10, 10, 1_000)
+    assert not Costs().should_build_state(10, 10, 10)
 
 
 def test_a_state_is_built_when_merging_would_have_saved_what_building_takes():
@@ -123,7 +123,7 @@ def test_the_dearer_strategy_is_tried_rarer_and_rarer():
     assert tries[0] == 8
     assert gaps == [16, 32, 64, 128, 256, 256, 256, 256, 256, 256]
     assert not any(noted(full=9.0).should_try("full", 9.0, 1.0) for _ in range(1000))
-    costs.won("full")
+    costs.is_best("full")
     for _ in range(8):
         costs.note("bucket-recompute", SMALL, 1.0)
     assert costs.should_try("full", 1.2, 1.0)
@@ -143,7 +143,7 @@ def test_trials_cost_at_most_a_twentieth_of_all_seconds(extras, best_s):
 
 def test_a_commit_carries_all_that_was_learned():
     costs = noted(full=2.0, bucket_recompute=1.0)
-    costs.reread(50, 10, 1_000)
+    costs.should_build_state(50, 10, 1_000)
     costs.state_is_worth_building("bucket-merge", SMALL)
     costs.should_try("full", 1.1, 1.0)
     again = Costs(json.loads(json.dumps(costs.facts)))

@@ -6,7 +6,7 @@ import pytest
 
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Source
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 
 SOURCES = (
     Source("t", {"ts": "timestamp", "x": "int", "id": "int", "arr": "array<int>"}),
@@ -150,6 +150,6 @@ def test_one_shape(query, normal):
     ],
 )
 def test_what_cannot_be_brought_into_it_is_refused_with_a_code(query, code):
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(Unsupported) as refusal:
         normalise(query, SOURCES)
     assert refusal.value.reason.code == code

@@ -6,7 +6,7 @@ import pytest
 
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Source
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 
 SOURCES = tuple(
     Source(name, dict.fromkeys(columns.split(), "int"))
@@ -138,6 +138,6 @@ def test_columns_are_those_that_spark_reads(query, spelt_out):
     ],
 )
 def test_what_cannot_be_told_is_refused(query, code):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Unsupported) as refused:
         normalise(query, SOURCES)
     assert refused.value.reason.code == code

@@ -25,7 +25,7 @@ from freshline.reports.joint.together import Stretch
 from freshline.reports.planning.model import Infeasible
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.reports.live import LATENESS
+from freshline.runtime.reports.in_progress import LATENESS
 from freshline.runtime.reports.outlook import MARGIN
 from freshline.runtime.reports.requests import (
     SUBMIT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freshline.cli.render.output import console, counted, percent
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.sim.result import Result
 from freshline.sim.theory.bounds import Bound, tracks_needed
 
@@ -58,7 +58,7 @@ def show_result(result: Result) -> None:
         out.print(f"{name:<20}{value}")
 
 
-def _kept_cells(kept: Kept, horizon_s: float) -> list[str]:
+def _kept_cells(kept: Compliance, horizon_s: float) -> list[str]:
     share = kept.share(horizon_s)
     return [
         "" if kept.target_s is None else f"{kept.target_s:,g} s",

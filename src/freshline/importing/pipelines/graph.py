@@ -29,12 +29,12 @@ from freshline.sql.text.reads import Read, backquoted, quoted, reads_of, rewritt
 from freshline.sql.text.statements import Property, Statement
 from freshline.sql.text.tokens import SqlTextError
 
-Wishes = Mapping[str, tuple[Property, ...]]
+Properties = Mapping[str, tuple[Property, ...]]
 """Properties of tables that stand in freshline.yml, by the table's name in lower case."""
 
 
 def joined(
-    found: Definitions, feeds: Mapping[str, Feed], feed_names: Iterable[str], wishes: Wishes
+    found: Definitions, feeds: Mapping[str, Feed], feed_names: Iterable[str], properties: Properties
 ) -> Library:
     """The statements of the project that the pipeline is; errors are added to ``found``.
 
@@ -42,9 +42,9 @@ def joined(
         found: What the pipeline's files define.
         feeds: Those that are right, by name.
         feed_names: Of all feeds, right or not.
-        wishes: Put to the properties of the tables that they name.
+        properties: Put to the properties of the tables that they name.
     """
-    return Graph(found, feeds, feed_names, wishes).library()
+    return Graph(found, feeds, feed_names, properties).library()
 
 
 @dataclass(slots=True)
@@ -72,12 +72,12 @@ class Graph:
         found: Definitions,
         feeds: Mapping[str, Feed],
         feed_names: Iterable[str],
-        wishes: Wishes,
+        properties: Properties,
     ) -> None:
         self.found = found
         self.feeds = {name.lower(): feed for name, feed in feeds.items()}
         self.feed_names = {name.lower() for name in feed_names}
-        self.wishes = wishes
+        self.properties = properties
         self.outputs: dict[Key, Output] = {}
         self.flows: dict[Key, list[Flow]] = {}
         self.views: dict[str, View] = {}
@@ -128,7 +128,7 @@ class Graph:
             if output.kind != "temporary":
                 statements += self._table(key, output)
         known = {name.lower() for name in self.names.values()}
-        for name, properties in self.wishes.items():
+        for name, properties in self.properties.items():
             if name not in known | self.found.broken:
                 self._fault(
                     "unknown-table",
@@ -378,8 +378,8 @@ class Graph:
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place
-        wishes = self.wishes.get(name.lower(), ())
-        given = {each.key for each in wishes}
+        properties = self.properties.get(name.lower(), ())
+        given = {each.key for each in properties}
         statement = Statement(
             kind="base" if query.feed is not None and output.kind == "streaming" else "derived",
             name=name,
@@ -387,7 +387,10 @@ class Graph:
             name_line=output.name_line,
             query=query.text,
             query_line=flow.query_place.line or 1,
-            properties=(*(each for each in output.properties if each.key not in given), *wishes),
+            properties=(
+                *(each for each in output.properties if each.key not in given),
+                *properties,
+            ),
             partitioned_by=output.partitioned_by,
             partitioned_line=output.partitioned_line,
             comment=output.comment,

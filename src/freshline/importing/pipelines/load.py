@@ -12,7 +12,7 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.pipelines.definitions import Definitions
-from freshline.importing.pipelines.graph import Wishes, joined
+from freshline.importing.pipelines.graph import Properties, joined
 from freshline.importing.pipelines.python import add_python
 from freshline.importing.pipelines.python_source import refused
 from freshline.importing.pipelines.spec import Spec, read_spec
@@ -100,7 +100,7 @@ def _pipeline(
         if errors:
             # What Python defines is not known, so whoever reads it would be told the wrong thing.
             return None, errors
-    library = joined(found, feeds, [*feed_names, *feeds], _wishes(top))
+    library = joined(found, feeds, [*feed_names, *feeds], _properties(top))
     feeds = feeds | found.feeds
     library.files.extend(spec.files)
     if not spec.files:
@@ -137,15 +137,15 @@ def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
             read_sql(text, file, spec.scope, found)
 
 
-def _wishes(top: Section) -> Wishes:
+def _properties(top: Section) -> Properties:
     """``tables:`` of freshline.yml: the properties of tables, without their common beginning."""
     section = top.sub("tables", "tables")
-    wishes: dict[str, tuple[Property, ...]] = {}
+    properties: dict[str, tuple[Property, ...]] = {}
     for name in section.data if section is not None else ():
         assert section is not None
         sub = section.sub(name, f"table {name} in tables")
         texts = section.texts(name)
-        wishes[name.lower()] = tuple(
+        properties[name.lower()] = tuple(
             Property(
                 key if key.startswith(PREFIX) else PREFIX + key,
                 value,
@@ -154,4 +154,4 @@ def _wishes(top: Section) -> Wishes:
             )
             for key, value in texts.items()
         )
-    return wishes
+    return properties

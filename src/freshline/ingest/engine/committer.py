@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from freshline.ingest.engine.parts import Parts
+from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.log.disk import is_full
 from freshline.ingest.log.rows import Packed, Row, is_repeated
 from freshline.ingest.log.segment import ROW_OVERHEAD_BYTES, KnownKey
@@ -42,7 +42,7 @@ class Committer:
     """The only writer of the log.
 
     Args:
-        parts: Of the engine.
+        context: Of the engine.
         committed: Called after each commit and each new segment.
 
     Attributes:
@@ -52,17 +52,17 @@ class Committer:
 
     def __init__(
         self,
-        parts: Parts,
+        context: EngineContext,
         *,
         committed: Callable[[], None],
     ) -> None:
-        self._log = parts.log
-        self._backlog = parts.backlog
-        self._witness = parts.witness
-        self._ballast = parts.ballast
-        self._counters = parts.counters
-        self._settings = parts.settings
-        self._tell = parts.quarantine.tell
+        self._log = context.log
+        self._backlog = context.backlog
+        self._witness = context.witness
+        self._ballast = context.ballast
+        self._counters = context.counters
+        self._settings = context.settings
+        self._tell = context.quarantine.tell
         self._committed = committed
         self._changed = threading.Condition()
         self._queue: deque[Request] = deque()

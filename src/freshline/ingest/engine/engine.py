@@ -17,11 +17,11 @@ from pathlib import Path
 from freshline.core.errors import InternalError, PlatformError
 from freshline.ingest.engine.backlog import Backlog
 from freshline.ingest.engine.committer import Committer, Request
+from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.counters import Counters
 from freshline.ingest.engine.landedfile import parse_name
 from freshline.ingest.engine.lander import Lander
 from freshline.ingest.engine.metrics import FeedMetrics, Metrics
-from freshline.ingest.engine.parts import Parts
 from freshline.ingest.engine.recovery import Recoverer, Recovery
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
 from freshline.ingest.log.catalogue import Catalogue
@@ -122,7 +122,7 @@ class Engine:
         settings = fitted(self.settings, log_bytes + free_bytes(self.folder))
         ballast.size_bytes = settings.ballast_bytes
         names = list(self.feeds)
-        parts = Parts(
+        context = EngineContext(
             folder=self.folder,
             feeds=self.feeds,
             settings=settings,
@@ -136,16 +136,16 @@ class Engine:
             ballast=ballast,
             counters=Counters(names),
         )
-        self._log, self._backlog, self._gate = parts.log, parts.backlog, parts.gate
-        self._counters, self._quarantine = parts.counters, parts.quarantine
-        self._witness = parts.witness
-        recovery = Recoverer(parts).run()
+        self._log, self._backlog, self._gate = context.log, context.backlog, context.gate
+        self._counters, self._quarantine = context.counters, context.quarantine
+        self._witness = context.witness
+        recovery = Recoverer(context).run()
         self._witness.open()
         # Both files, so that a damaged one is not met again.
         self._witness.note(self._log.next_id - 1, self._log.lasts)
         self._witness.note(self._log.next_id - 1, self._log.lasts)
-        self._committer = Committer(parts, committed=self._committed)
-        self._lander = Lander(parts, self._committer)
+        self._committer = Committer(context, committed=self._committed)
+        self._lander = Lander(context, self._committer)
         self._lander.housekeep()
         return recovery
 

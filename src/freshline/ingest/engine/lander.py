@@ -18,6 +18,7 @@ from functools import partial
 import pyarrow as pa
 
 from freshline.ingest.engine.committer import Committer
+from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.landedfile import (
     LandedFile,
     OtherColumnsError,
@@ -25,7 +26,6 @@ from freshline.ingest.engine.landedfile import (
     file_name,
     publish,
 )
-from freshline.ingest.engine.parts import Parts
 from freshline.ingest.log.disk import is_full, make_folder
 from freshline.ingest.log.rows import DamagedError, Row, Waiting
 from freshline.ingest.log.salvage import read_segment, rebuild
@@ -42,19 +42,19 @@ _FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
 class Lander:
     """One file at a time, the feeds in turn."""
 
-    def __init__(self, parts: Parts, committer: Committer) -> None:
-        self._log = parts.log
-        self._backlog = parts.backlog
+    def __init__(self, context: EngineContext, committer: Committer) -> None:
+        self._log = context.log
+        self._backlog = context.backlog
         self._committer = committer
-        self._feeds = parts.feeds
-        self._gate = parts.gate
-        self._ballast = parts.ballast
-        self._witness = parts.witness
-        self._quarantine = parts.quarantine
-        self._counters = parts.counters
-        self._settings = parts.settings
-        self._clock = parts.clock
-        self._turn = list(parts.feeds)
+        self._feeds = context.feeds
+        self._gate = context.gate
+        self._ballast = context.ballast
+        self._witness = context.witness
+        self._quarantine = context.quarantine
+        self._counters = context.counters
+        self._settings = context.settings
+        self._clock = context.clock
+        self._turn = list(context.feeds)
         self._backoff_s: dict[str, float] = {}
         self._not_before_s: dict[str, float] = {}
         self._housekept_s = self._pruned_s = float("-inf")

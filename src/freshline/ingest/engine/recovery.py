@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.landedfile import (
     LandedName,
     landed_names,
     remove_drafts,
     settle_hidden,
 )
-from freshline.ingest.engine.parts import Parts
 from freshline.ingest.log.commit_marker import CommitMarker
 from freshline.ingest.log.rows import Waiting
 from freshline.ingest.log.salvage import Contents, read_segment, rebuild
@@ -51,18 +51,18 @@ class Recoverer:
     """One start's recovery.
 
     Args:
-        parts: Of the engine; the log and the backlog are empty, and filled.
+        context: Of the engine; the log and the backlog are empty, and filled.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._folder = parts.folder
-        self._feeds = parts.feeds
-        self._log = parts.log
-        self._backlog = parts.backlog
-        self._catalogue = parts.log.catalogue
-        self._witness = parts.witness
-        self._quarantine = parts.quarantine
-        self._checkpoint_bytes = parts.settings.checkpoint_bytes
+    def __init__(self, context: EngineContext) -> None:
+        self._folder = context.folder
+        self._feeds = context.feeds
+        self._log = context.log
+        self._backlog = context.backlog
+        self._catalogue = context.log.catalogue
+        self._witness = context.witness
+        self._quarantine = context.quarantine
+        self._checkpoint_bytes = context.settings.checkpoint_bytes
         self._landed: dict[str, list[LandedName]] = {}
         self._noted: dict[str, set[str]] = {}
         self._lasts: dict[str, int] = {}

@@ -55,7 +55,7 @@ from freshline.runtime.report_jobs import JobWithdrawn, ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.sql.query.column_lineage import ColumnLineage, InputColumn, column_lineage
 from freshline.sql.query.records import Source
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 from freshline.times import rfc3339
 
 PRODUCER = f"urn:freshline:{__version__}"
@@ -355,7 +355,7 @@ class LineageEvents:
         if known is None or known[0] != key:
             try:
                 lineage: ColumnLineage | None = column_lineage(query, sources)
-            except Refused:
+            except Unsupported:
                 lineage = None  # Spark can run what cannot be analysed
             known = self._lineages[table.name] = (key, lineage)
         if known[1] is None:

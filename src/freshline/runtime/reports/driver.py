@@ -38,8 +38,8 @@ from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
+from freshline.runtime.reports.in_progress import LATENESS, MOST_FAILURES, Promise, ReportInProgress
 from freshline.runtime.reports.lateness import reason
-from freshline.runtime.reports.live import LATENESS, MOST_FAILURES, Live, Promise
 from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
 from freshline.runtime.reports.recording import Recording
 from freshline.runtime.reports.share import TrackShare
@@ -69,7 +69,7 @@ _NEVER = float("inf")
 class _Order:
     """A batch to start when the track is free; wanted by ``due_s``, though it may go before."""
 
-    live: Live
+    live: ReportInProgress
     final: bool
     planned: bool
     expected_s: float
@@ -113,7 +113,7 @@ class Reports:
         self._track: ReportTrack | None = None
         self._planner = ReportScheduler(POLICY, tracks=1)
         self._windows = ReportWindows(project, journal, ended_only=until_idle)
-        self._live: dict[str, Live] = {}
+        self._live: dict[str, ReportInProgress] = {}
         self._events: list[Event] = []
         self._queue: list[_Order] = []
         self._running: Job | None = None
@@ -172,7 +172,7 @@ class Reports:
         if now_s >= self._look_s:
             self._open_windows(now_s)
         for live in list(self._live.values()):
-            self._news(live, now_s)
+            self._update_report(live, now_s)
         self._dirty = False
         events, self._events = self._events, []
         if events or self._planner.next_wakeup_s() <= now_s:
@@ -184,7 +184,7 @@ class Reports:
         next_s = min((each.start_s for each in self._planner.planned()), default=None)
         return self._share.news(now_s, next_s, busy=bool(self.running or self._queue))
 
-    def go(self, now_s: float) -> None:
+    def start_due_batch(self, now_s: float) -> None:
         """Start the batch whose time has come, if the track is free."""
         if self._track is None or self._running is not None:
             return
@@ -301,7 +301,7 @@ class Reports:
             definition_of(table),
         )  # fmt: skip
         parents = [self._core.table(name) for name in table.parents]
-        live = Live(wanted, table, window, parents)
+        live = ReportInProgress(wanted, table, window, parents)
         if found is not None and found.wanted.name == wanted.name:
             live.taken_rows, live.batches = found.taken_rows, found.batches
             live.cost_s = found.cost_s
@@ -311,7 +311,7 @@ class Reports:
         self._live[wanted.name] = live
         self._journal.flush()
 
-    def _news(self, live: Live, now_s: float) -> None:
+    def _update_report(self, live: ReportInProgress, now_s: float) -> None:
         """What came for one report since the last step."""
         looked = self._dirty
         if self._dirty:
@@ -337,7 +337,7 @@ class Reports:
             live.closed_told = True
             self._events.append(InputClosed(live.key))
 
-    def _reached(self, live: Live) -> None:
+    def _reached(self, live: ReportInProgress) -> None:
         """Tell the planner how far the streams are, when that is another unit or a new lag."""
         assert live.outlook is not None
         reached = live.outlook.reached(self._journal)
@@ -352,7 +352,7 @@ class Reports:
             live.reached = reached
             self._events.append(reached)
 
-    def _submit(self, live: Live, now_s: float) -> None:
+    def _submit(self, live: ReportInProgress, now_s: float) -> None:
         """Tell the planner of a report, with what is known of it now."""
         if self._is_busy_with(live):
             return
@@ -392,24 +392,24 @@ class Reports:
         live.told_rows, live.closed_told = live.taken_rows, False
         self._events.append(Submitted(found.report, self._submissions))
 
-    def _anew(self, live: Live) -> None:
+    def _resubmit(self, live: ReportInProgress) -> None:
         """Have the planner told again."""
         if live.key:
             self._events.append(Withdrawn(live.key))
         live.outlook, live.key, live.stale = None, "", True
 
-    def _recount(self, live: Live) -> None:
+    def _recount(self, live: ReportInProgress) -> None:
         rows = sum(each.rows for each in self._arrived(live))
         if rows != live.arrived_rows:
             live.arrived_rows = rows
             note(self._journal, live.name, arrived_rows=rows)
 
-    def _arrived(self, live: Live) -> list[Arrival]:
+    def _arrived(self, live: ReportInProgress) -> list[Arrival]:
         """What the streams brought in a report's window so far."""
         streams = stream_names(self._project, live.table)
         return arrivals(self._journal, streams, live.wanted.start_s, live.wanted.end_s)
 
-    def _is_busy_with(self, live: Live) -> bool:
+    def _is_busy_with(self, live: ReportInProgress) -> bool:
         queued = any(each.live is live for each in self._queue)
         return queued or (self._running is not None and self._running.name == live.name)
 
@@ -441,13 +441,13 @@ class Reports:
 
     # ---- how batches and reports end ----
 
-    def _forget(self, live: Live) -> None:
+    def _forget(self, live: ReportInProgress) -> None:
         """Nothing of a report is to run any more."""
         del self._live[live.name]
         self._queue = [each for each in self._queue if each.live is not live]
         self._share.changed = True
 
-    def _worked_off(self, live: Live, job: Job, batches: int, seconds: float) -> None:
+    def _worked_off(self, live: ReportInProgress, job: Job, batches: int, seconds: float) -> None:
         if not live.once:
             live.taken_rows += job.rows
             live.batches = batches
@@ -457,9 +457,11 @@ class Reports:
         )  # fmt: skip
         off_s = abs(seconds - job.expected_s)
         if not job.planned or live.once or off_s > max(_SECOND_S, _DIFFERS * job.expected_s):
-            self._anew(live)
+            self._resubmit(live)
 
-    def _done(self, live: Live, result: BatchResult, now_s: float, *, complete: bool) -> None:
+    def _done(
+        self, live: ReportInProgress, result: BatchResult, now_s: float, *, complete: bool
+    ) -> None:
         late = live.lateness(now_s)
         if late == "unexplained":
             late = reason(self._journal, live, self._arrived(live), now_s)
@@ -476,14 +478,14 @@ class Reports:
                 f"report {live.name} is {by_s:.0f} s behind its deadline: {LATENESS[late]}"
             )
 
-    def _failed(self, live: Live, error: Exception, now_s: float) -> None:
+    def _failed(self, live: ReportInProgress, error: Exception, now_s: float) -> None:
         live.pause(now_s)
         hopeless = isinstance(error, UserError) or (
             isinstance(error, FreshlineError) and error.code == "window-overtaken"
         )
         note(self._journal, live.name, error=_told(error))
         live.probing = False
-        self._anew(live)
+        self._resubmit(live)
         if hopeless or live.failures >= MOST_FAILURES:
             note(self._journal, live.name, state="failed", planned="[]")
             self._forget(live)

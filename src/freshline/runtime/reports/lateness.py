@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.reports.live import Live, Promise
+from freshline.runtime.reports.in_progress import Promise, ReportInProgress
 from freshline.runtime.reports.outlook import MARGIN
 from freshline.runtime.reports.store import Arrival
 
@@ -17,7 +17,9 @@ _LATER_S = 1.0
 """Rows that come later than expected by less count as in time."""
 
 
-def reason(journal: Journal, live: Live, actual: Sequence[Arrival], now_s: float) -> str:
+def reason(
+    journal: Journal, live: ReportInProgress, actual: Sequence[Arrival], now_s: float
+) -> str:
     """A reason of ``LATENESS`` for a result of now.
 
     Args:
@@ -55,7 +57,7 @@ def was_worse(promise: Promise, actual: Sequence[Arrival]) -> bool:
     return False
 
 
-def _shared_its_time(journal: Journal, live: Live, now_s: float) -> bool:
+def _shared_its_time(journal: Journal, live: ReportInProgress, now_s: float) -> bool:
     """Whether a batch of another report ran when this one needed the track for itself.
 
     That is from the last moment on at which everything in one batch would have been in time.

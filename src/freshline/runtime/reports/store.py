@@ -57,7 +57,7 @@ class ReportStatus:
         arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
         planned_s: Starts of the batches to come.
         slack_s: What is left of the deadline, alone in one batch or in the plan of all reports,
-            whichever is less; see `freshline.runtime.reports.live.Live.slack_s`.
+            whichever is less; see `freshline.runtime.reports.in_progress.ReportInProgress.slack_s`.
         foreseen: The plan said beforehand that the deadline is missed.
         finish_s, version, rows: Of the result.
         code: Why the query runs once; empty for one that is cut.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.runtime.journal.store import Journal
 
 WINDOW_S = 86_400.0
@@ -44,7 +44,7 @@ def lately(journal: Journal, table: str, lag_s: float | None, now_s: float) -> T
     begun_s = now_s - WINDOW_S
     if len(rows) == _MOST_ROWS:
         begun_s = max(begun_s, rows[-1]["finish_s"])
-    kept = Kept(lag_s)
+    kept = Compliance(lag_s)
     for row in reversed(rows):
         done = row["state"] == "done"
         if row["finish_s"] <= begun_s:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from freshline.core.model import TableSpec
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.core.objective.targets import stated_lags
 from freshline.core.recorded import RecordedRun
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import Scenario
 from freshline.sim.whatif.history import Durations, history_of
 from freshline.sim.whatif.recorded import Overrides, played
-from freshline.sim.whatif.what_if import Wishes, specs_as_wished
+from freshline.sim.whatif.what_if import Variations, varied_specs
 
 FACTORS = tuple(2.0 ** (step / 2.0) for step in range(-4, 11))
 """From a quarter of the targets to 32 times them, two steps a doubling."""
@@ -109,12 +109,14 @@ def sweep_scenario(scenario: Scenario, factors: Sequence[float] = FACTORS) -> Sw
     return _swept(scenario.tables, factors, scenario.horizon_s, point)
 
 
-def sweep_run(run: RecordedRun, wishes: Wishes, factors: Sequence[float] = FACTORS) -> Sweep:
+def sweep_run(
+    run: RecordedRun, variations: Variations, factors: Sequence[float] = FACTORS
+) -> Sweep:
     """The same for a recorded run, under the first policy and number of tracks asked for."""
-    specs = specs_as_wished(run, wishes)
+    specs = varied_specs(run, variations)
     history = history_of(run, stated_lags(specs))
-    policy = wishes.policies[0] if wishes.policies else run.settings.policy
-    tracks = wishes.tracks[0] if wishes.tracks else run.tracks
+    policy = variations.policies[0] if variations.policies else run.settings.policy
+    tracks = variations.tracks[0] if variations.tracks else run.tracks
 
     def point(factor: float | None, specs: tuple[TableSpec, ...], objective: str) -> Point:
         settings = replace(run.settings, policy=policy, objective=objective)
@@ -149,7 +151,7 @@ class _Measured:
     updates: int
 
 
-def _of(kept: Kept, now_s: float) -> tuple[float | None, float | None, float, int]:
+def _of(kept: Compliance, now_s: float) -> tuple[float | None, float | None, float, int]:
     return kept.target_s, kept.share(now_s), kept.executor_s, kept.updates
 
 

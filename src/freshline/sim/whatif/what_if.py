@@ -19,7 +19,7 @@ Target = tuple[float | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Variations:
     """What to play; an empty one means as it was.
 
     Attributes:
@@ -131,14 +131,14 @@ class Comparison:
         }
 
 
-def compared(run: RecordedRun, wishes: Wishes) -> Comparison:
-    """Play ``run`` under every combination of the wishes.
+def compared(run: RecordedRun, variations: Variations) -> Comparison:
+    """Play ``run`` under every combination of the variations.
 
     Raises:
         UserError: The run cannot be told again, a table or policy is unknown, or a policy does
             not fit.
     """
-    specs = specs_as_wished(run, wishes)
+    specs = varied_specs(run, variations)
     lags_s = stated_lags(specs)
     history = history_of(run, lags_s)
     weights = {spec.name: spec.priority for spec in specs}
@@ -148,9 +148,9 @@ def compared(run: RecordedRun, wishes: Wishes) -> Comparison:
     )
     outcomes = []
     unknown: set[str] = set()
-    for policy in wishes.policies or (as_it_was.policy,):
-        for tracks in wishes.tracks or (run.tracks,):
-            for objective in wishes.objectives or (as_it_was.objective,):
+    for policy in variations.policies or (as_it_was.policy,):
+        for tracks in variations.tracks or (run.tracks,):
+            for objective in variations.objectives or (as_it_was.objective,):
                 settings = replace(as_it_was, policy=policy, objective=objective)
                 durations = Durations(history)
                 accounts = played(history, Overrides(settings, tracks, specs), durations, lags_s)
@@ -163,7 +163,7 @@ def compared(run: RecordedRun, wishes: Wishes) -> Comparison:
     return Comparison(history, weights, happened, tuple(outcomes), notes)
 
 
-def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
+def varied_specs(run: RecordedRun, variations: Variations) -> tuple[TableSpec, ...]:
     """The run's tables with the priorities and targets asked for.
 
     Raises:
@@ -171,8 +171,8 @@ def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
     """
     of = f"run {run.number} of the journal"
     specs = []
-    for spec in with_priorities(run.specs, wishes.priorities or {}, of):
-        lag_s, downstream = (wishes.targets or {}).get(
+    for spec in with_priorities(run.specs, variations.priorities or {}, of):
+        lag_s, downstream = (variations.targets or {}).get(
             spec.name, (spec.target_lag_s, spec.target_downstream)
         )
         specs.append(
@@ -182,7 +182,7 @@ def specs_as_wished(run: RecordedRun, wishes: Wishes) -> tuple[TableSpec, ...]:
                 target_downstream=downstream,
             )
         )
-    return with_targets(specs, wishes.lags_s or {}, of)
+    return with_targets(specs, variations.lags_s or {}, of)
 
 
 def with_targets(

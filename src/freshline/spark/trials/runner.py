@@ -41,7 +41,7 @@ from freshline.spark.trials.tables import Done, Tables
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
-from freshline.sql.strategy import Kept, Strategy, incremental
+from freshline.sql.strategy import HasRefreshSettings, Strategy, incremental
 from freshline.sql.strategy import chosen as by_cost
 from freshline.sql.text.reads import quoted, rewritten
 
@@ -431,7 +431,7 @@ def _preferring(lane: str) -> Callable[..., Strategy]:
     wanted = _MERGING if lane in _MERGING else (lane,)
 
     def choose(
-        table: Kept,
+        table: HasRefreshSettings,
         plan: ViewPlan,
         costs: Costs,
         *,

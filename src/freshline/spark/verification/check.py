@@ -24,7 +24,7 @@ from freshline.spark.engine.pins import pin_statics
 from freshline.spark.verification.differences import differences
 from freshline.sql.query.nondeterministic import clock_or_chance
 from freshline.sql.query.normal import parsed
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.text.reads import rewritten
 
 _ASKS = re.compile(
@@ -121,7 +121,7 @@ class Check(ABC):
         """Raise SkippedError where the query asks the clock or chance."""
         try:
             reason = clock_or_chance(parsed(self.table.query))
-        except Refused:
+        except Unsupported:
             self.is_understood = False
             return
         if reason is not None:

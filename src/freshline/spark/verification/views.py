@@ -14,7 +14,7 @@ from freshline.spark.engine.pins import at_version, newest_snapshot
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
 from freshline.spark.views.emission import Emission
-from freshline.spark.views.hindrances import ZONE
+from freshline.spark.views.full_refresh import ZONE
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.timesets import within
 from freshline.sql.query.records import Buckets

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.sizing import sized
-from freshline.spark.views.incremental import Increment, NotIncrementalError, Prepared
+from freshline.spark.views.incremental import Increment, NotIncrementalError, StagedUpdate
 
 
-def append(increment: Increment) -> Prepared:
+def append(increment: Increment) -> StagedUpdate:
     """Write the output of the inserted rows.
 
     Right where analysis says so (:attr:`freshline.sql.query.records.ViewPlan.appends`): the query
     over all rows is then the query over the old ones plus the query over the new ones.
     """
     if not any(parent.changes.some for parent in increment.parents):
-        return Prepared(None)
+        return StagedUpdate(None)
     for parent in increment.parents:
         increment.register(parent.name, parent.inserted())
     output = increment.session.sql(increment.query)
@@ -26,4 +26,4 @@ def append(increment: Increment) -> Prepared:
         "append",
         partitioned_by=increment.table.partitioned_by,
     )
-    return Prepared(staged)
+    return StagedUpdate(staged)

@@ -23,9 +23,9 @@ from freshline.spark.views.emission import Emission, emission
 from freshline.spark.views.incremental import (
     Increment,
     NotIncrementalError,
-    OtherWayError,
     Parent,
-    Prepared,
+    StagedUpdate,
+    SwitchStrategyError,
 )
 from freshline.spark.views.timesets import (
     MOST_INTERVALS,
@@ -47,7 +47,7 @@ _BIN_US = 3_600_000_000
 """Change rows are summed up by the hour: their first and last time in it are enough."""
 
 
-def recompute(increment: Increment) -> Prepared:
+def recompute(increment: Increment) -> StagedUpdate:
     """Write the buckets that the parents' changes touch anew."""
     buckets = increment.plan.buckets
     assert isinstance(buckets, Buckets)
@@ -71,7 +71,7 @@ def recompute(increment: Increment) -> Prepared:
         more = {"emitted_us": shown.until_us, "corrected": 0}
     predicate = within(buckets.column, kind, touched, zone)
     if predicate == "false":
-        return Prepared(None, more)
+        return StagedUpdate(None, more)
     if shown is not None:
         predicate = f"{predicate} AND {within(buckets.column, kind, shown.buckets, zone)}"
     if kind == "timestamp" and len(touched.intervals) <= MOST_INTERVALS:
@@ -99,7 +99,7 @@ def recompute(increment: Increment) -> Prepared:
         counted=corrected,
         apart=apart,
     )
-    return Prepared(replaced.staged, {**more, **replaced.facts})
+    return StagedUpdate(replaced.staged, {**more, **replaced.facts})
 
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
@@ -191,7 +191,7 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
     them is left when files without a wanted row are skipped.
 
     Raises:
-        OtherWayError: So much that did not change would be read again and again that a state is
+        SwitchStrategyError: So much that did not change would be read again and again that a state is
             cheaper.
     """
     whole_bytes = increment.sizes.whole_bytes
@@ -209,7 +209,7 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
         # took longer is not tried again.
         and not costs.dearer(merging.name, increment.strategy.name, sizes)
         and whole_bytes >= COMPILED_FROM_BYTES
-        and costs.reread(read_bytes, sizes.changed_bytes, whole_bytes)
+        and costs.should_build_state(read_bytes, sizes.changed_bytes, whole_bytes)
     ):
-        raise OtherWayError(merging)
+        raise SwitchStrategyError(merging)
     return read_bytes

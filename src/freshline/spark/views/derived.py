@@ -41,21 +41,21 @@ from freshline.spark.views.append import append
 from freshline.spark.views.bucket import recompute
 from freshline.spark.views.changes import Changes
 from freshline.spark.views.emission import emission, needs_buckets
-from freshline.spark.views.group import recompute_groups
-from freshline.spark.views.hindrances import (
+from freshline.spark.views.full_refresh import (
     STATICS_CHANGED,
     ZONE,
-    hindrance,
+    full_refresh_reason,
     ids_of,
     settings_of,
 )
+from freshline.spark.views.group import recompute_groups
 from freshline.spark.views.incremental import (
     Increment,
     NotIncrementalError,
-    OtherWayError,
     Parent,
-    Prepared,
-    Way,
+    RefreshStrategy,
+    StagedUpdate,
+    SwitchStrategyError,
 )
 from freshline.spark.views.merge import merge
 from freshline.spark.views.planned import Planned
@@ -77,14 +77,14 @@ from freshline.sql.strategy import (
     keeps_own_state,
 )
 
-_WAYS: Mapping[str, Way] = {
+_STRATEGIES: Mapping[str, RefreshStrategy] = {
     "append": append,
     "bucket-recompute": recompute,
     "bucket-merge": merge,
     "group-merge": merge,
     "group-recompute": recompute_groups,
 }
-_LISTENS, _LISTENED_EVERY = 4, 32  # updates, of so many in full
+_ASKING, _ASKED_EVERY = 4, 32  # updates, of so many in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,24 +128,24 @@ class DerivedUpdates:
         self._plan = Planned(project, table, plan)
         self._path = location(project.table_path(table.name))
         self._children: list[DerivedUpdates] = []
-        self._in_vain = 0
+        self._full_streak = 0
         self._is_cold = is_cold
         self._choose = choose
         self._is_trial = is_trial
         self._costs: Costs | None = None
 
-    def is_read_by(self, child: DerivedUpdates) -> None:
+    def add_child(self, child: DerivedUpdates) -> None:
         """Another view of the project is computed from this one."""
         self._children.append(child)
 
     @property
-    def listens(self) -> bool:
+    def wants_row_changes(self) -> bool:
         """Whether it may use to know which of a parent's rows differ.
 
         Telling them makes a full update of the parent a quarter longer. It has no use for it where
         its own are in full all the same; now and then that is looked at again.
         """
-        return self._table.refresh != "full" and self._in_vain % _LISTENED_EVERY < _LISTENS
+        return self._table.refresh != "full" and self._full_streak % _ASKED_EVERY < _ASKING
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Bring the table to the request's versions of its parents.
@@ -172,7 +172,7 @@ class DerivedUpdates:
         last = self._last(update)
         if self._costs is None:
             self._costs = Costs(_known_costs(last, update.request))
-        code = hindrance(
+        code = full_refresh_reason(
             update.session,
             self._project,
             self._table,
@@ -257,13 +257,13 @@ class DerivedUpdates:
             holds_state="state" in last.metadata,
         )
         if strategy.name == "full":
-            self._in_vain += 1
+            self._full_streak += 1
             return self._in_full(update, strategy, expected)
         objection = self._objection(update)
         if objection is not None:
             return self._in_full(update, full(objection), expected)
         if strategy.code != TRIED:
-            self._in_vain = 0
+            self._full_streak = 0
         schema = update.transaction.schema
         assert schema is not None
         failpoint("derived.before_data")
@@ -285,10 +285,10 @@ class DerivedUpdates:
             self._is_trial,
         )
         try:
-            prepared = _WAYS[strategy.name](increment)
-        except OtherWayError as other:
+            prepared = _STRATEGIES[strategy.name](increment)
+        except SwitchStrategyError as other:
             strategy = other.strategy
-            prepared = _WAYS[strategy.name](replace(increment, strategy=strategy))
+            prepared = _STRATEGIES[strategy.name](replace(increment, strategy=strategy))
         prepared = replace(prepared, more={**prepared.more, **expected})
         strategy = prepared.strategy or strategy
         built = strategy.code == STATE_BUILT
@@ -335,8 +335,8 @@ class DerivedUpdates:
         if keeps_columns:
             transaction.describe(comments)
         failpoint("derived.before_data")
-        is_listened_to = any(child.listens for child in self._children)
-        if strategy.code in BY_COST and is_listened_to and not changed:
+        row_changes_wanted = any(child.wants_row_changes for child in self._children)
+        if strategy.code in BY_COST and row_changes_wanted and not changed:
             # Views over this one are told of the rows that differ, as if only these had been made.
             replaced = replaced_rows(
                 transaction,
@@ -357,7 +357,7 @@ class DerivedUpdates:
                 properties=table_properties(self._project.maintenance.retention_s)
                 | comments.properties,
             )
-        prepared = Prepared(staged, {**more, **(expected or {})})
+        prepared = StagedUpdate(staged, {**more, **(expected or {})})
         read_rows = self._input_rows(update.request)
         return self._committed(
             update, prepared, strategy, sizes, read_rows=read_rows, changed=changed
@@ -366,7 +366,7 @@ class DerivedUpdates:
     def _committed(
         self,
         update: _Update,
-        prepared: Prepared,
+        prepared: StagedUpdate,
         strategy: Strategy,
         sizes: Sizes,
         *,

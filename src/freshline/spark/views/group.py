@@ -19,13 +19,13 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, same_columns
 from freshline.spark.engine.in_driver import Held, held
 from freshline.spark.views.groups import Scope, scope
-from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, StagedUpdate
 from freshline.spark.views.merge import named_versions, state_facts, state_of, write
 from freshline.spark.views.partials import combining, rows_of_changes, sql_of
 from freshline.sql.query.records import Decomposition, Partial
 
 
-def recompute_groups(increment: Increment) -> Prepared:
+def recompute_groups(increment: Increment) -> StagedUpdate:
     """Write the groups that the parents' changes touch anew; a state is kept up with them."""
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
@@ -36,7 +36,7 @@ def recompute_groups(increment: Increment) -> Prepared:
 
 def _recomputed(
     increment: Increment, plan: Decomposition, partial: Partial, changed: Held
-) -> Prepared:
+) -> StagedUpdate:
     keep_wall_clocks(increment.session, (each.dataType.simpleString() for each in increment.schema))
     may_join = increment.transaction.feeds_changes
     touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
@@ -44,7 +44,7 @@ def _recomputed(
         raise NotIncrementalError("groups-unknown")
     named = named_versions(increment, plan)
     if touched.is_empty:
-        return Prepared(None, state_facts(plan, named) if named is not None else {})
+        return StagedUpdate(None, state_facts(plan, named) if named is not None else {})
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
     if named is None:
@@ -56,7 +56,7 @@ def _recomputed(
     return write(increment, plan, {partial.name: version}, touched)
 
 
-def _from_query(increment: Increment, touched: Scope) -> Prepared:
+def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
     """By the user's own text, where there is no state."""
     output = increment.session.sql(increment.query)
     if not same_columns(output.schema, increment.schema):
@@ -69,4 +69,4 @@ def _from_query(increment: Increment, touched: Scope) -> Prepared:
         configuration=increment.project.configuration,
         input_bytes=jvm.optimized_input_bytes(output),
     )
-    return Prepared(replaced.staged, replaced.facts)
+    return StagedUpdate(replaced.staged, replaced.facts)

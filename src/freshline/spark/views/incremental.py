@@ -124,7 +124,7 @@ class Increment:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class StagedUpdate:
     """What is ready to be committed.
 
     Attributes:
@@ -138,15 +138,15 @@ class Prepared:
     strategy: Strategy | None = None
 
 
-class Way(Protocol):
+class RefreshStrategy(Protocol):
     """A strategy's code."""
 
-    def __call__(self, increment: Increment) -> Prepared:
+    def __call__(self, increment: Increment) -> StagedUpdate:
         """Write the data files of one update.
 
         Raises:
             NotIncrementalError: It turned out that only a full update is right.
-            OtherWayError: It turned out that another way is cheaper.
+            SwitchStrategyError: It turned out that another way is cheaper.
         """
         ...
 
@@ -163,7 +163,7 @@ class NotIncrementalError(Exception):
         self.code = code
 
 
-class OtherWayError(Exception):
+class SwitchStrategyError(Exception):
     """Another incremental strategy is cheaper; nothing was written yet.
 
     Args:

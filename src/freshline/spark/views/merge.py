@@ -20,7 +20,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.in_driver import held
 from freshline.spark.engine.sizing import compile_for, sized
 from freshline.spark.views.groups import Scope, scope
-from freshline.spark.views.incremental import Increment, Parent, Prepared
+from freshline.spark.views.incremental import Increment, Parent, StagedUpdate
 from freshline.spark.views.own_state import merge_into_view
 from freshline.spark.views.partials import combining, final_rows, rows_of_changes, sql_of
 from freshline.spark.views.state import State
@@ -34,7 +34,7 @@ _WHY_WHOLE = (
 )
 
 
-def merge(increment: Increment) -> Prepared:
+def merge(increment: Increment) -> StagedUpdate:
     """Add the inserted rows' state, or build the state where there is none that fits."""
     plan = increment.plan.merge
     assert isinstance(plan, Decomposition)
@@ -42,7 +42,7 @@ def merge(increment: Increment) -> Prepared:
         return merge_into_view(increment, plan)
     named = named_versions(increment, plan)
     if not any(parent.changes.some for parent in increment.parents):
-        return Prepared(None, state_facts(plan, named) if named is not None else {})
+        return StagedUpdate(None, state_facts(plan, named) if named is not None else {})
     if named is None:
         return _build(increment, plan)
     with ExitStack() as until_written:
@@ -69,7 +69,7 @@ def merge(increment: Increment) -> Prepared:
         return write(increment, plan, versions, written)
 
 
-def _build(increment: Increment, plan: Decomposition) -> Prepared:
+def _build(increment: Increment, plan: Decomposition) -> StagedUpdate:
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
     compile_for(increment.session, increment.project.configuration, increment.sizes.whole_bytes)
@@ -81,7 +81,7 @@ def _build(increment: Increment, plan: Decomposition) -> Prepared:
     prepared = write(increment, plan, versions, None)
     name = increment.strategy.name
     why = "the state that merging needs was built from all rows"
-    return Prepared(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
+    return StagedUpdate(prepared.staged, prepared.more, Strategy(name, STATE_BUILT, why))
 
 
 def write(
@@ -89,7 +89,7 @@ def write(
     plan: Decomposition,
     versions: Mapping[str, int],
     written: Scope | None,
-) -> Prepared:
+) -> StagedUpdate:
     """The final query over the states at these versions, into the groups of ``written``.
 
     Args:
@@ -115,7 +115,7 @@ def write(
             input_bytes=jvm.input_bytes(output),
             apart=written.earlier,
         )
-        return Prepared(replaced.staged, {**more, **replaced.facts})
+        return StagedUpdate(replaced.staged, {**more, **replaced.facts})
     # Without keys there is one group, and all that is written is of it.
     several = any(partial.keys for partial in plan.partials)
     whole = Strategy(increment.strategy.name, WHOLE, _WHY_WHOLE) if several else None
@@ -129,13 +129,13 @@ def write(
             configuration=configuration,
             input_bytes=input_bytes,
         )
-        return Prepared(replaced.staged, {**more, **replaced.facts}, whole)
+        return StagedUpdate(replaced.staged, {**more, **replaced.facts}, whole)
     staged = increment.transaction.stage(
         sized(increment.session, output, configuration),
         "overwrite",
         partitioned_by=increment.table.partitioned_by,
     )
-    return Prepared(staged, more, whole)
+    return StagedUpdate(staged, more, whole)
 
 
 def state_of(increment: Increment, partial: Partial) -> State:

@@ -3,7 +3,7 @@
 The view's rows of the touched groups and the state rows of the changes are put together as two
 states are, and the final query over them replaces those rows. Every commit of ours leaves the
 view equal to its query over the versions that it names, whichever way it was made, so every one
-can be merged into; what others write is noticed before (:mod:`freshline.spark.views.hindrances`).
+can be merged into; what others write is noticed before (:mod:`freshline.spark.views.full_refresh`).
 
 A small view is written as a whole (:mod:`freshline.spark.views.whole`). Of a larger one the rows of
 the touched groups: of the buckets that the log says the changes are of, where it does, else those
@@ -27,7 +27,7 @@ from freshline.spark.engine.in_driver import held
 from freshline.spark.engine.sizing import together
 from freshline.spark.views.bucket import logged_buckets
 from freshline.spark.views.groups import Scope, scope
-from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, Prepared
+from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, StagedUpdate
 from freshline.spark.views.partials import combining, final_rows, rows_of_changes
 from freshline.spark.views.timesets import (
     MOST_INTERVALS,
@@ -44,10 +44,10 @@ from freshline.sql.text.reads import quoted
 _OUTSIDE = "outside"
 
 
-def merge_into_view(increment: Increment, plan: Decomposition) -> Prepared:
+def merge_into_view(increment: Increment, plan: Decomposition) -> StagedUpdate:
     """Add the inserted rows' state to the view's own rows."""
     if not any(parent.changes.some for parent in increment.parents):
-        return Prepared(None)
+        return StagedUpdate(None)
     (partial,) = plan.partials
     rows = rows_of_changes(increment, plan, partial, Parent.inserted)
     if not partial.keys or is_small(increment):
@@ -65,7 +65,7 @@ def merge_into_view(increment: Increment, plan: Decomposition) -> Prepared:
         may_join = increment.transaction.feeds_changes
         touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
         if touched is not None and touched.is_empty:
-            return Prepared(None)
+            return StagedUpdate(None)
         return _written(increment, plan, changed.frame, touched or EVERYTHING, is_few=is_few)
 
 
@@ -97,7 +97,7 @@ def _written(
     *,
     is_few: bool,
     is_told: bool = False,
-) -> Prepared:
+) -> StagedUpdate:
     """The view's rows of these groups and the changes' put together.
 
     Args:
@@ -136,7 +136,7 @@ def _written(
     if facts.pop(_OUTSIDE, 0):
         raise NotIncrementalError("log-untrue")
     if timed is None or made.times_us is None:
-        return Prepared(made.staged, facts)
+        return StagedUpdate(made.staged, facts)
     values, null = made.times_us
     times = time_set(((value, value) for value in values), null=null)
-    return Prepared(made.staged, {**facts, **replaced_rows(timed, times)})
+    return StagedUpdate(made.staged, {**facts, **replaced_rows(timed, times)})

@@ -20,7 +20,7 @@ from freshline.spark.engine.jvm import java_frame
 from freshline.spark.views.asked import Asks
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
-from freshline.sql.query.refusal import Refused
+from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.text.canonical import kind_of
 from freshline.sql.text.reads import quoted
 from freshline.sql.text.tokens import Token, tokens
@@ -103,7 +103,7 @@ def same_plan(session: Asks, query: str) -> bool:
         # Another text even where sqlglot writes the same: what chance decides differs between two
         # analyses, and one is kept for each text.
         return any(_alike(own, _planned(session, f"{text}\n")) for text in texts)
-    except (Refused, *SparkError):
+    except (Unsupported, *SparkError):
         return False
 
 

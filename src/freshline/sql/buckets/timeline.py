@@ -23,7 +23,7 @@ from freshline.sql.buckets.walk import Walk
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import UNNAMED, normalise, source_name
 from freshline.sql.query.records import Buckets, Reads, Reason, Source
-from freshline.sql.query.refusal import Refused, refused
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.query.zone import Zone, zone
 from freshline.sql.text.canonical import unquote
 
@@ -64,7 +64,7 @@ def buckets(
         unquote(tree)
         require_deterministic(tree, functions=functions)
         return _best(tree, sources, zone(session_zone), column)
-    except Refused as refusal:
+    except Unsupported as refusal:
         return refusal.reason
     except Contradiction:
         return Reason("CONTRADICTION", "the conditions on times cannot be met together")
@@ -75,7 +75,7 @@ def _best(tree: exp.Query, sources: Sequence[Source], session: Zone, column: str
     read = [source for source in sources if source.name.replace("`", "") in mentioned]
     moving = [source for source in read if not source.static]
     if not moving:
-        raise refused("STATIC", "the query reads nothing that changes")
+        raise unsupported("STATIC", "the query reads nothing that changes")
     first: Reason | None = None
     for columns in _choices(moving):
         found = _with(tree, read, columns, session, column)
@@ -83,7 +83,7 @@ def _best(tree: exp.Query, sources: Sequence[Source], session: Zone, column: str
             return found
         first = first or found
     assert first is not None
-    raise Refused(first)
+    raise Unsupported(first)
 
 
 def _choices(moving: Sequence[Source]) -> list[Mapping[str, str]]:
@@ -93,7 +93,7 @@ def _choices(moving: Sequence[Source]) -> list[Mapping[str, str]]:
         times = [name.lower() for name, kind in source.columns.items() if kind_of_type(kind)]
         times.sort(key=lambda name: name != source.time_column)
         if not times:
-            raise refused("TIME_COLUMN", f"{source.name} has no column of a time")
+            raise unsupported("TIME_COLUMN", f"{source.name} has no column of a time")
         options.append([(source.name, name) for name in times])
     return [dict(choice) for choice in islice(product(*options), _MOST_CHOICES)]
 

@@ -23,7 +23,7 @@ from freshline.sql.query.calendar import (
     unit_step_us,
 )
 from freshline.sql.query.normal import is_call_of
-from freshline.sql.query.refusal import refused
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.query.zone import DAY_US, Zone
 
 _CAST_KINDS: dict[exp.DType, Kind] = {
@@ -73,7 +73,9 @@ class Times:
         if isinstance(node, exp.Dot):
             return self.fields(node.this).get(node.name.lower())
         if is_call_of(node, "session_window"):
-            raise refused("SESSION", "a session's end depends on rows that may still come", node)
+            raise unsupported(
+                "SESSION", "a session's end depends on rows that may still come", node
+            )
         rule = _RULES.get(type(node))
         if rule is None and isinstance(node, exp.Anonymous):
             rule = _CALLS.get(node.name.lower())

@@ -17,8 +17,8 @@ from freshline.sql.buckets.window_frames import windowed
 from freshline.sql.query.grouping import common_keys, group_keys, has_subtotals
 from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Reason, Source
-from freshline.sql.query.refusal import refused, text_of
 from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
+from freshline.sql.query.unsupported import text_of, unsupported
 from freshline.sql.query.zone import DAY_US, Zone
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
@@ -43,19 +43,19 @@ class Walk:
             return self.query(node.this, alias)
         if isinstance(node, exp.SetOperation):
             if node.args.get("by_name"):
-                raise refused("SYNTAX", "set operations BY NAME are not analysed")
+                raise unsupported("SYNTAX", "set operations BY NAME are not analysed")
             left, right = self.query(node.left, alias), self.query(node.right, alias)
             self._check_limit(node, node)
             return united(left, right, node, alias)
         if not isinstance(node, exp.Select):
-            raise refused("SYNTAX", "this form of query is not analysed", node)
+            raise unsupported("SYNTAX", "this form of query is not analysed", node)
         relation = self._rows(node)
         self._check_limit(node, node)
         return projected(relation, node, alias, self.zone)
 
     def _check_limit(self, node: exp.Expr, body: exp.Expr) -> None:
         if is_limited(node) and self._moves(body):
-            raise refused("LIMIT", "LIMIT and OFFSET count all rows", node)
+            raise unsupported("LIMIT", "LIMIT and OFFSET count all rows", node)
 
     def _moves(self, node: exp.Expr) -> bool:
         """Whether ``node`` reads a source that is not static."""
@@ -98,10 +98,12 @@ class Walk:
             if kind not in {"", "INNER", "CROSS", "OUTER"} or (
                 join.args.get("using") or is_natural(join)
             ):
-                raise refused("JOIN", "this kind of join is not analysed", join)
+                raise unsupported("JOIN", "this kind of join is not analysed", join)
             condition = join.args.get("on")
             if condition is not None and any(self._moves(q) for q in condition.find_all(exp.Query)):
-                raise refused("SUBQUERY_IN_ON", "a subquery in ON; write it in WHERE", condition)
+                raise unsupported(
+                    "SUBQUERY_IN_ON", "a subquery in ON; write it in WHERE", condition
+                )
             right = self._relation(join.this)
             if not side and not any(side_of(each) in {"RIGHT", "FULL"} for each in joins[at + 1 :]):
                 condition = _with_asked(condition, asked, relation.aliases | right.aliases)
@@ -138,10 +140,10 @@ class Walk:
             relation = self.query(node, node.alias)
         elif isinstance(node, exp.Table | exp.Values | exp.Lateral | exp.Unnest):
             if any(self._moves(query) for query in node.find_all(exp.Query)):
-                raise refused("LATERAL_SUBQUERY", "a query inside a table function", node)
+                raise unsupported("LATERAL_SUBQUERY", "a query inside a table function", node)
             relation = Relation(aliases=frozenset((node.alias_or_name,)))
         else:
-            raise refused("SYNTAX", "this part of FROM is not analysed", node)
+            raise unsupported("SYNTAX", "this part of FROM is not analysed", node)
         if isinstance(node, exp.Values):
             return relation
         return self._joins(relation, node.args.get("joins") or [])
@@ -250,7 +252,7 @@ class Walk:
         apply(Times(both, self.zone), where.this if where else None)
         for query in _subqueries_of(select):
             if self._moves(query):
-                raise refused("SUBQUERY", "a subquery within a subquery", query)
+                raise unsupported("SUBQUERY", "a subquery within a subquery", query)
         return inner, matched
 
 

@@ -10,7 +10,7 @@ from freshline.sql.buckets.relation import ANYWHERE, Range, Relation, hull
 from freshline.sql.buckets.times import Times
 from freshline.sql.query.calendar import span_of
 from freshline.sql.query.records import Reason
-from freshline.sql.query.refusal import text_of
+from freshline.sql.query.unsupported import text_of
 from freshline.sql.query.zone import Zone
 from freshline.sql.text.canonical import is_current_row, is_preceding, is_range
 

@@ -55,7 +55,7 @@ def column_lineage(query: str, sources: Sequence[Source]) -> ColumnLineage:
         sources: Every table that it reads, with its columns.
 
     Raises:
-        Refused: The query cannot be read, or its names cannot be resolved.
+        Unsupported: The query cannot be read, or its names cannot be resolved.
     """
     tree = normalise(query, sources)
     return _Walk(tree).lineage()

@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from sqlglot import exp
 
 from freshline.sql.query.records import Reason
-from freshline.sql.query.refusal import Refused, text_of
 from freshline.sql.query.scopes import is_limited, items_of, makes_groups
+from freshline.sql.query.unsupported import Unsupported, text_of
 from freshline.sql.text.builtin import BUILT_IN
 from freshline.sql.text.canonical import counts_rows
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
@@ -115,9 +115,9 @@ def clock_or_chance(tree: exp.Expr) -> Reason | None:
 
 
 def require_deterministic(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> None:
-    """Raises :class:`.Refused` with what :func:`nondeterminism` finds."""
+    """Raises :class:`.Unsupported` with what :func:`nondeterminism` finds."""
     if reason := nondeterminism(tree, functions=functions):
-        raise Refused(reason)
+        raise Unsupported(reason)
 
 
 def cautions(tree: exp.Expr) -> tuple[str, ...]:

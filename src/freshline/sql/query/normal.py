@@ -22,10 +22,10 @@ from sqlglot.optimizer.qualify import qualify
 from freshline.sql.query.calendar import unit_name
 from freshline.sql.query.null_rejecting import inner_where_null_is_rejected
 from freshline.sql.query.records import Source
-from freshline.sql.query.refusal import refused
 from freshline.sql.query.scopes import own_nodes
 from freshline.sql.query.stars import spell_out_columns
 from freshline.sql.query.unique import with_unique_aliases
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.text.canonical import canonical, is_aggregate, is_natural, kind_of, side_of
 from freshline.sql.text.functions import CLOCK_WORDS
 from freshline.sql.text.sqlglot_compat import legible
@@ -50,7 +50,7 @@ def normalise(query: str, sources: Sequence[Source]) -> exp.Query:
     by their place.
 
     Raises:
-        Refused: sqlglot cannot read the query (PARSE) or cannot resolve its names
+        Unsupported: sqlglot cannot read the query (PARSE) or cannot resolve its names
             (UNRESOLVED; CLOCK where such a name is the clock's), or it has a form that is not
             analysed (UNKNOWN_TABLE, RECURSIVE, TIME_TRAVEL, SAMPLE, PIVOT, LATERAL_SUBQUERY,
             GROUP_BY_ALL, STREAM_WINDOW, SYNTAX).
@@ -83,8 +83,10 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         for word in sorted(CLOCK_WORDS):  # sqlglot takes some without brackets for columns
             if f"column '{word}'" in what.lower():
-                raise refused("CLOCK", f"{word} has another value in every run") from error
-        raise refused("UNRESOLVED", f"the names in the query cannot be resolved: {what}") from error
+                raise unsupported("CLOCK", f"{word} has another value in every run") from error
+        raise unsupported(
+            "UNRESOLVED", f"the names in the query cannot be resolved: {what}"
+        ) from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
     _spell_out_group_by_all(tree)
     _spell_out_constant_keys(tree)
@@ -97,16 +99,16 @@ def parsed(query: str) -> exp.Query:
     """The syntax tree of ``query`` as Spark's dialect has it.
 
     Raises:
-        Refused: sqlglot cannot read it (PARSE), or it is not a plain query (SYNTAX).
+        Unsupported: sqlglot cannot read it (PARSE), or it is not a plain query (SYNTAX).
     """
     try:
         tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
     except (SqlglotError, SqlTextError, RecursionError) as error:
         what = str(error).splitlines()[0] if str(error) else "too deep"
-        raise refused("PARSE", f"the query's text cannot be analysed: {what}") from error
+        raise unsupported("PARSE", f"the query's text cannot be analysed: {what}") from error
     tree = canonical(tree)
     if not isinstance(tree, exp.Query) or "|>" in (token.text for token in tokens(query)):
-        raise refused("SYNTAX", "only SELECT, WITH and set operations are analysed")
+        raise unsupported("SYNTAX", "only SELECT, WITH and set operations are analysed")
     _require_literal_units(query)
     return tree
 
@@ -121,7 +123,7 @@ def _require_literal_units(query: str) -> None:
         if not (name.is_word("DATE_TRUNC") and bracket.is_symbol("(")):
             continue
         if unit.kind != "string":
-            raise refused("SYNTAX", "only a literal unit of date_trunc can be analysed")
+            raise unsupported("SYNTAX", "only a literal unit of date_trunc can be analysed")
         _require_unit(unit)
     for at, (name, bracket) in enumerate(pairwise(found)):
         if name.is_word("TRUNC") and bracket.is_symbol("("):
@@ -130,7 +132,7 @@ def _require_literal_units(query: str) -> None:
 
 def _require_unit(unit: Token) -> None:
     if unit.kind != "string" or unit_name(unit.value) is None:
-        raise refused("SYNTAX", f"{unit.text} is no unit by which Spark truncates: all is NULL")
+        raise unsupported("SYNTAX", f"{unit.text} is no unit by which Spark truncates: all is NULL")
 
 
 def _last_of_call(found: list[Token], bracket: int) -> Token:
@@ -157,17 +159,19 @@ def _refuse_forms(tree: exp.Query) -> None:
     """Refuses what the analyses do not look at, whatever it means."""
     for node in tree.walk():
         if isinstance(node, exp.With) and node.recursive:
-            raise refused("RECURSIVE", "a recursive WITH query is computed again as a whole", node)
+            raise unsupported(
+                "RECURSIVE", "a recursive WITH query is computed again as a whole", node
+            )
         if isinstance(node, exp.TableSample):
-            raise refused("SAMPLE", "TABLESAMPLE draws other rows in every run", node)
+            raise unsupported("SAMPLE", "TABLESAMPLE draws other rows in every run", node)
         if isinstance(node, exp.Pivot):
-            raise refused("PIVOT", "PIVOT and UNPIVOT are not analysed", node)
+            raise unsupported("PIVOT", "PIVOT and UNPIVOT are not analysed", node)
         if isinstance(node, exp.Table) and (node.args.get("version") or node.args.get("when")):
-            raise refused("TIME_TRAVEL", "the query fixes a table's version itself", node)
+            raise unsupported("TIME_TRAVEL", "the query fixes a table's version itself", node)
         if _is_table_function(node) and node.find(exp.Query):
-            raise refused("LATERAL_SUBQUERY", "a query inside LATERAL is not analysed", node)
+            raise unsupported("LATERAL_SUBQUERY", "a query inside LATERAL is not analysed", node)
         if isinstance(node, exp.QueryTransform):
-            raise refused("SYNTAX", "TRANSFORM runs a program of its own", node)
+            raise unsupported("SYNTAX", "TRANSFORM runs a program of its own", node)
 
 
 def _is_table_function(node: exp.Expr) -> bool:
@@ -195,7 +199,7 @@ def _spell_out_windows(tree: exp.Query) -> None:
         group = select.args.get("group")
         calls = [node for node in group.expressions if is_call_of(node, *_WINDOWS)] if group else []
         if len({call.sql() for call in calls}) > 1:
-            raise refused("STREAM_WINDOW", "only one window can be grouped by", group)
+            raise unsupported("STREAM_WINDOW", "only one window can be grouped by", group)
         if not calls or any(table.alias_or_name in _WINDOWS for table in _relations(select)):
             continue
         call = calls[0]
@@ -276,9 +280,9 @@ def _semi_joins_as_exists(tree: exp.Expr) -> None:
             if kind_of(join) not in {"SEMI", "ANTI"}:
                 continue
             if any(side_of(later) in {"RIGHT", "FULL"} for later in joins[at + 1 :]):
-                raise refused("SEMI_JOIN", "a SEMI or ANTI join under an outer join", join)
+                raise unsupported("SEMI_JOIN", "a SEMI or ANTI join under an outer join", join)
             if join.args.get("using") or is_natural(join):
-                raise refused("SEMI_JOIN", "write a SEMI or ANTI join with ON", join)
+                raise unsupported("SEMI_JOIN", "write a SEMI or ANTI join with ON", join)
             inner = exp.select("1").from_(join.this.copy())
             if on := join.args.get("on"):
                 inner = inner.where(on.copy())
@@ -298,9 +302,9 @@ def _internal_names(tree: exp.Expr, sources: Sequence[Source]) -> dict[str, str]
             continue  # a table function
         name = source_name(table)
         if name not in plain:
-            raise refused("UNKNOWN_TABLE", f"nothing is known of the table {name}", table)
+            raise unsupported("UNKNOWN_TABLE", f"nothing is known of the table {name}", table)
         if (named := table.args.get("alias")) and named.args.get("columns"):
-            raise refused("SYNTAX", "other names for a table's columns are not analysed", table)
+            raise unsupported("SYNTAX", "other names for a table's columns are not analysed", table)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
         table.set("this", exp.to_identifier(plain[name]))
@@ -355,10 +359,10 @@ def _spell_out_group_by_all(tree: exp.Expr) -> None:
         for item in select.expressions:
             value = item.unalias()
             if value.find(exp.Window):
-                raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
+                raise unsupported("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
             if not any(is_aggregate(node) for node in value.walk()):
                 keys.append(value.copy())
             elif any(isinstance(node, exp.Column) for node in value.walk(prune=is_aggregate)):
-                raise refused("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
+                raise unsupported("GROUP_BY_ALL", "write the columns of GROUP BY out", item)
         group.set("all", None)
         group.set("expressions", keys)

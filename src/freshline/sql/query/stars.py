@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from freshline.sql.query.refusal import refused
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
 Columns = Mapping[str, Sequence[str]]
@@ -30,7 +30,7 @@ def spell_out_columns(tree: exp.Query, columns: Columns) -> None:
         columns: Of each table by its name, in their order, lower case.
 
     Raises:
-        Refused: A column cannot be told (UNRESOLVED), or a form is not analysed (SYNTAX).
+        Unsupported: A column cannot be told (UNRESOLVED), or a form is not analysed (SYNTAX).
     """
     first: exp.Expr = tree
     while isinstance(first, exp.SetOperation | exp.Subquery):
@@ -66,7 +66,7 @@ class _From:
         found = [column for column in self.shown if column.name == name]
         if len(found) != 1:
             many = "more than one column" if found else "no column"
-            raise refused("UNRESOLVED", f"{many} beside this join is called {name}", join)
+            raise unsupported("UNRESOLVED", f"{many} beside this join is called {name}", join)
         return found[0]
 
 
@@ -129,7 +129,7 @@ class _Spelling:
     def _refuse_using(joins: Sequence[exp.Join]) -> None:
         for join in joins:
             if join.args.get("using") or is_natural(join):
-                raise refused("SYNTAX", "USING within parentheses is not analysed", join)
+                raise unsupported("SYNTAX", "USING within parentheses is not analysed", join)
 
     def _rename(self, item: exp.Subquery, names: list[str] | None) -> None:
         """``(query) AS t(a, b)`` as a query whose columns are called so."""
@@ -143,7 +143,7 @@ class _Spelling:
         if not wanted:
             return
         if names is None or len(names) != len(wanted):
-            raise refused("UNRESOLVED", "the columns that are renamed cannot be told", item)
+            raise unsupported("UNRESOLVED", "the columns that are renamed cannot be told", item)
         inner = exp.Subquery(this=item.this, alias=exp.TableAlias(this=exp.to_identifier("named")))
         renamed = [
             exp.alias_(exp.column(exp.to_identifier(old), table="named"), new.copy())
@@ -160,7 +160,7 @@ class _Spelling:
         by_name = [join for join in joins if join.args.get("using") or is_natural(join)]
         if any(names is None for _, names in relations):
             if by_name:
-                raise refused("UNRESOLVED", "the columns of USING cannot be told", by_name[0])
+                raise unsupported("UNRESOLVED", "the columns of USING cannot be told", by_name[0])
             return None
         parts = [
             [_Column(name, _column(name, alias), alias) for name in names or []]
@@ -172,7 +172,9 @@ class _Spelling:
             side = side_of(join)
             if crossed and (join in by_name or side in {"RIGHT", "FULL"}):
                 # Behind a comma these reach back to the comma alone; sqlglot reads it as CROSS.
-                raise refused("SYNTAX", "write this join in front of the comma or CROSS JOIN", join)
+                raise unsupported(
+                    "SYNTAX", "write this join in front of the comma or CROSS JOIN", join
+                )
             crossed = crossed or kind_of(join) == "CROSS"
             if join in by_name:
                 source = _joined_by_name(source, right, join)
@@ -205,7 +207,7 @@ class _Spelling:
             if key in _BEHIND_ALIASES:
                 if key != "order" and aliases & keys.keys():
                     message = f"a column of USING has another meaning in {key.upper()}"
-                    raise refused("SYNTAX", message, select)
+                    raise unsupported("SYNTAX", message, select)
                 left = {name: each for name, each in keys.items() if name not in shown}
             for part in list(value) if isinstance(value, list) else [value]:
                 if isinstance(part, exp.Expr):
@@ -215,14 +217,16 @@ class _Spelling:
         """Puts what ``keys`` say for the bare names in ``tree``, part of a clause."""
         if isinstance(tree, exp.Column):
             if tree.table.lower() in keys and not tree.args.get("db"):
-                raise refused("UNRESOLVED", "a field of a column of USING is not analysed", tree)
+                raise unsupported(
+                    "UNRESOLVED", "a field of a column of USING is not analysed", tree
+                )
             if not tree.table and tree.name.lower() in keys:
                 tree.replace(keys[tree.name.lower()].copy())
             return
         if isinstance(tree, exp.Select):
             own = self.own_names.get(id(tree))
             if own is None and tree.args.get("from_") and _mentions(tree, keys):
-                raise refused("UNRESOLVED", "a column of USING may mean another one here", tree)
+                raise unsupported("UNRESOLVED", "a column of USING may mean another one here", tree)
             keys = {name: value for name, value in keys.items() if name not in (own or ())}
         for child in list(tree.iter_expressions()):
             self._swap(child, keys)
@@ -240,7 +244,7 @@ class _Spelling:
                 items.append(item)  # the fields of a struct
                 continue
             if star.args.get("replace") or star.args.get("rename"):
-                raise refused("SYNTAX", "this form of * is not analysed", item)
+                raise unsupported("SYNTAX", "this form of * is not analysed", item)
             columns = source.shown
             if owner:
                 both = [*source.hidden, *source.shown]
@@ -283,7 +287,7 @@ def _joined_by_name(left: _From, right: list[_Column], join: exp.Join) -> _From:
     elif not side:
         join.set("kind", "CROSS")
     else:
-        raise refused("SYNTAX", "a NATURAL join without a column in common", join)
+        raise unsupported("SYNTAX", "a NATURAL join without a column in common", join)
     rest = [column for column in [*left.shown, *right] if column.name not in set(names)]
     known = {**left.keys, **{column.name: column.value for column in keys}}
     return _From([*keys, *rest], [*hidden, *left.hidden], known)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from freshline.sql.query.refusal import Refused, refused
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.states.moments import VARIANCES, moments_finish, moments_merge, moments_state
 from freshline.sql.states.quotients import exact_quotient
 from freshline.sql.text.functions import AGGREGATES
@@ -182,11 +182,11 @@ def rule_of(call: Call, type_: str, sums: Collection[str] = ()) -> Rule:
             average beside it needs no sum of its own.
 
     Raises:
-        Refused: It has no state that merges; the reason says what to use instead.
+        Unsupported: It has no state that merges; the reason says what to use instead.
     """
     name, args = call.name, call.args
     if isinstance(call.node, exp.IgnoreNulls | exp.RespectNulls) and name not in _ORDER:
-        raise refused("AGGREGATE", f"{name} with IGNORE NULLS has no merge rule", call.node)
+        raise unsupported("AGGREGATE", f"{name} with IGNORE NULLS has no merge rule", call.node)
     if name in {"count", "sum", "avg", "collect_set"} and (call.distinct or name == "collect_set"):
         return _as_key(call)
     if name in _ITSELF:
@@ -369,7 +369,7 @@ def _by(name: str, value: exp.Expr, order: exp.Expr) -> Rule:
 def _percentile(name: str, args: Sequence[exp.Expr]) -> Rule:
     """Every value with its count: exact, and as large as there are distinct values."""
     if name == "percentile" and len(args) != 2:  # noqa: PLR2004 - value and percentage
-        raise refused("AGGREGATE", "percentile with frequencies has no merge rule")
+        raise unsupported("AGGREGATE", "percentile with frequencies has no merge rule")
     share = exp.Literal.number("0.5") if name == "median" else args[1]
 
     def finish(columns: Sequence[Column], _: object, keys: Sequence[Column]) -> exp.Expr:
@@ -390,16 +390,16 @@ def _as_key(call: Call) -> Rule:
     return Rule(call.args, (), finish)
 
 
-def _refusal(call: Call) -> Refused:
+def _refusal(call: Call) -> Unsupported:
     name, node = call.name, call.node
     if name in _ORDER:
         message = f"{name} depends on the order of the rows; use max_by, min_by or collect_set"
-        return refused("ORDER_DEPENDENT", message, node)
+        return unsupported("ORDER_DEPENDENT", message, node)
     if name in _HOLISTIC:
         message = f"{name} needs all values at once; use percentile or median, which merge"
-        return refused("HOLISTIC", message, node)
+        return unsupported("HOLISTIC", message, node)
     if name in _APPROXIMATE or "sketch" in name or name.startswith("approx_"):
         message = f"{name} gives other estimates when merged; use the exact function"
-        return refused("APPROXIMATE", message, node)
+        return unsupported("APPROXIMATE", message, node)
     message = f"{name} has no merge rule; use sums, counts, extremes, averages or variances"
-    return refused("AGGREGATE", message, node)
+    return unsupported("AGGREGATE", message, node)

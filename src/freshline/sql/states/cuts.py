@@ -15,7 +15,6 @@ from collections.abc import Set as AbstractSet
 from sqlglot import exp
 
 from freshline.sql.query.records import Partial
-from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.scopes import (
     conjuncts,
     free_aliases,
@@ -26,6 +25,7 @@ from freshline.sql.query.scopes import (
     queries_in,
     windows_in,
 )
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.states.block import Block
 from freshline.sql.states.kept_rows import kept_query, kept_table
 from freshline.sql.states.linear import LinearAnalysis
@@ -89,7 +89,7 @@ class Cutter:
         """``query`` over the partials; ``distinct``: how often a row comes does not matter.
 
         Raises:
-            Refused: It needs rows of the streams themselves, or cannot be merged.
+            Unsupported: It needs rows of the streams themselves, or cannot be merged.
         """
         if not self.analysis.streams_in(query):
             return query
@@ -104,7 +104,7 @@ class Cutter:
             return query
         if isinstance(query, exp.Select):
             return self._select(query, distinct=distinct)
-        raise refused("SYNTAX", "this form of query is not analysed", query)
+        raise unsupported("SYNTAX", "this form of query is not analysed", query)
 
     def subqueries(self, tree: exp.Expr) -> None:
         """Cuts the queries inside an expression that reads streams, in place."""
@@ -133,7 +133,7 @@ class Cutter:
         """A query that needs no row of its FROM clause by itself."""
         try:
             core = self.analysis.core(select)
-        except Refused as why:
+        except Unsupported as why:
             return self._split(select, why, distinct=distinct)
         if not core.streams:
             return self._plain(select)
@@ -178,16 +178,16 @@ class Cutter:
                     self.subqueries(tree)
         return select
 
-    def _refused_to_keep(self, select: exp.Select, item: exp.Expr) -> Refused:
+    def _refused_to_keep(self, select: exp.Select, item: exp.Expr) -> Unsupported:
         windows = windows_in(select)
         if windows:
-            return refused(
+            return unsupported(
                 "WINDOW",
                 f"a window function over the rows of {item.alias_or_name} needs them all; compute "
                 "it over aggregates",
                 windows[0],
             )
-        return refused(
+        return unsupported(
             "KEEPS_ROWS",
             f"the result holds rows of {item.alias_or_name} themselves, so a state would be as "
             "large as the input; aggregate them, or maintain the query as a table",
@@ -196,13 +196,13 @@ class Cutter:
 
     # -------------------------------------------------------------- split FROM
 
-    def _split(self, select: exp.Select, why: Refused, *, distinct: bool) -> exp.Select:
+    def _split(self, select: exp.Select, why: Unsupported, *, distinct: bool) -> exp.Select:
         """The FROM clause's linear part grouped, the rest joined to it in the final."""
         direct, derived = self._sorted_streams(select)
         if not direct:
             try:
                 return self._below_an_aggregate(select)
-            except Refused as below:
+            except Unsupported as below:
                 raise (below if why.reason.code == "KEEPS_ROWS" else why) from None
         before, whole = len(self.partials), select.copy()
         try:
@@ -216,7 +216,7 @@ class Cutter:
             if len(direct) > 1:
                 raise why
             return self._split_outer(select, whole, direct[0], derived, distinct=distinct)
-        except Refused as split:
+        except Unsupported as split:
             if any(isinstance(item, exp.Table) for item in direct):
                 raise (why if why.reason.code == "JOIN_ACROSS_BATCHES" else split) from None
             del self.partials[before:]
@@ -230,7 +230,7 @@ class Cutter:
             self._aggregates_above -= 1
 
     def _split_keeping(
-        self, select: exp.Select, direct: list[exp.Expr], why: Refused, *, distinct: bool
+        self, select: exp.Select, direct: list[exp.Expr], why: Unsupported, *, distinct: bool
     ) -> exp.Select:
         """One linear relation grouped; the rows of the others are kept, each by itself."""
         before = len(self.partials)
@@ -247,7 +247,7 @@ class Cutter:
                 if all(is_inner(join) for join in joins):
                     return self._split_inner(attempt, select, one, derived, distinct=distinct)
                 return self._split_outer(attempt, select, one[0], derived, distinct=distinct)
-            except Refused:
+            except Unsupported:
                 del self.partials[before:]
         raise why
 
@@ -270,7 +270,7 @@ class Cutter:
                 continue
             try:
                 self.analysis.relation(item)
-            except Refused:
+            except Unsupported:
                 if not isinstance(item, exp.Subquery):
                     raise
                 derived.append(item)
@@ -356,7 +356,7 @@ class Cutter:
         for join in joins:
             tied = join.args.get("on")
             if tied is not None and self.analysis.streams_in(tied):
-                raise refused("STATIC_OUTER", "a subquery over a stream in an outer join", tied)
+                raise unsupported("STATIC_OUTER", "a subquery over a stream in an outer join", tied)
         rows = _crossed([item.copy()])
         if early:
             rows = rows.where(*early)

@@ -16,8 +16,8 @@ from sqlglot import exp
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source
-from freshline.sql.query.refusal import Refused
 from freshline.sql.query.scopes import aliases_inside, items_of, own_nodes, windows_in
+from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
 from freshline.sql.states.linear import LinearAnalysis, Linearity
@@ -58,24 +58,24 @@ def decompose(
         tree = normalise(query, sources)
         require_deterministic(tree, functions=functions)
         names = [name for name, _ in typer(query)]
-    except Refused as refused:
+    except Unsupported as refused:
         return refused.reason
     streams = LinearAnalysis(sources, "joint").streams_in(tree)
     if not streams:
         return Reason("NO_STREAM", "every table of the query is static, so it runs once")
     try:
         return _cut(tree, names, sources, typer, "joint")
-    except Refused as refused:
+    except Unsupported as refused:
         joint = refused.reason
     if joint.code in _OTHER_WAY and len(streams) > 1:
         try:
             return _cut(tree, names, sources, typer, "each")
-        except Refused:
+        except Unsupported:
             pass  # the first reason is the one that helps
     if keeps_rows and joint.code in ROWS_HELP:
         try:
             return _cut(tree, names, sources, typer, "joint", keeps_rows=True)
-        except Refused:
+        except Unsupported:
             pass
     return joint
 

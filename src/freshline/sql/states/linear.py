@@ -23,7 +23,6 @@ from sqlglot import exp
 
 from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Source
-from freshline.sql.query.refusal import Refused, refused
 from freshline.sql.query.scopes import (
     conjuncts,
     equal_columns,
@@ -35,6 +34,7 @@ from freshline.sql.query.scopes import (
     queries_in,
     windows_in,
 )
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.text.canonical import is_natural, side_of
 
 Linearity = Literal["joint", "each"]
@@ -102,7 +102,7 @@ class LinearAnalysis:
         """What an item of a FROM clause is.
 
         Raises:
-            Refused: It is neither static nor linear.
+            Unsupported: It is neither static nor linear.
         """
         streams = self.streams_in(item)
         if not streams:
@@ -120,33 +120,33 @@ class LinearAnalysis:
                 keys = ((by_old.get(name, name), at) for name, at in flow.keys)
                 return Flow(flow.streams, frozenset(keys))
             return flow
-        raise refused("SYNTAX", "this part of FROM is not analysed", item)
+        raise unsupported("SYNTAX", "this part of FROM is not analysed", item)
 
     def query(self, query: exp.Expr) -> Flow:
         """What a whole query is, as a relation.
 
         Raises:
-            Refused: It is neither static nor linear.
+            Unsupported: It is neither static nor linear.
         """
         if not self.streams_in(query):
             return Flow()
         if isinstance(query, exp.Subquery):
             return self.query(query.this)
         if is_limited(query):
-            raise refused(
+            raise unsupported(
                 "KEEPS_ROWS", "LIMIT below an aggregate needs the rows of all batches", query
             )
         if isinstance(query, exp.SetOperation):
             return self._set_operation(query)
         if isinstance(query, exp.Select):
             return self._select(query)
-        raise refused("SYNTAX", "this form of query is not analysed", query)
+        raise unsupported("SYNTAX", "this form of query is not analysed", query)
 
     def core(self, select: exp.Select) -> Core:
         """FROM and WHERE of ``select``, conditions sorted by when they can be decided.
 
         Raises:
-            Refused: Its rows are not linear, whatever the conditions.
+            Unsupported: Its rows are not linear, whatever the conditions.
         """
         joins: list[exp.Join] = list(select.args.get("joins") or [])
         hoists = not any(side_of(join) in {"RIGHT", "FULL"} for join in joins)
@@ -170,7 +170,7 @@ class LinearAnalysis:
             if on is None or (hoists and is_inner(join)):
                 continue
             if free_aliases(on) - own or not self._decided_in_batch(on, row.keys):
-                raise refused("KEEPS_ROWS", "a condition of a join reaches beyond a batch", on)
+                raise unsupported("KEEPS_ROWS", "a condition of a join reaches beyond a batch", on)
         return Core(row.streams, frozenset(row.keys), tuple(early), tuple(late))
 
     def decided_in_batch(self, tree: exp.Expr, core: Core) -> bool:
@@ -188,13 +188,13 @@ class LinearAnalysis:
         row = self._item_row(items[0])
         for join in joins:
             if join.args.get("using") or is_natural(join) or join.args.get("match_condition"):
-                raise refused("SYNTAX", "this join is not analysed", join)
+                raise unsupported("SYNTAX", "this join is not analysed", join)
             row = self._join(row, self._item_row(join.this), join, where)
         return row
 
     def _item_row(self, item: exp.Expr) -> _Row:
         if item.args.get("joins"):
-            raise refused("SYNTAX", "a join in parentheses is not analysed", item)
+            raise unsupported("SYNTAX", "a join in parentheses is not analysed", item)
         flow = self.relation(item)
         keys = {((item.alias_or_name, name), at) for name, at in flow.keys}
         return _Row(flow.streams, keys)
@@ -203,10 +203,10 @@ class LinearAnalysis:
         side = side_of(join)
         keeps_left, keeps_right = side in {"LEFT", "FULL"}, side in {"RIGHT", "FULL"}
         if not is_inner(join) and side not in {"LEFT", "RIGHT", "FULL"}:
-            raise refused("SYNTAX", "this join is not analysed", join)
+            raise unsupported("SYNTAX", "this join is not analysed", join)
         for static, linear, kept in ((left, right, keeps_left), (right, left, keeps_right)):
             if kept and not static.streams and linear.streams:
-                raise refused(
+                raise unsupported(
                     "STATIC_OUTER",
                     "an outer join keeps rows of a static table: whether one has a partner is "
                     "known only once all rows have arrived",
@@ -226,16 +226,18 @@ class LinearAnalysis:
         names = " and ".join([", ".join(sorted(left.streams)), ", ".join(sorted(right.streams))])
         if self.linearity == "each":
             if left.streams & right.streams:
-                raise refused("JOIN_ACROSS_BATCHES", f"the query joins {names} with itself", join)
+                raise unsupported(
+                    "JOIN_ACROSS_BATCHES", f"the query joins {names} with itself", join
+                )
             if not is_inner(join):
                 message = f"an outer join between {names} takes back rows it gave before"
-                raise refused("JOIN_ACROSS_BATCHES", message, join)
+                raise unsupported("JOIN_ACROSS_BATCHES", message, join)
             return
         equal = [*conjuncts(join.args.get("on")), *(where if is_inner(join) else [])]
         spread = self._spread(left.keys, equal)
         met = {at for column, at in right.keys if (column, at) in spread}
         if not self._positions or met != set(range(self._positions)):
-            raise refused(
+            raise unsupported(
                 "JOIN_ACROSS_BATCHES",
                 f"streams {names} are not joined on their batch keys, so rows that belong "
                 "together may be in different batches",
@@ -272,11 +274,13 @@ class LinearAnalysis:
     def _select(self, select: exp.Select) -> Flow:
         core = self.core(select)
         if core.late:
-            raise refused(
+            raise unsupported(
                 "KEEPS_ROWS", "a condition below an aggregate needs all batches", core.late[0]
             )
         if not core.streams:
-            raise refused("KEEPS_ROWS", "a subquery over a stream stands in a static query", select)
+            raise unsupported(
+                "KEEPS_ROWS", "a subquery over a stream stands in a static query", select
+            )
         keys = dict[_ColumnName, set[int]]()
         for column, at in core.keys:
             keys.setdefault(column, set()).add(at)
@@ -292,7 +296,7 @@ class LinearAnalysis:
         outer_keys = set(core.keys)
         for clause in [*select.expressions, select.args.get("having"), select.args.get("qualify")]:
             if clause is not None and not self._decided_in_batch(clause, outer_keys):
-                raise refused(
+                raise unsupported(
                     "KEEPS_ROWS", "a subquery below an aggregate needs all batches", clause
                 )
         found = set[tuple[str, int]]()
@@ -310,14 +314,14 @@ class LinearAnalysis:
         if makes_groups(select):
             keys = group.expressions if group is not None and is_plain(group) else []
             if not self._complete(positions(keys)):
-                raise refused("KEEPS_ROWS", "an aggregate stands below another one", select)
+                raise unsupported("KEEPS_ROWS", "an aggregate stands below another one", select)
         if select.args.get("distinct"):
             outputs = [item.unalias() for item in select.expressions]
             if not self._complete(positions(outputs)):
-                raise refused("KEEPS_ROWS", "DISTINCT stands below an aggregate", select)
+                raise unsupported("KEEPS_ROWS", "DISTINCT stands below an aggregate", select)
         for window in windows_in(select):
             if not self._complete(positions(window.args.get("partition_by") or [])):
-                raise refused(
+                raise unsupported(
                     "WINDOW",
                     "a window function over the rows of a stream needs them all; compute it over "
                     "aggregates, or partition it by the batch key",
@@ -327,11 +331,11 @@ class LinearAnalysis:
     def _set_operation(self, query: exp.SetOperation) -> Flow:
         left, right = self.query(query.left), self.query(query.right)
         if not left.streams or not right.streams:
-            raise refused("STATIC_BRANCH", "a branch of a set operation reads no stream", query)
+            raise unsupported("STATIC_BRANCH", "a branch of a set operation reads no stream", query)
         bag = isinstance(query, exp.Union) and not query.args.get("distinct")
         if self.linearity == "each":
             if not bag or left.streams != right.streams:
-                raise refused(
+                raise unsupported(
                     "JOIN_ACROSS_BATCHES", "a set operation over different streams", query
                 )
             return Flow(left.streams)
@@ -343,7 +347,9 @@ class LinearAnalysis:
             if name == one.lower() and (other.lower(), at) in right.keys
         }
         if not bag and not self._complete({at for _, at in keys}):
-            raise refused("KEEPS_ROWS", "a set operation compares rows of different batches", query)
+            raise unsupported(
+                "KEEPS_ROWS", "a set operation compares rows of different batches", query
+            )
         return Flow(left.streams | right.streams, frozenset(keys))
 
     # ---------------------------------------------------------- subqueries
@@ -368,7 +374,7 @@ class LinearAnalysis:
         positions = self._tied_by_in(query, outer)
         try:
             core = self.core(query)
-        except Refused:
+        except Unsupported:
             return self._complete(positions)
         own = dict[_ColumnName, set[int]]()
         for column, at in core.keys:
@@ -396,7 +402,7 @@ class LinearAnalysis:
             return set()
         try:
             flow = self.query(query)
-        except Refused:
+        except Unsupported:
             return set()
         name = query.expressions[0].alias_or_name.lower()
         column = (parent.this.table, parent.this.name.lower())

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from freshline.sql.query.refusal import refused
 from freshline.sql.query.scopes import free_aliases, items_of, queries_in, windows_in
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import Call, Rule, call_of, calls_in, double_sums, rule_of
 from freshline.sql.states.block import (
     Block,
@@ -134,14 +134,18 @@ def _check(cutter: Cutter, block: Block) -> None:
     for value in grouping_expressions(block.select.args.get("group")):
         for node in value.find_all(exp.Anonymous):
             if node.name.lower() == "session_window":
-                raise refused("SESSION", "a session can reach over batches; use window(...)", node)
+                raise unsupported(
+                    "SESSION", "a session can reach over batches; use window(...)", node
+                )
     inner: list[exp.Expr] = grouping_expressions(block.select.args.get("group"))
     inner += [node for clause in clauses(block.select) for node in calls_in(clause)]
     for value in inner:
         if not cutter.analysis.decided_in_batch(value, core):
-            raise refused("KEEPS_ROWS", "a subquery inside an aggregate needs all batches", value)
+            raise unsupported(
+                "KEEPS_ROWS", "a subquery inside an aggregate needs all batches", value
+            )
     if block.distinct and windows_in(block.select):
-        raise refused("WINDOW", "a window function needs the rows themselves", block.select)
+        raise unsupported("WINDOW", "a window function needs the rows themselves", block.select)
 
 
 def _types(cutter: Cutter, select: exp.Select, calls: Mapping[str, Call]) -> dict[str, str]:
@@ -171,7 +175,7 @@ def _local(block: Block, call: Call) -> bool:
     used = free_aliases(call.node)
     rest = {item.alias_or_name for item in items_of(block.select)} - block.own
     if used - block.own - rest:
-        raise refused("KEEPS_ROWS", "an aggregate reaches out to the outer query", call.node)
+        raise unsupported("KEEPS_ROWS", "an aggregate reaches out to the outer query", call.node)
     if used - block.own:
         return False
     if not block.joins_later:
@@ -192,7 +196,7 @@ def _weighted(
     for state in rule.states:
         if state.weighted is None:
             message = f"{call.name} has no form for rows that are counted together"
-            raise refused("AGGREGATE", message, call.node)
+            raise unsupported("AGGREGATE", message, call.node)
         merged.append(state.weighted(weight))
     return rule.finish([weight.copy() for _ in merged], merged, rule.keys)
 

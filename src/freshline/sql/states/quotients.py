@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from freshline.sql.query.refusal import refused
+from freshline.sql.query.unsupported import unsupported
 
 _MORE = 4
 """Digits behind the point that an average has more than its values."""
@@ -37,12 +37,12 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
         type_: Of the average, such as ``decimal(16,6)``.
 
     Raises:
-        Refused: AGGREGATE: the type is too wide for whole numbers of 38 digits.
+        Unsupported: AGGREGATE: the type is too wide for whole numbers of 38 digits.
     """
     precision, scale = (int(part) for part in type_[len("decimal(") : -1].split(","))
     if scale > _MOST_SCALE or precision - scale > _MOST_WHOLE:
         message = f"an average of the type {type_} has no exact merge rule; cast to fewer digits"
-        raise refused("AGGREGATE", message, total)
+        raise unsupported("AGGREGATE", message, total)
     own = max(scale - _MORE, 0)
     count = _as(count, _COUNT_DIGITS)
     rest = _paren(exp.Mod, total, count)

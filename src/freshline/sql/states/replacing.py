@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from freshline.sql.query.refusal import refused
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import is_call
 from freshline.sql.states.states import PartialBuilder
 
@@ -104,7 +104,7 @@ class Replacement:
         if text in self.aggregates:
             return self.aggregates[text].copy()
         if isinstance(tree, exp.Column) and tree.table in self.own:
-            raise refused("UNGROUPED", "the column is neither grouped by nor aggregated", tree)
+            raise unsupported("UNGROUPED", "the column is neither grouped by nor aggregated", tree)
         if isinstance(tree, exp.Window):
             self._window(tree)
             return tree

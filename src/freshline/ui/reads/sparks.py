@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from freshline.core.objective.kept import Kept
+from freshline.core.objective.compliance import Compliance
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
 from freshline.ui.reads.updates import first_id
@@ -76,7 +76,7 @@ def _spark(
 ) -> Spark:
     width_s = (window.to_s - window.from_s) / PARTS
     spark = Spark([None] * PARTS)
-    kept = Kept(lag_s)
+    kept = Compliance(lag_s)
     done = [each for each in updates if each[1] == "done"]
     fresh: float | None = fresh_s
     at_s = window.from_s

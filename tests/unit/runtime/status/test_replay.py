@@ -17,7 +17,7 @@ from freshline.runtime.status.recorded_run import recorded_run
 from freshline.runtime.status.replay import replay
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
-from freshline.sim.whatif.what_if import Wishes, compared
+from freshline.sim.whatif.what_if import Variations, compared
 from tests.support.shop import LiveRun, made_shop
 
 TABLES = {"a": (), "b": (), "c": (), "ab": ("a", "b"), "all": ("ab", "c"), "b2": ("b",)}
@@ -83,7 +83,7 @@ def test_a_run_without_failures_played_as_it_was_is_what_happened(tmp_path, jour
             shop.file(table, minute, [minute])
         assert shop.run_until_idle() == 0
     journal = journal_of(shop)
-    found = compared(recorded_run(journal), Wishes())
+    found = compared(recorded_run(journal), Variations())
     (again,) = found.played
     assert again.tables == found.happened.tables
     # A slow machine may see the files one by one, and update a view for each.

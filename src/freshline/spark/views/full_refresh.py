@@ -47,7 +47,7 @@ def are_others(ids: Mapping[str, str], last: CommitRecord) -> bool:
     return any(known.get(name, found) != found for name, found in ids.items())
 
 
-def hindrance(
+def full_refresh_reason(
     session: SparkSession,
     project: Project,
     table: TableDef,
@@ -74,7 +74,7 @@ def hindrance(
     facts = last.metadata
     before: Mapping[str, int] = facts["parents"]
     now: Mapping[str, int] = {**request.parents, **pinned.versions}
-    hindrances = {
+    reasons = {
         # First: whoever looks at static tables asks for all anew when one has changed.
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
@@ -97,7 +97,7 @@ def hindrance(
         )
         or bool(put_back(project, facts)),
     }
-    for code, there in hindrances.items():
+    for code, there in reasons.items():
         if there:
             return code
     path = project.table_path(table.name)

@@ -1,4 +1,4 @@
-"""The parts of one engine, which recovery fills and the two threads share."""
+"""The context of one engine, which recovery fills and the two threads share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.ingest.log.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EngineContext:
     """``settings`` are those that fit the disk; ``clock`` says seconds since the epoch."""
 
     folder: Path

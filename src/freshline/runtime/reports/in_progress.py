@@ -32,7 +32,7 @@ class Promise:
 
 
 @dataclass(slots=True)
-class Live:
+class ReportInProgress:
     """A report between its submission and its result.
 
     Attributes:

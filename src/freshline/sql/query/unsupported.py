@@ -9,7 +9,7 @@ from freshline.sql.query.records import Reason
 _LONGEST_SQL = 200
 
 
-class Refused(Exception):  # noqa: N818 - a finding about a query, not a fault
+class Unsupported(Exception):  # noqa: N818 - a finding about a query, not a fault
     """A query cannot be treated in the way that was asked for.
 
     Attributes:
@@ -21,9 +21,9 @@ class Refused(Exception):  # noqa: N818 - a finding about a query, not a fault
         self.reason = reason
 
 
-def refused(code: str, message: str, part: exp.Expr | None = None) -> Refused:
+def unsupported(code: str, message: str, part: exp.Expr | None = None) -> Unsupported:
     """The exception for ``code``; ``part`` is the piece of the query it is about."""
-    return Refused(Reason(code, message, None if part is None else text_of(part)))
+    return Unsupported(Reason(code, message, None if part is None else text_of(part)))
 
 
 def text_of(part: exp.Expr) -> str:

@@ -15,7 +15,7 @@ def beyond_s(freshness_s: float, target_s: float, since_s: float, until_s: float
 
 
 @dataclass(slots=True)
-class Kept:
+class Compliance:
     """One table's account; all times on one clock.
 
     Attributes:
