@@ -191,8 +191,7 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
     them is left when files without a wanted row are skipped.
 
     Raises:
-        SwitchStrategyError: So much that did not change would be read again and again that a state is
-            cheaper.
+        SwitchStrategyError: A state is cheaper than reading again and again what did not change.
     """
     whole_bytes = increment.sizes.whole_bytes
     if whole_bytes is None:
