@@ -1,4 +1,4 @@
-"""A warehouse in this process: its signals, its observer, and what is told at the end."""
+"""Running a warehouse in this process: its signals, its observer, and what it prints at the end."""
 
 from __future__ import annotations
 

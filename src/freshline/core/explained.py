@@ -1,4 +1,4 @@
-"""Why a table was started: its score, and the best of those that were passed over."""
+"""Why a table was started: its score, and the best candidates that were passed over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much longer a file can take to be in its table than it took to be collected: stretch.
+"""Stretch: the time until a file is in its table, relative to the time it took to collect.
 
 Bateni et al. 2009, 4: the stretch of a file is (finish - the previous file's timestamp) / (its
 timestamp - the previous one's). No policy bounds it for every feed; Theorem 4.3 bounds it by 3

@@ -1,4 +1,4 @@
-"""What a trial of a view came to: the record that the Spark side hands to whoever asked."""
+"""The result of a view's trial: the record that Spark's side returns."""
 
 from __future__ import annotations
 

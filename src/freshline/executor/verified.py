@@ -1,4 +1,4 @@
-"""What came of verifying versions of tables; nothing here needs Spark."""
+"""Results of verifying versions of tables; nothing here needs Spark."""
 
 from __future__ import annotations
 

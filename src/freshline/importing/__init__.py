@@ -1,1 +1,1 @@
-"""Projects of other tools rewritten as freshline projects, each table's fate told on a page."""
+"""Projects of other tools rewritten as freshline projects, with a page about each table."""

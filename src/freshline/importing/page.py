@@ -1,4 +1,4 @@
-"""IMPORTED.md: what became of each item, what is different, and what could not be taken and why."""
+"""IMPORTED.md: what became of each item, what differs, and what could not be imported and why."""
 
 from __future__ import annotations
 

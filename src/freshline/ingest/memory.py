@@ -1,4 +1,4 @@
-"""Memory that was needed for a moment goes back to the system at once.
+"""Memory that was needed for a moment is given back to the system at once.
 
 A body of a megabyte is received, decoded, checked and forgotten, in several threads. glibc keeps
 what was freed in one arena a thread, up to eight for each core, and Arrow's own allocator keeps

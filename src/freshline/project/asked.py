@@ -1,4 +1,4 @@
-"""A report that somebody submits: a query over the project's tables, from a file of its own."""
+"""A submitted report: a query over the project's tables, from a file of its own."""
 
 from __future__ import annotations
 

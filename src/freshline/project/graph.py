@@ -1,4 +1,4 @@
-"""The order in which tables can be brought up to date, and the circles that forbid one."""
+"""The order in which tables can be updated, and the cycles that make it impossible."""
 
 from __future__ import annotations
 

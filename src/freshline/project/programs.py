@@ -1,4 +1,4 @@
-"""Views that have to stand in a session before a table's query: Python functions, mostly.
+"""Views that a session needs before a table's query: Python functions, mostly.
 
 A pipeline may define a dataset by a Python function that returns a DataFrame. What the function
 reads and where its feed is can only be known by calling it once; that is done when a command that

@@ -1,4 +1,4 @@
-"""``${env:NAME}`` and ``${file:PATH}`` in freshline.yml: secrets that do not stand in the file.
+"""``${env:NAME}`` and ``${file:PATH}`` in freshline.yml: secrets kept outside the file.
 
 They are replaced in values of ``configuration:`` and of the ``options:`` of feeds, anywhere in
 the text. What is put in is not looked at again, and no message shows it.

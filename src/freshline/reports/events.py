@@ -1,4 +1,4 @@
-"""What the report scheduler is told and what it orders. Times are virtual or wall seconds."""
+"""Events and commands of the report scheduler. Times are virtual or wall seconds."""
 
 from __future__ import annotations
 

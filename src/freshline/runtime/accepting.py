@@ -1,4 +1,4 @@
-"""What a base table stands on besides its updates: its own log, and the folder of its feed.
+"""What a base table depends on besides its updates: its own log, and the folder of its feed.
 
 Others may drop the table, restore it or change its rows; the project may name another folder
 for its feed. Files are known by their names, so either could hide rows for good. Then nothing

@@ -1,4 +1,4 @@
-"""Whom a run tells what happens: log lines, a live table, a test."""
+"""Who is notified of what happens in a run: log lines, a live table, a test."""
 
 from __future__ import annotations
 

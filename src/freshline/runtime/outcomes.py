@@ -1,4 +1,4 @@
-"""From the core's commands to what the executor is asked, and from its results back."""
+"""From the core's commands to requests to the executor, and from its results back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's feeds, bounds, recoveries and partition: told of every instant, kept for people.
+"""A run's feeds, bounds, recoveries and partition: watched at every instant, shown to people.
 
 What is watched, and how, stands in ``core/oversight``; here are the run's clock and its
 journal. Bounds exist under policy aus alone (no theorem speaks of the others); outages and

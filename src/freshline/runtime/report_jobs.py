@@ -1,4 +1,4 @@
-"""Batches of reports on their way to their track and back, as observers of a run hear of them."""
+"""Batches of reports on their way to their track and back, as observers of a run see them."""
 
 from __future__ import annotations
 

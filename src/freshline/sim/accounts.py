@@ -1,4 +1,4 @@
-"""What a run over a warehouse's core comes to: staleness, targets kept, executor seconds."""
+"""Results of a run over a warehouse's core: staleness, targets kept, executor seconds."""
 
 from __future__ import annotations
 

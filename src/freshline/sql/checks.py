@@ -1,4 +1,4 @@
-"""The query of a check of a table's rows: it gives what is wrong, and nothing where all is right.
+"""The query of a check of a table's rows: it returns the rows that are wrong.
 
 NULL is never a duplicate, an unaccepted value or a lost reference, as in dbt: not_null is the check
 for that.

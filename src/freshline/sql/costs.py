@@ -1,4 +1,4 @@
-"""What a view's updates take by each strategy: guessed from sizes, learned from its own updates.
+"""What a view's updates cost by each strategy: estimated from sizes, learned from its updates.
 
 Seconds by the clock, from the request to the end of the commit: what is scarce is a track's
 time, and a strategy with less work for the processors in more Spark jobs holds it longer. Each is

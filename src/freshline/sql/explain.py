@@ -1,4 +1,4 @@
-"""What a view's plan says, in words: what an input change can touch, and why not better."""
+"""A view's plan in words: what an input change can touch, and why not better."""
 
 from __future__ import annotations
 

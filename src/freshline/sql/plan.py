@@ -1,4 +1,4 @@
-"""Every way in which a view can be maintained, found in one go."""
+"""Every way in which a view can be maintained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests are answered: JSON with an ETag, and problems in one form.
+"""Answers to requests: JSON with an ETag, and problems in one form.
 
 No answer is larger than :data:`MOST_BYTES`: what grows with a project is cut into pages, what
 grows with time is bounded by a window, and what no view foresees is cut (``freshline.ui.fitted``).

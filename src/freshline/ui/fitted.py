@@ -1,4 +1,4 @@
-"""Answers cut to size: whatever a project holds, none is larger than its limit.
+"""Answers cut to size: none is larger than its limit, however large the project is.
 
 Views bound what they list. This is for what no view foresees: a thousand quarantined files, a
 query of a megabyte. The largest list or text is cut until all of it fits, and ``cut`` names what

@@ -1,4 +1,4 @@
-"""Whether the loop of a run still turns: it asks its clock at every turn."""
+"""Whether the loop of a run still turns: it checks its clock at every turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's one HTTP application: which request is answered by what.
+"""The project's one HTTP application: which request gets which answer.
 
 GET  /  /tables ...          the web page; every view has an address
 GET  /assets/...             its files

@@ -1,4 +1,4 @@
-"""``freshline accept``: a base table is loaded on from what others made of it."""
+"""``freshline accept``: go on loading a base table from what others made of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``freshline backfill``: a range of a table loaded or computed again, behind everything else."""
+"""``freshline backfill``: load or compute a range of a table again, behind everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``freshline drop``: names of tables are taken out of the catalog; their data stay."""
+"""``freshline drop``: take names of tables out of the catalog; their data stay."""
 
 from __future__ import annotations
 

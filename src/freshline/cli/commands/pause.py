@@ -1,4 +1,4 @@
-"""``freshline pause``: no further updates of some tables."""
+"""``freshline pause``: stop updating some tables."""
 
 from __future__ import annotations
 

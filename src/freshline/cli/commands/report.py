@@ -1,4 +1,4 @@
-"""``freshline report``: reports with deadlines; submitted, listed, planned and withdrawn."""
+"""``freshline report``: submit, list, plan and withdraw reports with deadlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``freshline resume``: updates of paused tables go on."""
+"""``freshline resume``: update paused tables again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``freshline retry``: files in quarantine and failed updates are tried again now."""
+"""``freshline retry``: try files in quarantine and failed updates again now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``freshline story``: why a table's latest updates were made when they were."""
+"""``freshline story``: why a table's latest updates ran when they did."""
 
 from __future__ import annotations
 

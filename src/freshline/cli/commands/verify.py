@@ -1,4 +1,4 @@
-"""``freshline verify``: whether tables hold what their queries give over what they were made of."""
+"""``freshline verify``: whether tables equal their queries over the data they were made of."""
 
 from __future__ import annotations
 

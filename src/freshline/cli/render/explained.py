@@ -1,4 +1,4 @@
-"""What a view's updates cost, as ``freshline explain`` tells it."""
+"""What a view's updates cost, as freshline explain shows it."""
 
 from __future__ import annotations
 

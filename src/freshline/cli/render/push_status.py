@@ -1,4 +1,4 @@
-"""What ``status`` tells of the push gateway, from the state that it writes down every second."""
+"""What freshline status shows of the push gateway, from the state it writes every second."""
 
 from __future__ import annotations
 

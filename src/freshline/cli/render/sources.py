@@ -1,4 +1,4 @@
-"""Delta tables that feeds read, as ``freshline status`` tells them."""
+"""Delta tables that feeds read, as freshline status shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tables were kept up to date, as ``freshline status`` tells it."""
+"""How tables were kept up to date, as freshline status shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics as ``freshline status`` tells them."""
+"""Topics, as freshline status shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verifying tables gave, for people and as JSON."""
+"""What freshline verify prints, for people and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outages, catching up and bounds that were broken, as ``freshline status`` tells them."""
+"""Outages, catching up and broken bounds, as freshline status shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well targets were kept and what it took: share of time within them, executor seconds.
+"""How well targets were kept and at what cost: share of time within them, executor seconds.
 
 Staleness grows with the clock and falls when an update ends, so between two ends a table is
 beyond its target from F + target on: one subtraction an update tells the time beyond it.

@@ -1,4 +1,4 @@
-"""A query written on one line, so that what stands behind it keeps its own."""
+"""A query written on one line, so that the text after it keeps its line numbers."""
 
 from __future__ import annotations
 

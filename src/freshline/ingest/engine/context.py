@@ -1,4 +1,4 @@
-"""The context of one engine, which recovery fills and the two threads share."""
+"""What one engine consists of: recovery fills it, and the two threads share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start makes of what the last run left, however that ended.
+"""What a start does with what the last run left behind, however that run ended.
 
 Nothing found here stops the start: what cannot be read goes into quarantine with a message, and
 everything else is served. Afterwards each segment is whole, so the same damage is met once.

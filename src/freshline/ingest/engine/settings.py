@@ -1,4 +1,4 @@
-"""What the engine is told: its feeds, and sizes with their measured defaults."""
+"""The engine's settings: its feeds, and sizes with their measured defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway's HTTP interface: which request is answered by what.
+"""The gateway's HTTP interface: which request gets which answer.
 
     POST /v1/feeds/NAME     read, decompress, check, submit, answer when it is on disk
     GET  /healthz           is anything taken in right now?

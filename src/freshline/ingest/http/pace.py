@@ -1,4 +1,4 @@
-"""What the gateway puts up with from clients: connections, headers, slowness, bytes in flight."""
+"""What the gateway tolerates from clients: connections, headers, slowness, bytes in transit."""
 
 from __future__ import annotations
 

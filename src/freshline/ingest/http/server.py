@@ -1,4 +1,4 @@
-"""uvicorn in a thread of its own: bound before anybody is told, stopped within a time."""
+"""uvicorn in a thread of its own: bound before the address is announced, stopped within a time."""
 
 from __future__ import annotations
 

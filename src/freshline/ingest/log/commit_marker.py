@@ -1,4 +1,4 @@
-"""What had been committed, said a second time outside the log.
+"""What was committed, recorded a second time outside the log.
 
 SQLite takes a log that ends early for one that was never longer. The witness knows better: it is
 written after each commit (into the page cache, which outlives the process; flushed to the disk

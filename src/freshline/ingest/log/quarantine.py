@@ -1,4 +1,4 @@
-"""Requests that were acknowledged and cannot be read any more: kept, counted and told once."""
+"""Acknowledged requests that cannot be read any more: kept, counted and reported once."""
 
 from __future__ import annotations
 

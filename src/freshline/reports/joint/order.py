@@ -1,4 +1,4 @@
-"""What an order of batches of many reports comes to, pushed as late as the deadlines allow.
+"""What an order of batches of many reports costs, each as late as the deadlines allow.
 
 Each batch takes what is there when it starts, at most what the longest batch may hold; the
 last batch of a report takes the rest. So sizes depend on starts and starts on sizes: both are

@@ -1,4 +1,4 @@
-"""The joint policy: one order of batches for all reports, made anew when something changes.
+"""The joint policy: one order of batches for all reports, computed again when something changes.
 
 Between changes it only waits: a batch starts at its planned time, as late as the deadlines
 allow, and takes what is there, at most what the longest batch may hold. An eager planner starts

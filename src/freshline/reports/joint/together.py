@@ -1,4 +1,4 @@
-"""What many reports come to together, on one track: who is late, and what is left to each.
+"""What many reports cost together on one track: who is late, and how much slack each has.
 
 Plans of one report alone (`freshline.reports.planning.planner`) may all meet their deadlines,
 and the reports not, since they share a track.

@@ -1,4 +1,4 @@
-"""What was told, and what is still to be posted: kept in the journal, so restarts lose nothing.
+"""Alerts sent and alerts still to be posted: in the journal, so restarts lose nothing.
 
 A change and its event are written in one transaction. An event is deleted once it is delivered.
 """

@@ -1,4 +1,4 @@
-"""Whether files that were loaded are still as they were: a piece of them at each look.
+"""Whether loaded files are unchanged: some of them are checked at each listing.
 
 Files are known by their names. One that grows, or is replaced under its name, after it was
 loaded is not loaded again; what it holds now and its table are no longer the same.

@@ -1,4 +1,4 @@
-"""What is remembered of a feed's folders between two looks at them.
+"""What is remembered of a feed's folders between two listings.
 
 A folder whose modification time stands still has no new names, so it is not listed again: a feed
 with a folder for each day costs as much after a year as on the first day. What was loaded of a

@@ -1,4 +1,4 @@
-"""Which files of a feed are no news, as the journal knows them: millions, and not in memory."""
+"""Which files of a feed are known already, looked up in the journal and not kept in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who listens to which feed, and what of it is known: folders are listed, topics looked at.
+"""Watching every feed: folders are listed, topics and Delta tables polled.
 
 Folders are listed from the start of a run, each by a thread of its own. Topics are looked at
 once Spark is ready, whose JVM has Kafka's client: each table's by a thread of its own, since two

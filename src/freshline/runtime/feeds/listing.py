@@ -1,4 +1,4 @@
-"""Which complete files stand in a feed's folder.
+"""Which complete files are in a feed's folder.
 
 A file is complete when no part of its name, the feed's folder downwards, starts with ``_``
 or ``.`` and it does not end in .tmp, .crc or .inprogress: producers write under such a name

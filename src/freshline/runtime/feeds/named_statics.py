@@ -1,4 +1,4 @@
-"""Looking up static tables by name, in a thread: a catalog that hangs holds up nothing else."""
+"""Looking up static tables by name, in a thread, so a catalog that hangs blocks nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of loaded files that have changed: written down, and told."""
+"""Loaded files that have changed: recorded and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a feed stand still: `settle:`, for producers that write under the final name."""
+"""Which files of a feed are complete: `settle:`, for producers that write under the final name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that nobody has news for: over static tables, and those that read no table of ours.
+"""Views that no arrival updates: over static tables, or over no table of the project.
 
 A static table has no feed and no updates of ours, so nobody tells of it. While nothing waits, its
 newest version is looked up now and then and compared with the one that the view's last commit

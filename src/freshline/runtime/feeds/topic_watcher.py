@@ -1,4 +1,4 @@
-"""Looking at a topic, or a Delta table, again and again, in a thread of its own."""
+"""Polling a topic, or a Delta table, in a thread of its own."""
 
 from __future__ import annotations
 

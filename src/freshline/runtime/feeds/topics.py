@@ -1,4 +1,4 @@
-"""What is new in a topic, for one table: ranges of offsets that it was not told of yet.
+"""What is new in a topic, for one table: ranges of offsets that were not announced yet.
 
 A range stands for a file: it is told once, remembered by its name, and loaded whole. What was
 told is known from the journal, and after its loss from the commits, so a position needs no

@@ -1,1 +1,1 @@
-"""What hangs, what dies and clocks that jump: noticed, and mended where that can be done."""
+"""Hung updates, dead processes and jumping clocks: noticed, and repaired where possible."""

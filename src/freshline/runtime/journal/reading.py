@@ -1,4 +1,4 @@
-"""A project's journal opened for reading: there or not, being made, or damaged."""
+"""A project's journal opened for reading: absent, being created, or damaged."""
 
 from __future__ import annotations
 

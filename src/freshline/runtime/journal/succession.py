@@ -1,4 +1,4 @@
-"""A journal that a process which does not turn any more still has open is left to it.
+"""A journal that a hung process still has open is left to that process.
 
 Such a process may hold SQLite's lock for ever, and may write when it wakes up. So its successor
 goes on with a copy under the same name. SQLite sees that the file it has open was moved, and then

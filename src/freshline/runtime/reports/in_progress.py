@@ -1,4 +1,4 @@
-"""One report that is being made: what came, what is worked off, and how it ends."""
+"""One report in progress: what arrived, what was processed, and how it ends."""
 
 from __future__ import annotations
 

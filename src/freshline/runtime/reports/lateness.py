@@ -1,4 +1,4 @@
-"""Why a deadline was missed that a plan had promised, as far as its report itself cannot tell.
+"""Why a deadline was missed although a plan had promised it.
 
 A plan holds for the input that was expected, and for a track that is free. Both can be looked
 at afterwards: what the streams brought when, and whose batches ran meanwhile.

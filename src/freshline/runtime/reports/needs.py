@@ -1,4 +1,4 @@
-"""What the project's reports take of the track that they share with the updates.
+"""How much the project's reports use of the track that they share with the updates.
 
 Of a view's window: the fullest of the last ones that are over, cut into batches by the learned
 costs as ``freshline report plan`` cuts it, the planner's margin included. An ad hoc report counts

@@ -1,4 +1,4 @@
-"""What reports take of their track, told to the core: the next start, and the long run.
+"""How much reports use of their track, for the core: the next start, and the long run.
 
 From the next planned start on the track is reserved: before it the core starts only updates there
 that end in time, so a batch whose time has come goes first.

@@ -1,4 +1,4 @@
-"""Which windows of the project's reports are to make, and what stands for each.
+"""Which windows of the project's reports are still to be made.
 
 A view's windows follow the one that its table shows; the first time, they begin with the
 window of now, and with the one before where its deadline is still ahead. Ad hoc reports stand

@@ -1,4 +1,4 @@
-"""What keeps a table from being fresh enough: itself, or the ancestor that is furthest behind."""
+"""What keeps a table from being fresh enough: the table itself, or its slowest ancestor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What updates of each table take, by what former runs recorded: the mean, or a quantile.
+"""How long updates of each table take, from former runs: the mean, or a quantile.
 
 The mean is the learned line alpha + beta * data (``core/cost.py``). A quantile scales that line:
 of each recorded update, its seconds over what the line says for its data; of these ratios the

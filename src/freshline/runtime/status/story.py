@@ -1,4 +1,4 @@
-"""Why each of a table's latest updates was made when it was.
+"""Why each of a table's latest updates ran when it did.
 
 The journal keeps, with every update, the score that won, the best candidates that it was
 chosen over, and when its work was released. What the tracks did in the meantime is in the

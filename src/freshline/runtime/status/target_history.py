@@ -1,4 +1,4 @@
-"""How a table's target was kept in the last day, and what its updates took, from the journal.
+"""How well a table's target was kept in the last day, and what its updates cost.
 
 Each table's newest rows are read by the index, so ``status`` stays a matter of milliseconds
 however long the journal is.

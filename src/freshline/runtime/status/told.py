@@ -1,4 +1,4 @@
-"""What alerts have told and what they have still to deliver, from the journal alone."""
+"""Alerts that were sent or are still to be delivered, from the journal alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the tracks the updates need, by what former runs learned.
+"""How much of the tracks the updates need, by the costs that former runs learned.
 
 Golab et al. 2011, 2.4: a table with period P needs E(P) / P of a track, its period's data in
 one update. Above the number of tracks in sum, staleness grows without bound for some table

@@ -1,4 +1,4 @@
-"""What the oversight of a run has written into the journal, for ``freshline status``."""
+"""What a run's oversight has written into the journal, for ``freshline status``."""
 
 from __future__ import annotations
 

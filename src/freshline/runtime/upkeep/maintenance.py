@@ -1,4 +1,4 @@
-"""When tables are maintained: what is offered to the core, which knows when tracks are idle.
+"""When tables are maintained: work is offered to the core, which knows when tracks are idle.
 
 A table is looked at (its files, from the log, a few milliseconds) at the start of a run and
 after every few updates, and only while nothing waits. Old files are removed once a day, later

@@ -1,4 +1,4 @@
-"""Trials in a running warehouse: which views are due, and what becomes of the verdicts.
+"""Trials in a running warehouse: which views are due, and what follows from the results.
 
 A view is due once it was built, where no trial of its query is in the journal, and again when an
 update says that it is not what was tried (its parents' columns changed, or our version). The core

@@ -1,4 +1,4 @@
-"""What a recorded run did: its decisions told again, its staleness, and what updates took.
+"""What a recorded run did: its decisions, its staleness, and how long updates took.
 
 The recorded instants go through a fresh core, which has to decide as the run did; so the
 figures of the run are measured by the same code as those of a simulation. Every update that

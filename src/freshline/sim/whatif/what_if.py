@@ -1,4 +1,4 @@
-"""A recorded run beside what other policies, tracks and priorities would have made of it."""
+"""A recorded run compared with other policies, tracks and priorities."""
 
 from __future__ import annotations
 

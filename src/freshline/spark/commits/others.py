@@ -1,4 +1,4 @@
-"""Whether others changed the rows of a table that updates of ours fill."""
+"""Whether others changed the rows of a table that freshline fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to an update whose commit is already there: an earlier try got that far."""
+"""The answer to an update that was already committed by an earlier try."""
 
 from __future__ import annotations
 

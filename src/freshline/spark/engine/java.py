@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: where it is looked for, and what to install where there is none.
+"""Which Java Spark runs on: where it is looked for, and what to install if there is none.
 
 Spark 4.2 needs version 17 or newer with the module jdk.incubator.vector, which cut-down runtimes
 leave out. This file needs nothing but the standard library, so that ``scripts/find-java`` can run

@@ -1,4 +1,4 @@
-"""Reading exactly the chosen offsets of a topic, and telling records that do not fit."""
+"""Reading exactly the chosen offsets of a topic, and finding records that do not fit."""
 
 from __future__ import annotations
 

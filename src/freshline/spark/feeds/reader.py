@@ -1,4 +1,4 @@
-"""Reading exactly the given files of a feed, and telling rows that do not fit its schema."""
+"""Reading exactly the given files of a feed, and finding rows that do not fit its schema."""
 
 from __future__ import annotations
 

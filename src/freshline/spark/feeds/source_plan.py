@@ -1,4 +1,4 @@
-"""From which version of its feed's Delta table to which an update goes, and by what.
+"""Which versions of its feed's Delta table an update goes from and to, and how.
 
 A base table over a feed of kind delta shows its query over one version of the feed's table, which
 its last commit names. From there to the version asked for, appended files are read alone. Where

@@ -1,4 +1,4 @@
-"""The constants of a query: what its generated rows have to lie at, beside and between.
+"""The constants of a query: values that generated rows lie at, beside and between.
 
 Read from the tokens of the text, so every query that Spark accepts is covered, and nothing here
 shares a reading of the query with the analysis that a trial judges. A constant too many does no

@@ -1,4 +1,4 @@
-"""A failed trial kept so that it can be sent to somebody: a project in which it fails again.
+"""A failed trial kept so that a user can send it: a project in which it fails again.
 
 The folder holds freshline.yml, the parents as base tables over feeds of Parquet files (one file
 for each insertion), copies of the static tables, the view over these, and ``case.json``: what

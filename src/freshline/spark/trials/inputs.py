@@ -1,4 +1,4 @@
-"""Rows that know a query: at, beside and between its constants, with keys that meet and do not.
+"""Rows made for a query: at, beside and between its constants, with keys that match or do not.
 
 Pure: a seed decides everything. Times are whole microseconds since 1970 (days for dates), as
 Arrow keeps them, so that no value is lost to what Python's own times can hold.

@@ -1,1 +1,1 @@
-"""Whether a version of a table holds the rows that its query gives over what its commit names."""
+"""Whether a version of a table has the rows of its query over the data its commit names."""

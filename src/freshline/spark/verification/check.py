@@ -1,4 +1,4 @@
-"""What verifying a version of any table needs: its commit's facts, and the comparison.
+"""What verifying a version of any table needs: the facts of its commit, and the comparison.
 
 A difference is held against the table only if the query decides its rows: it is computed again
 over the same rows in other orders, and where these results differ from each other the query may

@@ -1,4 +1,4 @@
-"""Spark's analysis of a query's text, asked for once where several checks need it.
+"""Spark's analysis of a query's text, cached where several checks need it.
 
 A view's plan takes some thirty analyses: the user's query, each partial, the final query, and
 parts of them whose types are wanted; most are asked for by two or three of the checks.

@@ -1,7 +1,7 @@
-"""What stands in the way of an incremental update of a view, whatever its parents' changes are.
+"""What rules out an incremental update of a view, whatever its parents' changes are.
 
-All of it is told by the view's last commit: which query it is of, under which settings, over
-which versions of which tables.
+It is read from the view's last commit: its query, its settings, and the versions of the tables
+that it read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Group-recompute: the groups that changes touch, computed anew, and no others.
+"""Group-recompute: the groups that changes touch are computed again, and no others.
 
 For a view that merges, without buckets, one of whose parents lost or rewrote rows: no state can
 take those back. Of which groups the change rows are, deleted ones and those from before an

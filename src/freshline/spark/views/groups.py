@@ -1,4 +1,4 @@
-"""The groups that changes touch: which rows of a state and of a view are of them.
+"""The groups that changes touch: which rows of a state and of a view belong to them.
 
 A few groups are named one by one in a condition, by which Spark skips files and rows. Of more of
 them, or where a key's type has no exact literal, the condition names the span of the keys, and a

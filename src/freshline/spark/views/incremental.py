@@ -1,4 +1,4 @@
-"""What every incremental update of a view works with, and what it hands back."""
+"""What every incremental update of a view works with, and what it returns."""
 
 from __future__ import annotations
 

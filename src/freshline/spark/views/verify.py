@@ -1,4 +1,4 @@
-"""Spark's word on a decomposition, before anything made by sqlglot runs.
+"""Spark's confirmation of a decomposition, before anything made by sqlglot runs.
 
 sqlglot changes some of Spark's SQL in silence (``listagg`` gains a separator, ``max_by(x, y, n)``
 loses an argument), so a query is trusted to it only if Spark optimises the text that comes back

@@ -1,4 +1,4 @@
-"""A query in the form that analyses read: every name resolved, nothing said by shorthand.
+"""A query in the form that analyses read: every name resolved, every shorthand expanded.
 
 The user's text is parsed and brought into one shape: WITH queries stand where they are read,
 every column names its table's alias, every alias is unique in the whole query, stars, USING,

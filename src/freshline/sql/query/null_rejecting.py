@@ -1,4 +1,4 @@
-"""Which conditions are false or NULL where a value is NULL, and outer joins that end there.
+"""Conditions that are false or NULL for a NULL value, and outer joins that they make inner.
 
 ``FROM a LEFT JOIN b ON ... WHERE b.x > 3`` keeps no row of ``a`` without a partner: it is an
 inner join, and is analysed as one (Galindo-Legaria and Rosenthal 1997).

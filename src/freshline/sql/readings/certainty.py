@@ -1,4 +1,4 @@
-"""What in a plan can come out otherwise over the same rows: the clock, chance, and order."""
+"""What in a plan can differ over the same rows: the clock, chance, and order."""
 
 from __future__ import annotations
 

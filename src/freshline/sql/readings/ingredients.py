@@ -1,4 +1,4 @@
-"""What a query is made of, told by the columns of its sources, so that two queries can be compared.
+"""What a query consists of, in columns of its sources, so that two queries can be compared.
 
 The texts that are made from a user's query have other names, other groups and other aggregates,
 but the same conditions, joins, frames and limits over the same columns of the same tables, and

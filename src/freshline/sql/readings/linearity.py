@@ -1,4 +1,4 @@
-"""Whether new rows of the sources give new rows of a plan and change none that are there.
+"""Whether new rows of the sources give new rows of a plan and change no existing ones.
 
 A plan is a sum of products of sources: every row comes from one row of each source of a product.
 Static tables count as factors that never change.

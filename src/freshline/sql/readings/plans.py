@@ -1,4 +1,4 @@
-"""The plan made plain before it is read: names without meaning gone, WITH queries in place.
+"""The plan simplified before it is read: names without meaning removed, WITH queries in place.
 
 Outer joins become what they are where a filter above drops the rows that they add.
 """

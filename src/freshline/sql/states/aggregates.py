@@ -1,4 +1,4 @@
-"""What every aggregate keeps of a batch, how that merges, and what comes out in the end.
+"""What every aggregate keeps of a batch, how that merges, and the value in the end.
 
 The table of mergeable aggregates: a state is one or more columns
 over the rows of a batch, or a further group key (DISTINCT, percentiles); merging states of two

@@ -1,4 +1,4 @@
-"""What a table's staleness is made of: its source, waiting for a track, its own work.
+"""What a table's staleness consists of: its source, waiting for a track, its own work.
 
 At a moment t a table is fresh to F, and what has arrived for it would make it fresh to E. Of its
 staleness t - F the part t - E is its source's (a feed that is late, a parent that is stale), and

@@ -1,4 +1,4 @@
-"""Why a table is late, in half a sentence: what somebody who looks wants to know first."""
+"""Why a table is late, in half a sentence."""
 
 from __future__ import annotations
 

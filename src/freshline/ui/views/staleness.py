@@ -1,4 +1,4 @@
-"""``/v1/tables/NAME/staleness?from=&to=``: how stale a table was, and what that was made of."""
+"""``/v1/tables/NAME/staleness?from=&to=``: how stale a table was, and why."""
 
 from __future__ import annotations
 
