@@ -134,6 +134,67 @@ def test_types_keep_their_digits(tmp_path, type_, spark):
     assert f"CAST(a AS {spark}) AS a" in (tmp_path / "new" / "tables" / "x.sql").read_text()
 
 
+GET_DDL = """\
+create or replace TABLE SHOP.RAW.ORDERS (
+\tID NUMBER(38,0) NOT NULL autoincrement start 1 increment 1 noorder COMMENT 'Of the order',
+\tTS TIMESTAMP_NTZ(9) DEFAULT CURRENT_TIMESTAMP(),
+\tCUSTOMER VARCHAR(16777216),
+\tprimary key (ID)
+)COMMENT='As they come; all' ;
+create or replace view SHOP.PUBLIC.V(\n\tORDER_ID,\n\tDAY\n) as
+  select id, date_trunc('day', ts) from raw.orders;
+create or replace transient dynamic table SHOP.PUBLIC.DAILY(\n\tDAY COMMENT 'UTC',\n\tN\n)
+ lag = 'DOWNSTREAM' refresh_mode = AUTO initialize = ON_CREATE warehouse = WH copy grants
+ cluster by LINEAR(DAY) immutable where (day < current_date() - 7) require user
+ as select day, count(*) from shop.public.v group by 1 /* by ; day */;
+create dynamic table "Newest" (no number(38,0) not null comment 'it', customer)
+  target_lag = '1 hour' warehouse = w as select * from (select id, customer from raw.orders);
+create materialized view mv comment = 'kept' as select customer from raw.orders group by 1;
+create dynamic table hidden (a with masking policy p) target_lag='1 hour' warehouse=w
+  as select id from raw.orders;
+create dynamic table two (a, b) target_lag='1 hour' warehouse=w as select id from raw.orders;
+create dynamic table own target_lag='1 hour' warehouse=w row access policy p on (id)
+  as select id from raw.orders;
+create secure view mine copy grants row access policy p on (id) as select id from raw.orders;
+"""
+
+
+def test_statements_as_get_ddl_prints_them(tmp_path):
+    path, into = tmp_path / "ddl.sql", tmp_path / "new"
+    path.write_text(GET_DDL)
+    found = read_snowflake(path)
+    assert found.items[0].schema == "`ID` DECIMAL(38, 0), `TS` TIMESTAMP_NTZ, `CUSTOMER` STRING"
+    rows = {each.item.key: each for each in write(found, into).assembly.outcomes}
+    project = load_project(into, into)
+    assert {table.name: (table.comment, table.columns) for table in project.tables} == {
+        "ORDERS": ("As they come; all", (("ID", "Of the order"),)),
+        "DAILY": (None, (("day", "UTC"),)),
+        "Newest": (None, (("no", "it"),)),
+        "mv": ("kept", ()),
+    }
+    assert project.table("Newest").query == (
+        "SELECT\n  CAST(no AS DECIMAL(38, 0)) AS no,\n  customer\n"
+        "FROM (\n  SELECT\n    *\n  FROM (\n"
+        "    SELECT\n      id,\n      customer\n    FROM ORDERS AS orders\n  )\n"
+        ") AS listed(no, customer)"
+    )
+    assert project.table("DAILY").query.endswith(
+        "SELECT\n  day,\n  COUNT(*) AS N\nFROM V_view AS v\nGROUP BY\n  1"
+    )
+    assert rows["shop.public.daily"].changed == (
+        "IMMUTABLE WHERE fell away: every row is corrected when what it was made of changes",
+    )
+    assert rows["shop.public.daily"].left_out[0] == (
+        "REQUIRE USER: updates run as the user who runs freshline"
+    )
+    assert {key: row.left_out[0] for key, row in rows.items() if row.became == "not taken"} == {
+        "hidden": "its column a has MASKING POLICY p",
+        "two": "its column list has 2 names, and its query 1 columns",
+        "own": "its ROW ACCESS POLICY has no counterpart",
+        "mine": "its ROW ACCESS POLICY has no counterpart",
+    }
+
+
 def test_a_name_that_could_be_two_tables_is_refused(tmp_path):
     path = tmp_path / "one.sql"
     path.write_text(
@@ -178,8 +239,15 @@ def test_the_command(script):
     [
         (
             (
-                "create dynamic table s.x target_lag='1 hour' warehouse=w immutable where (a < 1) "
+                "create dynamic table s.x target_lag='1 hour' warehouse=w backfill from y "
                 "as select a from r"
+            ),
+            "BACKFILL FROM gives it rows that its query does not make",
+        ),
+        (
+            (
+                "create dynamic table s.x target_lag='1 hour' warehouse=w with aggregation policy p"
+                " as select a from r"
             ),
             "it makes no table, or in a form that sqlglot does not know",
         ),

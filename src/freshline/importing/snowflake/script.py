@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from freshline.importing.items import Found, Item
 from freshline.importing.scripts import Statement, read_script, source_item
+from freshline.importing.snowflake.head import listed_columns, named, without_clauses
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     UntranslatableError,
@@ -31,14 +32,27 @@ _NO_COUNTERPART = {
     "EXTERNAL_VOLUME": "tables are Delta tables in the project's storage",
     "CATALOG": "tables are Delta tables in the project's storage",
     "BASE_LOCATION": "tables are Delta tables in the project's storage",
+    "SCHEDULER": "every table of the project is updated",
+    "DATA_RETENTION_TIME_IN_DAYS": "`maintenance:` says how long versions stay",
+    "MAX_DATA_EXTENSION_TIME_IN_DAYS": "`maintenance:` says how long versions stay",
+    "COPY GRANTS": "rights are the catalog's",
+    "COPY TAGS": "tables have no tags",
+    "TAG": "tables have no tags",
 }
 _REFRESH_MODES = {"AUTO": "auto", "FULL": "full", "INCREMENTAL": "incremental"}
-_HARMLESS = (exp.DynamicProperty, exp.TransientProperty)
+_HARMLESS = (
+    exp.DynamicProperty
+    | exp.TransientProperty
+    | exp.TemporaryProperty
+    | exp.MaterializedProperty
+    | exp.SecureProperty
+)
 _MADE = re.compile(
-    r"CREATE\s+(?:\w+\s+)*?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:\w+|\"[^\"]+\")"
-    r"(?:\.(?:\w+|\"[^\"]+\"))*)",
+    r"CREATE\s+(?:\w+\s+)*?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w$]+|\"[^\"]+\")"
+    r"(?:\.(?:[\w$]+|\"[^\"]+\"))*)",
     re.IGNORECASE,
 )
+_PART = re.compile(r"\"[^\"]+\"|[\w$]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +108,12 @@ def _pieces(text: str) -> list[_Piece]:
 def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     """The item that a statement makes, and why it is not translated (each may be None)."""
     try:
-        parsed = SNOWFLAKE.parse(piece.text)
+        text, changed, left_out = without_clauses(piece.text)
+        parsed = SNOWFLAKE.parse(text)
+    except UntranslatableError as error:
+        return _unread(piece, str(error))
     except SqlglotError as error:
-        return _unread(piece, f"sqlglot cannot read it: {str(error).splitlines()[0]}")
+        return _unread(piece, f"sqlglot cannot read it: {_first_line(error)}")
     statement = parsed[0] if parsed else None
     if not isinstance(statement, exp.Create):
         return _unread(piece, "it makes no table, or in a form that sqlglot does not know")
@@ -112,24 +129,47 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     query = statement.expression
     if not isinstance(query, exp.Query):
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
-            return source_item(key, relation, _columns(made)), None
+            item = source_item(key, relation, _columns(made))
+            return replace(item, comment=_comment(entries), columns=_comments(made)), None
         return _unread(piece, "it has no query")
     if statement.kind == "TABLE" and not dynamic:
         reason = "its query was run once, when the table was made"
         return Item(key, "table", "table", relation, refusal=reason), reason
-    item = (
-        Item(key, "dynamic table", "table", relation)
-        if dynamic
-        else Item(key, "view", "view", relation)
-    )
+    item = Item(key, "view", "view", relation, changed=changed, left_out=left_out)
+    if dynamic:
+        item = replace(item, kind="dynamic table", role="table")
+    elif any(isinstance(each, exp.MaterializedProperty) for each in entries):
+        item = replace(item, kind="materialized view", role="table")
+    return _filled(item, made, query, entries)
+
+
+def _filled(
+    item: Item, made: exp.Expression, query: exp.Query, entries: list[exp.Expression]
+) -> tuple[Item, str | None]:
+    """The item with its query, columns and properties, or the reason why it has none."""
     try:
-        if isinstance(made, exp.Schema) and made.expressions:
-            raise UntranslatableError("it has a column list: name the columns in the query")
-        text, different = translated(query)
-        item = replace(item, query=text, changed=different)
-        return (_with_properties(item, entries) if dynamic else item), None
+        listed = listed_columns(made)
+        text, different = translated(named(query, listed) if listed else query)
+        required = tuple(
+            f"NOT NULL of {each.name.name}: `not_null` of `checks:` in freshline.yml says it"
+            for each in listed
+            if each.required
+        )
+        comments = {each.name.name: each.comment for each in listed if each.comment}
+        taken = replace(
+            item,
+            query=text,
+            changed=(*item.changed, *different),
+            left_out=(*item.left_out, *required),
+            columns=comments,
+        )
+        return _with_properties(taken, entries), None
     except UntranslatableError as error:
         return replace(item, query=None, refusal=str(error)), str(error)
+
+
+def _first_line(error: SqlglotError) -> str:
+    return str(error).splitlines()[0].rstrip(".")
 
 
 def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
@@ -137,7 +177,7 @@ def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
     made = _MADE.match(piece.text)
     if made is None:
         return None, reason
-    relation = tuple(part.strip('"') for part in made[1].split("."))
+    relation = tuple(part.strip('"') for part in _PART.findall(made[1]))
     return Item(".".join(relation).lower(), "table", "table", relation, refusal=reason), reason
 
 
@@ -148,27 +188,37 @@ def _columns(made: exp.Expression) -> str | None:
         if not isinstance(each, exp.ColumnDef):
             continue  # a constraint of the table
         kind = each.args.get("kind")
-        type_ = spark_type(kind) if isinstance(kind, exp.DataType) else None
+        type_ = spark_type(kind, stored=True) if isinstance(kind, exp.DataType) else None
         if type_ is None:
             return None
         found.append(f"{backquoted(each.name)} {type_}")
     return ", ".join(found) or None
 
 
+def _comments(made: exp.Expression) -> dict[str, str]:
+    """The comments of a table's columns, by name."""
+    found = {}
+    for column in made.find_all(exp.ColumnDef):
+        for kind in column.find_all(exp.CommentColumnConstraint):
+            found[column.name] = kind.this.name
+    return found
+
+
+def _comment(entries: list[exp.Expression]) -> str | None:
+    found = (each.this.name for each in entries if isinstance(each, exp.SchemaCommentProperty))
+    return next(found, None)
+
+
 def _with_properties(item: Item, entries: list[exp.Expression]) -> Item:
     properties: dict[str, str] = {}
-    left_out: list[str] = []
+    left_out = list(item.left_out)
     changed = list(item.changed)
-    comment = None
     for entry in entries:
-        if isinstance(entry, _HARMLESS):
-            continue
-        if isinstance(entry, exp.SchemaCommentProperty):
-            comment = entry.this.name
+        if isinstance(entry, _HARMLESS | exp.SchemaCommentProperty):
             continue
         name = _name(entry)
         value = str(entry.args["value"].name) if entry.args.get("value") is not None else ""
-        if name == "TARGET_LAG":
+        if name in {"TARGET_LAG", "LAG"}:
             properties["freshline.target_lag"] = value.upper() if _downstream(value) else value
         elif name == "REFRESH_MODE" and value.upper() in _REFRESH_MODES:
             properties["freshline.refresh"] = _REFRESH_MODES[value.upper()]
@@ -182,7 +232,7 @@ def _with_properties(item: Item, entries: list[exp.Expression]) -> Item:
             raise UntranslatableError(f"its {name} has no counterpart")
     return replace(
         item,
-        comment=comment,
+        comment=_comment(entries),
         properties=properties,
         changed=tuple(changed),
         left_out=tuple(left_out),
@@ -192,6 +242,10 @@ def _with_properties(item: Item, entries: list[exp.Expression]) -> Item:
 def _name(entry: exp.Expression) -> str:
     if isinstance(entry, exp.ClusterProperty | exp.Cluster):
         return "CLUSTER BY"
+    if isinstance(entry, exp.Tags):
+        return "TAG"
+    if isinstance(entry, exp.RowAccessProperty):
+        return "ROW ACCESS POLICY"
     if isinstance(entry, exp.Property) and isinstance(entry.this, exp.Expression):
         return str(entry.this.name).upper()
     return " ".join(entry.sql(dialect="snowflake").split()).upper()

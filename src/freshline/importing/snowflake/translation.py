@@ -45,13 +45,24 @@ _TYPES = {
     exp.DType.BOOLEAN: "BOOLEAN",
     exp.DType.DATE: "DATE",
 }
+_MEASURED = {
+    exp.DType.VARCHAR: "16777216",  # as many characters as there can be
+    exp.DType.TEXT: "16777216",
+    exp.DType.TIMESTAMP: "9",
+    exp.DType.TIMESTAMPNTZ: "9",
+    exp.DType.DATETIME: "9",
+}
+"""Types with a length, and the length that a type without one has, as GET_DDL writes it."""
 _LONG = 60
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 _DIFFERENT: dict[type[exp.Expression], str] = {
     exp.Div: "`/` of two whole numbers is a DOUBLE, not a NUMBER with six digits",
     exp.Avg: "AVG of whole numbers is a DOUBLE, not a NUMBER",
     exp.Sub: "the difference of two dates is an INTERVAL, not a number of days",
+    exp.DateTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
+    exp.TimestampTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
 }
+_AS_TEXT = "a FLOAT or a time that becomes text is written as Spark writes it: 1.0, not 1"
 
 
 class UntranslatableError(Exception):
@@ -78,11 +89,27 @@ def translated(query: exp.Query) -> tuple[str, tuple[str, ...]]:
     except SqlglotError as error:
         raise UntranslatableError(str(error)) from error
     found = {type(node) for node in copy.walk()}
-    return text, tuple(text for kind, text in _DIFFERENT.items() if kind in found)
+    different = [text for kind, text in _DIFFERENT.items() if kind in found]
+    if exp.DPipe in found or any(_to_text(node) for node in copy.find_all(exp.Cast)):
+        different.append(_AS_TEXT)
+    return text, tuple(dict.fromkeys(different))
 
 
-def spark_type(node: exp.DataType) -> str | None:
-    """The type of a declared column in Spark's SQL; None where it has none of the same values."""
+def _to_text(cast: exp.Cast) -> bool:
+    return cast.to.this in exp.DataType.TEXT_TYPES
+
+
+def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:
+    """The type of a declared column in Spark's SQL; None where it has none of the same values.
+
+    Args:
+        node: The type.
+        stored: Of a table's column, whose values fit already: lengths and digits go without saying.
+    """
+    if stored and node.this in _MEASURED:
+        node = exp.DataType(this=node.this)
+    if stored and node.this == exp.DType.TIMESTAMPLTZ:
+        return "TIMESTAMP"
     try:
         return _type(node).sql(dialect="spark")
     except UntranslatableError:
@@ -139,6 +166,7 @@ def _type(node: exp.DataType) -> exp.DataType:
     kind = node.this
     if kind == exp.DType.DECIMAL:
         return node if node.expressions else exp.DataType.build("DECIMAL(38, 0)", dialect="spark")
-    if kind not in _TYPES or node.expressions:
+    size = [each.name for each in node.expressions]
+    if kind not in _TYPES or (size and size != [_MEASURED.get(kind)]):
         raise UntranslatableError(f"the type {_shown(node)} is not translated")
     return exp.DataType.build(_TYPES[kind], dialect="spark")
