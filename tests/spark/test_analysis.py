@@ -63,6 +63,20 @@ def test_several_errors_come_at_once_each_with_its_line(orders):
     ]
 
 
+def test_a_column_list_names_columns_in_the_order_of_the_query(orders):
+    orders.table("some", "SELECT id, price FROM orders", columns=(("PRICE", "in euros"),))
+    orders.table("none", "SELECT id, price FROM orders", columns=(("id", None), ("cost", "x")))
+    orders.table("order", "SELECT id, price FROM orders", columns=(("price", None), ("id", None)))
+    assert errors(orders) == [
+        (
+            f"[column-list] tables/{table}.sql:3: table {table} lists the columns {listed}, and its"
+            " query has id, price; a column list names columns of the query, in their order; it may"
+            " leave columns out. Correct the list, or name the columns in the query with AS."
+        )
+        for table, listed in (("none", "id, cost"), ("order", "price, id"))
+    ]
+
+
 def test_what_is_no_column_of_a_table(orders):
     orders.table("twice", "SELECT id, price AS ID FROM orders")
     orders.table("named", "SELECT count(*), id AS `a b` FROM orders GROUP BY 2")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from freshline.importing.described import Described
 from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.items import FEED_NAME, Item, Outcome, Table
 from freshline.project.graph import parents_first
@@ -64,6 +65,8 @@ class _Assembler:
         self.names = _names(items)
         self.states = {item.key: self._read(item) for item in items}
         self.views: dict[str, View] = {}
+        self.described = Described()
+        self.undescribed: dict[str, str] = {}
 
     def assembled(self) -> Assembly:
         parents = {
@@ -117,7 +120,8 @@ class _Assembler:
             name = self.names[item.key]
             feed = self.names[f"feed of {item.key}"]
             query = item.query or f"SELECT * FROM STREAM {FEED_NAME}"
-            return Table(item, name, feed, query.replace(FEED_NAME, quoted(feed)))
+            self.described.add_feed(feed, item)
+            return self._table(item, name, feed, query.replace(FEED_NAME, quoted(feed)))
         for parent in state.parents.values():
             state.sources[_relation(parent).lower()] = self._source(parent)
         state.live = any(self.states[key].live for key in state.parents)
@@ -133,7 +137,13 @@ class _Assembler:
         except (SqlTextError, ValueError) as error:
             state.refusal, state.live = str(error), False
             return None
-        return Table(item, self.names[item.key], None, query)
+        return self._table(item, self.names[item.key], None, query)
+
+    def _table(self, item: Item, name: str, feed: str | None, query: str) -> Table:
+        columns, why = self.described.comments(name, query, item.columns)
+        if why is not None:
+            self.undescribed[item.key] = why
+        return Table(item, name, feed, query, columns)
 
     def _source(self, parent: Item) -> Source:
         state = self.states[parent.key]
@@ -156,6 +166,8 @@ class _Assembler:
     def _outcome(self, item: Item) -> Outcome:
         state = self.states[item.key]
         changed, left_out = list(item.changed), list(item.left_out)
+        if item.key in self.undescribed:
+            left_out.append(self.undescribed[item.key])
         if state.refusal is not None:
             stays = ["its table stays as it is"] if item.stays and item.relation else []
             return Outcome(item, False, "not taken", tuple(stays), (state.refusal, *left_out))

@@ -29,6 +29,7 @@ class Item:
         comment: The table's comment.
         properties: TBLPROPERTIES to write.
         partitioned_by: Columns to partition by.
+        columns: Comments of columns, by the column's name there.
         feed: For ``base``: the feed's entry of freshline.yml.
         schema: For ``base``: its columns and types where the other tool declares them.
         needs: Keys of items whose SQL is inside ``query`` already.
@@ -47,6 +48,7 @@ class Item:
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     partitioned_by: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     feed: Mapping[str, Any] | None = None
     schema: str | None = None
     needs: tuple[str, ...] = ()
@@ -115,12 +117,14 @@ class Table:
         name: Its name.
         feed: The name of the feed that it loads, or None.
         query: With the names of the new project, views put in.
+        columns: Name and comment of the query's columns that have one, in the query's order.
     """
 
     item: Item
     name: str
     feed: str | None
     query: str
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

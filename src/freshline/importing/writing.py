@@ -205,7 +205,7 @@ def _file(table: Table) -> str:
 def _statement(table: Table) -> str:
     item = table.item
     kind = "STREAMING TABLE" if table.feed is not None else "MATERIALIZED VIEW"
-    lines = [f"CREATE {kind} {quoted(table.name)}"]
+    lines = [f"CREATE {kind} {quoted(table.name)}{_columns(table)}"]
     if item.comment:
         lines.append(f"  COMMENT {string_literal(item.comment)}")
     if item.partitioned_by:
@@ -215,6 +215,14 @@ def _statement(table: Table) -> str:
         lines.append(f"  TBLPROPERTIES ({_properties(item.properties)})")
     lines.append(f"AS\n{table.query};\n")
     return "\n".join(lines)
+
+
+def _columns(table: Table) -> str:
+    """The column list: the columns that have a comment."""
+    if not table.columns:
+        return ""
+    listed = [f"{quoted(name)} COMMENT {string_literal(text)}" for name, text in table.columns]
+    return " (\n    " + ",\n    ".join(listed) + "\n  )"
 
 
 def _properties(properties: Mapping[str, str]) -> str:

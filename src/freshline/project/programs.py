@@ -29,6 +29,7 @@ class PythonOutput:
         kind: A streaming table, a materialized view, or a temporary view.
         name: As written, with its schema where it has one.
         columns: Name and type of each declared column.
+        comments: Name and comment of the declared columns that have one.
         notes: What is different here, a sentence each.
     """
 
@@ -39,6 +40,7 @@ class PythonOutput:
     comment: str | None = None
     properties: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
     partitioned_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -115,7 +117,8 @@ def recorded(path: Path) -> PythonDefinitions | None:
 
 
 def _output(told: dict[str, Any]) -> PythonOutput:
-    pairs = {name: tuple(map(tuple, told[name])) for name in ("properties", "columns")}
+    names = ("properties", "columns", "comments")
+    pairs = {name: tuple(map(tuple, told.get(name, ()))) for name in names}
     lists = {name: tuple(told[name]) for name in ("partitioned_by", "notes")}
     return PythonOutput(**told | pairs | lists)
 

@@ -278,12 +278,12 @@ def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
                 "Cast it, for example to STRING.",
             )
     listed = [name.lower() for name, _ in table.columns]
-    if listed and listed != [each.name.lower() for each in schema]:
+    if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:
         fault(
             "column-list",
             f"lists the columns {', '.join(name for name, _ in table.columns)}, and its query has"
             f" {', '.join(each.name for each in schema)}",
-            "a column list gives the names of the query's columns, in order",
+            "a column list names columns of the query, in their order; it may leave columns out",
             "Correct the list, or name the columns in the query with AS.",
         )
     _check_named(table, schema, fault)

@@ -81,8 +81,8 @@ def by_spark(root: Path, *options: str) -> str:
     return done.stdout + done.stderr
 
 
-def by_us(root: Path) -> None:
-    with Child(Shop(root), "--until-idle") as child:
+def by_us(root: Path, *options: str) -> None:
+    with Child(Shop(root), *options or ("--until-idle",)) as child:
         child.process.wait(1800)
     assert child.process.returncode == 0, (root / "child.log").read_text()[-4000:]
 
@@ -121,6 +121,12 @@ def test_the_tables_are_those_of_spark_pipelines(tmp_path: Path, pipeline: Modul
             # before the table that it reads. Computed once more, alone, it is right.
             by_spark(tmp_path, "--refresh", table)
         assert different(tmp_path, pipeline) == {}, (number, early)
+    by_us(tmp_path, "--full-refresh-all")
+    assert different(tmp_path, pipeline) == {}
+    for table in pipeline.TABLES:
+        kept = deltalake.DeltaTable(str(tmp_path / "kept" / "tables" / table))
+        newest = kept.history(1)[0]
+        assert newest["operationParameters"]["mode"] == "Overwrite", (table, newest)
 
 
 def different(root: Path, pipeline: ModuleType) -> dict[str, tuple[list[tuple[str, ...]], ...]]:

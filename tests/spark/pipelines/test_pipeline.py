@@ -40,7 +40,7 @@ def dear():
     return SparkSession.active().read.table("orders").filter("price > 2")
 
 
-@dp.materialized_view(schema="day DATE, total DECIMAL(10,2)")
+@dp.materialized_view(schema="day DATE COMMENT 'in UTC', total DECIMAL(10,2)")
 def totals():
     return session.sql("SELECT day, sum(price) AS total FROM orders GROUP BY day")
 
@@ -86,6 +86,8 @@ def test_python_and_sql_run_together(pipeline, spark):
     run_here(mixed, spark)
     project = mixed.project
     found = {table.name: rows(spark, project, table.name) for table in project.tables}
+    totals = spark.read.format("delta").load(project.table_path("totals")).schema
+    assert [each.metadata.get("comment") for each in totals] == ["in UTC", None]
     assert [each[0] for each in found.pop("orders")] == ["1", "2", "4"]
     assert found == {
         "totals": [("2026-01-01", "4.00"), ("2026-01-02", "4.00")],

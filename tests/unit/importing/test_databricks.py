@@ -67,6 +67,7 @@ def test_a_script_becomes_a_project(script, tmp_path):
     }
     orders = project.table("orders")
     assert (orders.comment, orders.priority) == ("as they come", 3.0)
+    assert orders.columns == (("id", "its number"),)
     assert orders.query == (
         "SELECT CAST(id AS BIGINT) AS id, CAST(price AS DECIMAL(10, 2)) AS price, CAST(at AS"
         " TIMESTAMP) AS at, CAST(tags AS ARRAY<STRUCT<name: STRING>>) AS tags FROM (SELECT id,"

@@ -78,7 +78,7 @@ def test_views_and_ephemeral_models_are_in_the_queries_that_read_them(compiled, 
     )
     # Its WITH has entries called orders_kept and stg_orders, which are not the tables so called.
     assert (into / "tables" / "revenue.sql").read_text() == (
-        "CREATE MATERIALIZED VIEW revenue\n"
+        "CREATE MATERIALIZED VIEW revenue (\n    day COMMENT 'The day'\n  )\n"
         "  COMMENT 'Revenue by day; what finance reads.\\nNot final\\'s.'\n"
         "  PARTITIONED BY (day)\n"
         "  TBLPROPERTIES ('freshline.target_lag' = '10 minutes', 'freshline.priority' = '5', "
@@ -262,6 +262,31 @@ def test_what_dbt_knew_when_it_compiled_is_not_frozen_in_a_view(compiled, tmp_pa
 
     _, rows = imported(compiled(change), tmp_path / "new")
     assert reasons(rows).get("model.shop.orders_kept") == reason
+
+
+def described(**texts):
+    return {name: {"name": name, "description": text} for name, text in texts.items()}
+
+
+def test_comments_of_columns_stand_in_the_order_of_the_query(compiled, tmp_path):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.orders_kept"]
+        node["columns"] = described(GONE="no more", N="It's\nmany", o_id="Of the order", at="")
+        node["compiled_code"] = (
+            "with a as (select o_id, at from shop.stg_orders),"
+            " final as (select a.*, 1 as n from a) select * from final"
+        )
+        node = manifest["nodes"]["model.shop.revenue"]
+        node["columns"] = described(day="The day")
+        node["compiled_code"] = "select * from shop.orders_kept join x.y using (o_id)"
+
+    project, rows = imported(compiled(change), tmp_path / "new")
+    assert project.table("orders_kept").columns == (("o_id", "Of the order"), ("n", "It's\nmany"))
+    assert project.table("revenue").columns == ()
+    assert [rows[f"model.shop.{name}"].left_out[-1] for name in ("orders_kept", "revenue")] == [
+        "comments of GONE: its query has no such column",
+        "comments of columns (day): the text of its query does not tell its columns",
+    ]
 
 
 def test_a_table_that_dbt_does_not_know_is_told(compiled, tmp_path):

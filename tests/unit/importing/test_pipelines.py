@@ -148,15 +148,16 @@ def test_a_union_needs_the_names_of_the_columns(pipeline):
 
 def test_declared_columns_are_cast(pipeline):
     project, errors = pipeline("""\
-        CREATE STREAMING TABLE orders (id INT COMMENT 'its number', price DECIMAL(10, 2))
+        CREATE STREAMING TABLE orders (price DECIMAL(10, 2), id INT COMMENT 'its number')
           USING parquet CLUSTER BY (id)
           AS SELECT price, id FROM STREAM web;
         """)
     assert errors == []
     assert project.tables[0].query == (
-        "SELECT CAST(id AS INT) AS id, CAST(price AS DECIMAL(10, 2)) AS price FROM"
+        "SELECT CAST(price AS DECIMAL(10, 2)) AS price, CAST(id AS INT) AS id FROM"
         " (SELECT price, id FROM STREAM web)"
     )
+    assert project.tables[0].columns == (("id", "its number"),)
     assert project.warnings == (
         "tables/all.sql:1: orders is a Delta table, not parquet",
         "tables/all.sql:1: orders is not clustered: CLUSTER BY is left out",

@@ -25,6 +25,38 @@ def test_output_columns_are_known_where_the_text_tells_them(query, columns):
     assert output_columns(query) == columns
 
 
+KNOWN = {"t": ("a", "b"), "u": ("b", "C d")}
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT * FROM t", ("a", "b")),
+        ("SELECT * FROM STREAM t", ("a", "b")),
+        ("SELECT 1 AS x, y.*, t.a AS z FROM T JOIN u AS y ON t.b = y.b", ("x", "b", "C d", "z")),
+        ("SELECT * EXCEPT (B) FROM t CROSS JOIN (SELECT q FROM v) AS w", ("a", "q")),
+        ("SELECT * FROM t LEFT ANTI JOIN u ON t.b = u.b", ("a", "b")),
+        ("SELECT * FROM (SELECT a, 1 FROM t) AS s (p, q)", ("p", "q")),
+        (
+            "WITH t AS (SELECT 1 AS one), s (x) AS (SELECT * FROM t) SELECT * FROM s, t",
+            ("x", "one"),
+        ),
+        ("SELECT * FROM t UNION ALL SELECT * FROM v", ("a", "b")),
+        ("WITH t AS (SELECT max(a) FROM v) SELECT * FROM t", None),
+        ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", None),
+        ("SELECT * FROM t JOIN u USING (b)", None),
+        ("SELECT * FROM t NATURAL JOIN u", None),
+        ("SELECT * FROM v", None),
+        ("SELECT * FROM other.t", None),
+        ("SELECT * FROM t LATERAL VIEW explode(a) AS e", None),
+        ("SELECT s.* FROM (SELECT struct(a) AS s FROM t)", None),
+        ("SELECT a FROM t UNION BY NAME SELECT b FROM t", None),
+    ],
+)
+def test_stars_are_known_where_their_tables_are(query, columns):
+    assert output_columns(query, KNOWN) == columns
+
+
 @pytest.mark.parametrize(
     ("query", "call"),
     [

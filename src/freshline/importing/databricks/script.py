@@ -46,6 +46,7 @@ class _Reader(Head):
         self.kind = ""
         self.relation: tuple[str, ...] = ()
         self.casts: list[str] = []
+        self.comments: dict[str, str] = {}
         self.lag: str | None = None
         self.changed: list[str] = []
         self.left_out: list[str] = []
@@ -93,6 +94,7 @@ class _Reader(Head):
             comment=self.comment,
             properties={} if role == "view" else properties,
             partitioned_by=self.partitioned_by,
+            columns={} if role == "view" else self.comments,
             feed=feed,
             changed=tuple(self.changed),
             left_out=tuple(self.left_out),
@@ -174,7 +176,7 @@ class _Reader(Head):
                 f"NOT NULL of {name.name}: `not_null` of `checks:` in freshline.yml says it"
             )
         if self._take("COMMENT"):
-            self._string()
+            self.comments[name.name] = self._string()
         return name.name, kind
 
     def _expectation(self) -> None:

@@ -96,6 +96,7 @@ def _source(key: str, node: Mapping[str, Any]) -> Item:
         "base",
         _relation(node),
         comment=node.get("description") or None,
+        columns=_descriptions(node),
         properties=_properties(node, ours),
         feed=feed if isinstance(feed, dict) else None,
         refusal=refusal,
@@ -142,13 +143,14 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
         _relation(node),
         query=node.get("compiled_code") or None,
         comment=(node.get("description") or None) if is_table else None,
+        columns=_descriptions(node) if is_table else {},
         properties=_properties(node, ours) if is_table else {},
         partitioned_by=_columns(config.get("partition_by")) if is_table else (),
         needs=tuple(each["id"] for each in node.get("extra_ctes") or () if "id" in each),
         refusal=_refusal(node, config, materialized, manifest),
         stays=is_table,
         changed=tuple(changed),
-        left_out=tuple(_left_out(node, config)),
+        left_out=tuple(_left_out(config)),
     )
 
 
@@ -189,18 +191,20 @@ def _not_whole(
     return None
 
 
-def _left_out(node: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+def _left_out(config: Mapping[str, Any]) -> list[str]:
     found = [f"{name}: {why}" for name, why in _IGNORED_CONFIG if config.get(name)]
     if _mapping(config.get("contract")).get("enforced"):
         found.append("contract: a table has the columns and types of its query")
-    described = [
-        name
-        for name, column in _mapping(node.get("columns")).items()
-        if _mapping(column).get("description")
-    ]
-    if described:
-        found.append(f"descriptions of columns ({', '.join(described)}): only tables have comments")
     return found
+
+
+def _descriptions(node: Mapping[str, Any]) -> dict[str, str]:
+    """The descriptions of its columns, by name."""
+    found = {
+        str(name): str(_mapping(column).get("description") or "").strip()
+        for name, column in _mapping(node.get("columns")).items()
+    }
+    return {name: text for name, text in found.items() if text}
 
 
 def _depends(node: Mapping[str, Any]) -> list[str]:

@@ -33,10 +33,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: its name, and its type as it is written."""
+    """A declared column: its name, its type as it is written, and its comment."""
 
     name: str
     type: str
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

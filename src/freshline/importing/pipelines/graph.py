@@ -394,6 +394,7 @@ class Graph:
             partitioned_by=output.partitioned_by,
             partitioned_line=output.partitioned_line,
             comment=output.comment,
+            columns=tuple((each.name, each.comment) for each in output.columns if each.comment),
         )
         return Found(
             statement,

@@ -69,14 +69,14 @@ def _add(definitions: PythonDefinitions, scope: Scope, found: Definitions) -> No
 
 
 def _output(told: PythonOutput, scope: Scope) -> Output:
-    parts = _parts(told.name)
+    parts, comments = _parts(told.name), dict(told.comments)
     return Output(
         told.kind,
         parts[-1:] if told.kind == "temporary" else scope.full(parts),
         Place(told.file, told.line),
         told.line,
         tuple(Property(key, value, told.line) for key, value in told.properties),
-        tuple(Column(name, kind) for name, kind in told.columns),
+        tuple(Column(name, kind, comments.get(name)) for name, kind in told.columns),
         told.partitioned_by,
         told.line,
         told.comment,

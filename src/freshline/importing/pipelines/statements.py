@@ -260,16 +260,15 @@ class _Head(Head):
             )
 
     def _declared(self, *, typed: bool) -> tuple[Column, ...]:
-        """The columns in parentheses; their comments are left out."""
+        """The columns in parentheses."""
         columns = []
         while True:
             name = self._next()
             if not name.is_name or (typed and name.is_word("CONSTRAINT")):
                 self._unfit_column(name.text)
             kind = self._type() if typed else ""
-            if self._take("COMMENT"):
-                self._string()
-            columns.append(Column(name.name, kind))
+            comment = self._string() if self._take("COMMENT") else None
+            columns.append(Column(name.name, kind, comment))
             if self._take(")"):
                 return tuple(columns)
             if not self._take(","):

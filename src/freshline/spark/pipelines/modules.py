@@ -161,7 +161,7 @@ class _Registry(GraphElementRegistry):
                 notes.append("is not clustered: cluster_by is left out")
             details = {
                 "properties": tuple((k, str(v)) for k, v in output.table_properties.items()),
-                "columns": self._columns(output, place),
+                **self._columns(output, place),
                 "partitioned_by": tuple(output.partition_cols or ()),
             }
         self._found.outputs.append(
@@ -176,9 +176,10 @@ class _Registry(GraphElementRegistry):
             )
         )
 
-    def _columns(self, output: Table, place: Place) -> tuple[tuple[str, str], ...]:
+    def _columns(self, output: Table, place: Place) -> dict[str, tuple[tuple[str, str], ...]]:
+        """The declared columns with their types, and their comments."""
         if output.schema is None:
-            return ()
+            return {}
         schema = output.schema
         try:
             found = StructType.fromDDL(schema) if isinstance(schema, str) else schema
@@ -190,9 +191,16 @@ class _Registry(GraphElementRegistry):
                 "a schema is a StructType, or a list such as 'id BIGINT, at TIMESTAMP'",
                 "Correct the schema.",
             )
-            return ()
+            return {}
         assert isinstance(found, StructType)
-        return tuple((each.name, each.dataType.simpleString()) for each in found)
+        return {
+            "columns": tuple((each.name, each.dataType.simpleString()) for each in found),
+            "comments": tuple(
+                (each.name, str(each.metadata["comment"]))
+                for each in found
+                if each.metadata.get("comment")
+            ),
+        }
 
     def register_flow(self, flow: Flow) -> None:
         """A function whose rows a dataset has."""

@@ -54,7 +54,7 @@ class Statement:
         partitioned_by: Column names.
         partitioned_line: Line of PARTITIONED BY, that of CREATE without it.
         comment: The table's comment.
-        columns: Name and comment of each column of a column list; empty without one.
+        columns: Name and comment of each column in a column list; empty without one.
     """
 
     kind: TableKind
@@ -213,8 +213,8 @@ class Head:
         self._fail(
             "column-list",
             f"the column list of table {table} says more than names and comments",
-            rule="a table has exactly the columns of its query; a list gives their names, in order,"
-            " each with COMMENT 'text' or without",
+            rule="a table has exactly the columns of its query; a list names them, or some of them,"
+            " in order, each with COMMENT 'text' or without",
             next_step="Cast the columns in the query instead.",
         )
 
