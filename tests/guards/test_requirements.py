@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -65,3 +66,38 @@ def test_every_declared_dependency_is_locked_within_its_range(lock, declared):
     pin = locked[canonicalize_name(wanted.name)]
     version = str(pin.specifier).removeprefix("==")
     assert wanted.specifier.contains(version, prereleases=True), f"{pin} against {wanted}"
+
+
+IMPORTED_AS = {
+    "pyyaml": "yaml",
+    "prometheus-client": "prometheus_client",
+    "openlineage-python": "openlineage",
+}
+NEVER_IMPORTED = {
+    "delta-spark": "it belongs to pyspark, and freshline doctor compares its version",
+    "pandas": "pyspark and pyarrow import it where it is there, and pyspark knows version 2",
+}
+
+
+def imported() -> set[str]:
+    """The top-level names of all modules that src imports, wherever in a file."""
+    names: set[str] = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_what_users_install_is_imported_or_has_a_reason():
+    declared = [
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["project"]["optional-dependencies"]["lineage"],
+    ]
+    names = {canonicalize_name(Requirement(each).name) for each in declared}
+    modules = {name: IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
+    used = imported()
+    unused = {name for name, module in modules.items() if module not in used}
+    assert unused == set(NEVER_IMPORTED)
