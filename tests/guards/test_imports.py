@@ -82,6 +82,30 @@ def test_the_command_line_starts_without_what_only_some_commands_need():
     assert foreign & (SPARK | HEAVY) == set()
 
 
+_STATUS = """
+import sys
+from freshline.cli.main import main
+sys.argv[1:] = ["status"]
+try:
+    main()
+finally:
+    print("loaded", *sys.modules)
+"""
+
+
+def test_freshline_status_of_a_project_loads_nothing_heavy(tmp_path):
+    def told(*arguments: str, directory: Path) -> str:
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=directory, capture_output=True, text=True, check=True
+        ).stdout
+
+    told("-m", "freshline", "init", "shop", directory=tmp_path)
+    shown = told("-c", _STATUS, directory=tmp_path / "shop")
+    loaded = {name.partition(".")[0] for name in shown.partition("loaded ")[2].split()}
+    assert {"freshline", "sqlite3"} <= loaded
+    assert loaded & (SPARK | HEAVY) == set()
+
+
 def test_the_probe_sees_what_an_import_brings_along():
     own, foreign = loaded_by(["freshline.project.yaml.file"])
     assert "freshline.core.errors" in own
