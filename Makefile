@@ -13,6 +13,9 @@ PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --duration
 export SPARK_LOCAL_IP := 127.0.0.1
 export PYSPARK_PYTHON := $(abspath $(PY))
 
+# Compiled once, not by each process that starts: to collect the tests takes a third of it then.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Recipes that start Spark begin with this; the search takes a third of a second.
 with_java = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 

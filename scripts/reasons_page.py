@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from freshline.sql import strategy
@@ -85,11 +86,14 @@ def reasons_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _calls(path: Path) -> Iterator[tuple[str, list[ast.expr]]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            yield name, node.args
+@cache
+def _calls(path: Path) -> list[tuple[str, list[ast.expr]]]:
+    """Name and arguments of every call."""
+    return [
+        (getattr(node.func, "attr", getattr(node.func, "id", "")), node.args)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def _codes(path: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +34,17 @@ _ROOMS_BEGIN = "<!-- rooms: written by `make reference` from the first lines of 
 _ROOMS_END = "<!-- end of rooms -->"
 
 
-def pages() -> dict[Path, str]:
-    """Every page that follows from the code, by its path."""
+def pages() -> dict[Path, Callable[[], str]]:
+    """What writes each page that follows from the code, by the page's path."""
     return {
-        REFERENCE / "commands.md": _commands(),
-        REFERENCE / "errors.md": _errors(),
-        REFERENCE / "json.md": json_page(),
-        REFERENCE / "metrics.md": metrics_page(),
-        REFERENCE / "project-files.md": _project_files(),
-        REFERENCE / "reasons.md": reasons_page(),
-        ROOT / "docs" / "design" / "README.md": _design(),
-        ROOT / "ARCHITECTURE.md": _architecture(),
+        REFERENCE / "commands.md": _commands,
+        REFERENCE / "errors.md": _errors,
+        REFERENCE / "json.md": json_page,
+        REFERENCE / "metrics.md": metrics_page,
+        REFERENCE / "project-files.md": _project_files,
+        REFERENCE / "reasons.md": reasons_page,
+        ROOT / "docs" / "design" / "README.md": _design,
+        ROOT / "ARCHITECTURE.md": _architecture,
     }
 
 
@@ -283,7 +283,8 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Write the pages that have changed."""
-    for path, text in pages().items():
+    for path, written in pages().items():
+        text = written()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.relative_to(ROOT)}")
