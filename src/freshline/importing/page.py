@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from freshline.importing.assembly import Assembly
 from freshline.importing.checks import TakenCheck
 from freshline.importing.items import Found, Outcome
+from freshline.sql.text.reads import reads_of
 
 
 def page(
@@ -54,9 +55,20 @@ def page(
         parts.append("\n## Notes\n")
         parts += [f"- {note}" for note in (*found.notes, *warnings)]
     parts.append("\n## Next\n")
+    if outside := _outside(assembly):
+        parts.append(
+            f"{', '.join(f'`{name}`' for name in outside)}: read by name, so Spark has to find"
+            " them. `configuration:` of freshline.yml needs the settings of their catalog.\n"
+        )
     parts.append("`freshline validate` analyses every query with Spark; `freshline run` starts.")
     parts.append("Compare the tables with the old ones before you switch their readers over.\n")
     return "\n".join(parts)
+
+
+def _outside(assembly: Assembly) -> list[str]:
+    """The tables of other catalogs that queries of the new project read."""
+    reads = (read for table in assembly.tables for read in reads_of(table.query))
+    return sorted({read.name for read in reads if len(read.parts) > 1})
 
 
 def _counted(outcomes: Sequence[Outcome]) -> str:

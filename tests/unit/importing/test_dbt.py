@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from freshline.core.errors import UserError, UserErrors
 from freshline.importing.dbt.project import read_dbt
+from freshline.importing.dbt.tests import read_test
 from freshline.importing.writing import write
 from freshline.project.load import load_project
 
@@ -203,6 +205,9 @@ def test_two_models_of_one_name_get_that_of_their_schema(compiled, tmp_path):
 def test_the_page_has_a_row_for_each_model_and_each_test(compiled, tmp_path):
     imported(compiled(), tmp_path / "new")
     page = (tmp_path / "new" / "IMPORTED.md").read_text()
+    assert (
+        "\n`raw.customers`: read by name, so Spark has to find them. Give `configuration:`" in page
+    )
     assert page.startswith(
         "# Imported from the dbt project shop\n\n"
         "3 tables, 5 put into queries or read by name, 4 not taken.\n\n"
@@ -384,6 +389,24 @@ def a_test(manifest, name, of, *nodes, config=None, **arguments):
         "depends_on": {"nodes": [*nodes, *([of] if of else [])], "macros": []},
         "config": config or {},
     }
+
+
+@pytest.mark.parametrize(
+    ("to", "nodes", "found"),
+    [
+        ("ref('c')", ["model.s.c.v2"], "model.s.c.v2"),
+        ("ref('c')", ["model.s.c.v1", "model.s.c.v2"], ""),
+        ("ref('c', v=1)", ["model.s.c.v1", "model.s.c.v2"], "model.s.c.v1"),
+        ("ref('s', 'c', version='1')", ["model.s.c.v1", "model.s.c.v10"], "model.s.c.v1"),
+        ("ref('c', v=1)", ["model.s.c"], ""),
+        ("ref('c')", ["model.s.bc", "model.s.c"], "model.s.c"),
+    ],
+)
+def test_a_reference_to_a_version_of_a_model(to, nodes, found):
+    manifest: dict[str, Any] = {"nodes": {}}
+    a_test(manifest, "relationships", None, *nodes, column_name="id", to=to, field="id")
+    ((key, node),) = manifest["nodes"].items()
+    assert (read_test(key, node).to or "") == found
 
 
 def test_the_four_tests_of_dbt_become_checks(compiled, tmp_path):

@@ -10,6 +10,7 @@ from freshline.importing.items import Check
 from freshline.project.model import CHECK_KINDS
 
 _NAME = re.compile(r"""["']([^"']+)["']""")
+_VERSION = re.compile(r"""\b(?:v|version)\s*=\s*["']?([\w.]+)""")
 _READS = re.compile(r"\{\{|\{%|\bselect\b", re.IGNORECASE)
 _LIMITS = (
     ("error_if", "!= 0"),
@@ -82,9 +83,14 @@ def _unfit_values(check: Check, *, quoted: bool) -> str | None:
 
 
 def _named(text: str, nodes: Sequence[str]) -> str:
-    """The node that ``ref('x')`` or ``source('a', 'b')`` names; empty where it is not clear."""
-    name = ".".join(_NAME.findall(text))
-    fit = [node for node in nodes if name and node.endswith(f".{name}")]
+    """The node that ``ref('x')`` or ``source('a', 'b')`` names; empty where it is not clear.
+
+    A model with versions has one node for each: ``model.shop.customers.v2``.
+    """
+    version = _VERSION.search(text)
+    name = ".".join(_NAME.findall(text[: version.start()] if version else text))
+    end = re.escape(f".{name}") + (rf"\.v{re.escape(version[1])}" if version else r"(\.v[\w.]+)?")
+    fit = [node for node in nodes if name and re.search(f"{end}$", node)]
     return fit[0] if len(fit) == 1 else ""
 
 
