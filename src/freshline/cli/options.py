@@ -47,6 +47,12 @@ def table_names(context: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def table_lists(context: typer.Context, incomplete: str) -> list[str]:
+    """The same for names with commas between them: the last one is completed."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in table_names(context, last)]
+
+
 TableNames = Annotated[
     list[str],
     typer.Argument(metavar="TABLE...", help="Tables of the project.", autocompletion=table_names),

@@ -44,6 +44,9 @@ def completed(line: str, directory: Path, shell: str = "bash") -> list[str]:
         ("freshline verify orders b", ["big"]),
         ("freshline pause s", ["small"]),
         ("freshline retry o", ["orders"]),
+        ("freshline explain b", ["big"]),
+        ("freshline run --full-refresh o", ["orders"]),
+        ("freshline run --refresh big,s", ["big,small"]),
         ("freshline verify --ver", ["--versions"]),
     ],
 )

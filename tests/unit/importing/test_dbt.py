@@ -205,9 +205,7 @@ def test_two_models_of_one_name_get_that_of_their_schema(compiled, tmp_path):
 def test_the_page_has_a_row_for_each_model_and_each_test(compiled, tmp_path):
     imported(compiled(), tmp_path / "new")
     page = (tmp_path / "new" / "IMPORTED.md").read_text()
-    assert (
-        "\n`raw.customers`: read by name, so Spark has to find them. Give `configuration:`" in page
-    )
+    assert "\n`raw.customers`: read by name, so Spark has to find them. `configuration:`" in page
     assert page.startswith(
         "# Imported from the dbt project shop\n\n"
         "3 tables, 5 put into queries or read by name, 4 not taken.\n\n"

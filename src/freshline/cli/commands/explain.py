@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.cli.render.explained import cost_lines, costs_told
 from freshline.cli.render.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
@@ -31,7 +31,10 @@ _Columns = Mapping[str, tuple[tuple[str, str], ...]]
 
 
 def explain(
-    view: Annotated[str, typer.Argument(metavar="VIEW", help="A table of the project.")],
+    view: Annotated[
+        str,
+        typer.Argument(metavar="VIEW", help="A table of the project.", autocompletion=table_names),
+    ],
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> None:

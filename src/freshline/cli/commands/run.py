@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, Spec, named, opened
+from freshline.cli.options import AsJson, ProjectDir, Spec, named, opened, table_lists
 from freshline.core.errors import UserError
 from freshline.project.model import Project
 from freshline.project.yaml.durations import RULE, duration_s
@@ -19,6 +19,7 @@ Lists = Annotated[
     typer.Option(
         metavar="TABLE,...",
         help="Update only these tables, their parents first, then exit.",
+        autocompletion=table_lists,
         show_default=False,
     ),
 ]
@@ -27,6 +28,7 @@ FullLists = Annotated[
     typer.Option(
         metavar="TABLE,...",
         help="The same, but rebuild these tables from all their data.",
+        autocompletion=table_lists,
         show_default=False,
     ),
 ]
