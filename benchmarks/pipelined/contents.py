@@ -37,7 +37,7 @@ def contents(table: Path, start_s: float) -> list[tuple[Commit, int]]:
 
 def empty_s(made: list[tuple[Commit, int]], start_s: float, end_s: float) -> float:
     """Seconds of [start, end] in which a table that had had rows had none."""
-    ends = [commit.at_s for commit, _ in made[1:]] + [end_s]
+    ends = [*(commit.at_s for commit, _ in made[1:]), end_s][: len(made)]
     total_s, filled = 0.0, False
     for (commit, rows), until_s in zip(made, ends, strict=True):
         if filled and not rows:

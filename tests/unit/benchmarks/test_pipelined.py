@@ -30,6 +30,7 @@ def test_a_view_is_empty_from_its_truncation_to_its_rows():
     ]
     assert empty_s(made, 1.0, 20.0) == 2.5
     assert empty_s(made, 8.0, 9.0) == 1.0
+    assert empty_s([], 8.0, 9.0) == 0.0  # never made
 
 
 def test_the_folder_is_a_pipeline_with_the_tables_that_are_measured(tmp_path):
