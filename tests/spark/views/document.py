@@ -63,7 +63,7 @@ def _why_not_better(plan: ViewPlan) -> str:
     """The reasons against what would be cheaper than the first strategy."""
     reasons: list[Reason] = []
     if plan.appends is True:
-        return "nothing is"
+        return "none is better"
     if not isinstance(plan.buckets, Buckets):
         reasons.append(plan.buckets)
         if isinstance(plan.merge, Reason):
