@@ -116,7 +116,7 @@ def _mends(found: Mapping[str, Record]) -> list[str]:
         "",
         f"## {_MENDS}",
         "",
-        "Fourteen classes of silently wrong views were found with other people's queries and fixed.",
+        "Fourteen classes of silently wrong views were found with others' queries and fixed.",
         "Each fix was taken out by itself, with the second reading switched off:",
         f"**a trial finds {by_trials} of {len(taken)}**",
         "([design 0108](design/0108-mends-taken-out.md)).",

@@ -17,32 +17,38 @@ from freshline.sql.query.records import Buckets, Reason, ViewPlan
 from freshline.sql.strategy import incremental
 
 PAGE = Path(__file__).parents[3] / "docs" / "views.md"
-_HEAD = """# Views and how they are kept up to date
+_HEAD = """# How views are kept up to date
 
-All views below, except those of the last table, are tested on real Spark (`tests/spark/views`):
-rows arrive on the edges of buckets, late, without times and without keys; then they are deleted,
-updated, merged and overwritten by hand; some views read views that rewrite their rows. After
-every commit the view is compared with its query over the versions that the commit names. DuckDB
-computes the query where it means the same there, otherwise Spark does. `make proof` compares all
-views, with both. `make test` compares a part of them, and checks that each has the strategy
-shown below. This page is written from the analysis by `python -m tests.spark.views.document`,
-and a test fails when it is not up to date.
+An update of a view uses one of these strategies. freshline considers them in this order:
 
-The strategies are listed in the order in which freshline considers them: `append` where each new
-row makes its output rows by itself; `bucket-recompute` where the output falls into buckets of
-time; `bucket-merge` where that was slow and aggregates of the new rows can be merged into their
-buckets; `group-merge` where there are no buckets, but aggregates that can be merged. `full` is
-always right, and the only strategy where no other is listed. After rows of a parent were deleted
-or rewritten, buckets are recomputed. Views without buckets then use `group-recompute`, which
-computes the groups of these rows again, if every output row shows which group it belongs to;
-otherwise the whole view is computed.
+| strategy | possible where | what an update does |
+|---|---|---|
+| `append` | each new row makes its output rows by itself | adds the output of the new rows |
+| `bucket-recompute` | the output falls into buckets of time | computes the touched buckets again |
+| `bucket-merge` | as above, if that was slow and aggregates can be merged | merges new aggregates in |
+| `group-merge` | there are no buckets, but aggregates can be merged | merges new aggregates in |
+| `full` | always | computes the view's query over everything |
+
+After rows of a parent were deleted or rewritten, buckets are recomputed. A view without buckets
+then uses `group-recompute`: it computes the groups of these rows again. That needs output rows
+that show their group; otherwise the whole view is computed.
 
 Among the strategies that are right, `freshline.refresh` = `auto` takes the one that should take
-the fewest seconds by the clock, `full` included (design/0014). These views are tested with
-`incremental`, which never takes `full` for its cost.
+the fewest seconds by the clock, `full` included ([0014](design/0014-which-strategy-is-quicker.md)).
+
+The tables below list the strategies of many views, and why there is no better one. All these
+views, except those of the last table, are tested on real Spark (`tests/spark/views`), with
+`freshline.refresh` = `incremental`, which never takes `full` for its cost. Rows arrive on the
+edges of buckets, late, without times and without keys. Then they are deleted, updated, merged and
+overwritten by hand. Some views read views that rewrite their rows. After every commit the view is
+compared with its query over the versions that the commit names. DuckDB computes the query where
+it means the same there, otherwise Spark does. `make proof` compares all views with both;
+`make test` compares some of them, and checks that each has the strategy shown here.
+`python -m tests.spark.views.document` writes this page from the analysis, and a test fails when
+it is out of date.
 """
-_ORDERS = """`orders` (time `ts`) and `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal`
-are static."""
+_ORDERS = """`orders` (time `ts`), `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal` are
+static."""
 _TABLE = "| view | query | strategies | why not better |\n|---|---|---|---|"
 
 
