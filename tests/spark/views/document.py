@@ -25,8 +25,8 @@ An update of a view uses one of these strategies. freshline considers them in th
 |---|---|---|
 | `append` | each new row makes its output rows by itself | adds the output of the new rows |
 | `bucket-recompute` | the output falls into buckets of time | computes the touched buckets again |
-| `bucket-merge` | as above, if that was slow and aggregates can be merged | merges new aggregates in |
-| `group-merge` | there are no buckets, but aggregates can be merged | merges new aggregates in |
+| `bucket-merge` | the same, where that was slow and aggregates merge | merges new aggregates in |
+| `group-merge` | there are no buckets, but aggregates that merge | merges new aggregates in |
 | `full` | always | computes the view's query over everything |
 
 After rows of a parent were deleted or rewritten, buckets are recomputed. A view without buckets
