@@ -21,8 +21,8 @@ RECORDS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "freshline status: tables[].wrong": (("cli.render.verified", "wrong_record", ""),),
     "freshline status: tables[].catching_up": (("cli.render.watched", "_recovery_record", ""),),
     "freshline status: feeds[]": (("cli.render.watched", "feed_record", ""),),
-    "freshline status: topics[]": (("cli.render.topics", "topic_record", ""),),
-    "freshline status: sources[]": (("cli.render.sources", "source_record", ""),),
+    "freshline status: topics[]": (("cli.render.followed", "topic_record", ""),),
+    "freshline status: sources[]": (("cli.render.followed", "source_record", ""),),
     "freshline status: backfills[]": (("cli.render.watched", "backfill_record", ""),),
     "freshline status: partition_misfit": (("cli.render.watched", "misfit_record", ""),),
     "freshline status: reports[], and freshline report list": (

@@ -17,6 +17,7 @@ from freshline.importing.pipelines.definitions import (
     OutputKind,
     Scope,
 )
+from freshline.project.sections.libraries import unclosed
 from freshline.sql.text.statements import Head, StatementError, split
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
@@ -50,15 +51,7 @@ def read_sql(text: str, file: str, scope: Scope, found: Definitions) -> None:
     try:
         statements = split(tokens(text))
     except SqlTextError as error:
-        found.errors.append(
-            UserError(
-                "bad-sql",
-                error.what,
-                where=Place(file, error.line),
-                rule="strings, backquoted names and comments end where they are closed",
-                next_step="Close it; nothing else in this file was checked.",
-            )
-        )
+        found.errors.append(unclosed(error, file))
         return
     for statement in statements:
         head = _Head(text, statement, file, standing, found)

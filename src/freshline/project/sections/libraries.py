@@ -157,6 +157,17 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
     return matched
 
 
+def unclosed(error: SqlTextError, file: str) -> UserError:
+    """A file of SQL that cannot be cut into statements."""
+    return UserError(
+        "bad-sql",
+        error.what,
+        where=Place(file, error.line),
+        rule="strings, backquoted names and comments end where they are closed",
+        next_step="Close it; nothing else in this file was checked.",
+    )
+
+
 def _read_file(path: Path, file: str, library: Library, errors: list[UserError]) -> None:
     try:
         text = path.read_text(encoding="utf-8")
@@ -175,15 +186,7 @@ def _read_file(path: Path, file: str, library: Library, errors: list[UserError])
         statements = split(tokens(text))
     except SqlTextError as error:
         library.declared.update(name.lower() for name in _DECLARED.findall(text))
-        errors.append(
-            UserError(
-                "bad-sql",
-                error.what,
-                where=Place(file, error.line),
-                rule="strings, backquoted names and comments end where they are closed",
-                next_step="Close it; nothing else in this file was checked.",
-            )
-        )
+        errors.append(unclosed(error, file))
         return
     if not statements:
         library.warnings.append(f"{file}: there is no statement in this file")
