@@ -156,7 +156,7 @@ KEYS = {
         "for": "How long a state must last before it is posted.",
     },
     "checks": {
-        "unique": "A column or SQL expression, or a list of them, no value of which comes twice.",
+        "unique": "A column or SQL expression, or a list of them, whose values are unique.",
         "not_null": "A column or expression that is never NULL.",
         "accepted_values": "A column or expression; `values` lists what it may be.",
         "relationships": "A column or expression; each of its values is one of `field` of `to`.",
@@ -164,7 +164,7 @@ KEYS = {
         "to": "The table that `relationships` refers to; another of Spark's by a name with dots.",
         "field": "Its column or expression.",
         "where": "The rows that the check is about, as an SQL condition; all without it.",
-        "severity": "`error`, or `warn`: what fails is told, and the exit status stays.",
+        "severity": "`error`, or `warn`: failures are reported, and do not change the exit status.",
         "name": "What messages call the check.",
     },
 }

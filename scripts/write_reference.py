@@ -152,7 +152,7 @@ def _project_files() -> str:
     lines += [
         "## Properties of tables",
         "",
-        "They stand in `TBLPROPERTIES` of a table's statement.",
+        "They are set in `TBLPROPERTIES` of a table's statement.",
         "",
         "| property | of | value |",
         "|---|---|---|",

@@ -38,7 +38,6 @@ def test_make_lists_every_target():
 MOST_FILES = 16
 FULLER_FLOORS = {
     "cli/commands": "a file for each command",
-    "cli/render": "a file for each thing that commands print",
     "core": "the scheduling core: its rooms are policies, partitions, aus, background, objective",
     "spark/views": "a file for each strategy, and what they share",
 }

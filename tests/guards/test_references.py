@@ -67,6 +67,26 @@ def test_every_link_between_pages_leads_somewhere():
     assert broken == []
 
 
+FOLDERS = ("src/freshline", "tests", "demo", "benchmarks", "experiments", "scripts")
+MODULE = re.compile(r"`((?:\w+/)*\w+\.py|(?:\w+/)+)`")
+# What a project of a user has, and not this repository.
+USERS = {"warehouse/", "tables/"}
+
+
+def test_every_module_and_folder_that_a_page_names_exists():
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    known = {f"/{path.relative_to(ROOT)}" for path in paths if path.suffix in {".py", ""}}
+    ends = {path[at:] for path in known for at, letter in enumerate(path) if letter == "/"}
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
+    missing = {
+        (str(page.relative_to(ROOT)), name)
+        for page in pages
+        for name in MODULE.findall(page.read_text(encoding="utf-8"))
+        if f"/{name.rstrip('/')}" not in ends and name not in USERS
+    }
+    assert missing == set()
+
+
 def test_the_search_for_rules_reads_ranges_and_leaves_other_words_alone():
     assert cited("rules C1 to C9, and G8. x.M2 = G10a") >= {"C1", "C9", "G8"}
     assert "G10" not in cited("G10a")

@@ -29,7 +29,7 @@ def status(
         bool,
         typer.Option(
             "--check",
-            help="Exit with 3, and the reasons one a line, where no run is alive or a table is"
+            help="Exit with 3 and print the reasons, one a line, if no run is alive, or a table is"
             " late, fails, misses files, or was found wrong.",
         ),
     ] = False,
