@@ -178,7 +178,7 @@ class Demo:
         show.heading("4. It starts again")
         trickle_s = self._start_s + self._seconds * schedule.FLOOD_SHARE
         show.paragraph(
-            "What was committed stands in the Delta logs, and these decide; what was not is done"
+            "What was committed is in the Delta logs, and the logs decide; everything else is done"
             f" again. {'From' if trickle_s > time.time() else 'Since'} {show.clock(trickle_s)} UTC"
             f" on a pair of files comes every {schedule.TRICKLE_EVERY_S:.0f} s only, and the"
             " warehouse catches up:"

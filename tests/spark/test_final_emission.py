@@ -117,7 +117,7 @@ def test_over_a_view_whose_rows_are_never_complete_nothing_can_be_final(arrivals
     with pytest.raises(UserError) as raised:
         arrivals.update("hourly")
     assert raised.value.code == "no-buckets"
-    assert "when the rows of newest are complete by at cannot be told" in raised.value.rule
+    assert "when the rows of newest are complete by at is unknown" in raised.value.rule
 
 
 HOUR, US = timedelta(hours=1), timedelta(microseconds=1)

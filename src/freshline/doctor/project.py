@@ -100,8 +100,8 @@ def _storage(project: Project) -> Iterator[Finding]:
         yield Finding(
             "storage",
             "warning",
-            f"{folder} is on {kind}: whether another machine runs this warehouse is told by a file"
-            " lock, which network file systems keep only as far as they are set up to",
+            f"{folder} is on {kind}: a file lock shows whether another machine runs this"
+            " warehouse, and on network file systems locks work only if they are set up for it",
             "Use a local disk, or make sure that one machine alone runs it.",
         )
         return

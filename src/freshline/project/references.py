@@ -69,7 +69,7 @@ class References:
             replaced[name] = text
             if self._readable and _SECRET.search(name) and not _PLAIN.match(text):
                 self.warnings.append(
-                    f"{self._top.file.place((*path, name))}: {name} stands in"
+                    f"{self._top.file.place((*path, name))}: {name} is written in"
                     f" {self._top.file.shown_as}, which other users can read: write"
                     " ${env:NAME} or ${file:PATH}, or run chmod 600"
                 )

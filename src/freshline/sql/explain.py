@@ -102,7 +102,7 @@ def touched_groups(merge: Decomposition) -> str:
     """Which output rows a row of any source can change, where states are merged, in a sentence."""
     if merge.group_columns:
         shown = ", ".join(merge.group_columns)
-        return f"a row touches the rows of the groups that it falls into, told by {shown}"
+        return f"a row touches the rows of the groups that it falls into, by {shown}"
     if any(partial.keys for partial in merge.partials):
         return "a row can touch any row: rows do not show which groups they are of"
     return "a row touches the one row that there is"

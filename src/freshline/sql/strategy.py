@@ -328,9 +328,9 @@ def _rewritten(plan: ViewPlan) -> Strategy:
     assert isinstance(plan.buckets, Reason)
     merges = isinstance(plan.merge, Decomposition)
     why = (
-        "which states cannot take back, its groups cannot be told from each other"
+        "which states cannot undo, and its output does not show which group a row is of"
         if merges
-        else "which appending cannot take back"
+        else "which appending cannot undo"
     )
     return Strategy(
         "full",

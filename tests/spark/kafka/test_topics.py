@@ -170,7 +170,7 @@ def test_a_topic_that_is_deleted_is_missing_and_one_made_again_is_another(shop):
     seen, left = shop.run()
     assert left == 0, (seen.failed, seen.notices)
     assert (
-        f"feed orders_feed: topic {shop.topic} was deleted and made again; it is read from its"
+        f"feed orders_feed: topic {shop.topic} was deleted and created again; it is read from its"
         " first offset on"
     ) in seen.notices
     assert shop.ids() == [0, 1, 2, *range(5, 12)]

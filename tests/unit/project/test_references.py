@@ -136,8 +136,8 @@ def test_secrets_that_others_can_read_are_warned_of(root: Path) -> None:
     project = load_project(root, root)
     assert project.warnings == (
         (
-            "freshline.yml:6: spark.hadoop.fs.s3a.access.key stands in freshline.yml, which other"
-            " users can read: write ${env:NAME} or ${file:PATH}, or run chmod 600"
+            "freshline.yml:6: spark.hadoop.fs.s3a.access.key is written in freshline.yml, which"
+            " other users can read: write ${env:NAME} or ${file:PATH}, or run chmod 600"
         ),
         (
             "freshline.yml:7: other users can read the file secrets/s3, which"

@@ -91,7 +91,7 @@ def test_what_a_row_touches_where_there_are_groups_and_no_buckets():
         return line.strip()
 
     assert told(Decomposition((partial,), "f", group_columns={"usr": "k0", "day": "k1"})) == (
-        "a row touches the rows of the groups that it falls into, told by usr, day"
+        "a row touches the rows of the groups that it falls into, by usr, day"
     )
     assert told(Decomposition((partial,), "f")) == (
         "a row can touch any row: rows do not show which groups they are of"

@@ -56,8 +56,7 @@ def run(
         bool,
         typer.Option(
             "--until-idle",
-            help="Exit once all data that is there now has reached every table that can be"
-            " updated.",
+            help="Exit once all data that has arrived has reached every table that can be updated.",
         ),
     ] = False,
     grace: Annotated[

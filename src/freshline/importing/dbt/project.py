@@ -82,7 +82,7 @@ def _source(key: str, node: Mapping[str, Any]) -> Item:
     ours = _ours(node)
     feed = ours.pop("feed", None)
     if feed is None:
-        left = ("it has no `meta.freshline.feed`, so it is static: no news comes from it",)
+        left = ("it has no `meta.freshline.feed`, so it is static: nothing arrives from it",)
         return Item(key, "source", "outside", _relation(node), stays=True, left_out=left)
     refusal = None if isinstance(feed, dict) else "its `meta.freshline.feed` is no mapping"
     lag = _duration(_mapping(node.get("freshness")))

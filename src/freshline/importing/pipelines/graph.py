@@ -457,7 +457,7 @@ class Graph:
         if columns is None:
             self._fault(
                 "unknown-columns",
-                f"the columns of flow {query.flow.name} into {output.name[-1]} stand in no list",
+                f"the columns of flow {query.flow.name} into {output.name[-1]} are not listed",
                 query.flow.query_place,
                 "several flows into one table are a union by the columns' names",
                 f"Name the columns in the query, or declare those of {output.name[-1]}.",

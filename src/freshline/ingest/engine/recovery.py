@@ -100,7 +100,7 @@ class Recoverer:
             settle_hidden(spec.landing, self._noted.get(feed, ()))
         self._count_up(testimony)
         if not segments and testimony and testimony.last_id and not known:
-            self._quarantine.tell("the log is gone; the witness tells where its numbers go on")
+            self._quarantine.tell("the log is gone; its numbers continue from the commit marker")
         self._log.restore(segments)
         self._log.next_id = max(next_id, segments[-1].first_id if segments else 1)
         self._log.lasts = self._lasts

@@ -350,7 +350,7 @@ def _format(section: Section, text: str | None) -> str | None:
         return None
     try:
         sample = datetime.strptime(_SAMPLE.strftime(text), text)  # noqa: DTZ007 - a trial
-        fault = None if sample.date() == _SAMPLE.date() else "it does not tell the day"
+        fault = None if sample.date() == _SAMPLE.date() else "it does not contain the whole date"
     except (ValueError, re.error):
         fault = "it cannot read what it writes"
     if fault is None:

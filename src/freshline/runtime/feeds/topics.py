@@ -179,7 +179,7 @@ class TopicListing:
             refuse_another(self.feed, self._told, look)
         if unknown and not begins:
             news.notices.append(
-                f"feed {self.feed.name}: topic {self._source.topic} was deleted and made again;"
+                f"feed {self.feed.name}: topic {self._source.topic} was deleted and created again;"
                 " it is read from its first offset on"
             )
         told = self._told.get(look.topic_id, Coverage())

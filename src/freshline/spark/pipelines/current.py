@@ -164,7 +164,7 @@ def _call() -> Call:
         raise UserError(
             "no-session",
             "`spark` of a pipeline's definitions is used outside of them",
-            rule="it is there while a module is imported and while its functions are called",
+            rule="it exists while a module is imported and while its functions are called",
             next_step="Use it within a decorated function.",
         )
     return call

@@ -230,7 +230,7 @@ class _Registry(GraphElementRegistry):
             "sql-in-python",
             f"SQL definitions of {file_path} are registered from Python",
             Place(self._file),
-            "SQL definitions stand in .sql files of the libraries",
+            "SQL definitions belong in .sql files of the libraries",
             "Write them there.",
         )
 

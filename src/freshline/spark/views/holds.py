@@ -85,5 +85,5 @@ class Holds:
 def _open(parent: TableDef, column: str, why: str) -> Reason:
     return Reason(
         "NEVER_COMPLETE",
-        f"when the rows of {parent.name} are complete by {column} cannot be told: {why}",
+        f"when the rows of {parent.name} are complete by {column} is unknown: {why}",
     )

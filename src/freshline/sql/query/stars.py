@@ -143,7 +143,7 @@ class _Spelling:
         if not wanted:
             return
         if names is None or len(names) != len(wanted):
-            raise unsupported("UNRESOLVED", "the columns that are renamed cannot be told", item)
+            raise unsupported("UNRESOLVED", "the renamed columns cannot be determined", item)
         inner = exp.Subquery(this=item.this, alias=exp.TableAlias(this=exp.to_identifier("named")))
         renamed = [
             exp.alias_(exp.column(exp.to_identifier(old), table="named"), new.copy())
@@ -160,7 +160,9 @@ class _Spelling:
         by_name = [join for join in joins if join.args.get("using") or is_natural(join)]
         if any(names is None for _, names in relations):
             if by_name:
-                raise unsupported("UNRESOLVED", "the columns of USING cannot be told", by_name[0])
+                raise unsupported(
+                    "UNRESOLVED", "the columns of USING cannot be determined", by_name[0]
+                )
             return None
         parts = [
             [_Column(name, _column(name, alias), alias) for name in names or []]

@@ -127,7 +127,7 @@ def test_a_topic_made_again_is_read_from_its_first_offset():
     news = looked.news(NOW_S)
     assert told(news) == [("B/0:0-3", 2.0)]
     assert news.notices == [
-        "feed f: topic orders was deleted and made again; it is read from its first offset on"
+        "feed f: topic orders was deleted and created again; it is read from its first offset on"
     ]
     assert looked.news(NOW_S).notices == []
 
