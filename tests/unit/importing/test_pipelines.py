@@ -139,8 +139,8 @@ def test_a_union_needs_the_names_of_the_columns(pipeline):
         """)
     assert messages(errors) == [
         (
-            "[unknown-columns] tables/all.sql:2: the columns of flow a into orders stand in no"
-            " list; several flows into one table are a union by the columns' names. Name the"
+            "[unknown-columns] tables/all.sql:2: the columns of flow a into orders are not"
+            " listed; several flows into one table are a union by the columns' names. Name the"
             " columns in the query, or declare those of orders."
         )
     ]
