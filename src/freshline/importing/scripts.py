@@ -15,8 +15,14 @@ from freshline.importing.items import Found, Item
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 
+_SNOWFLAKE = "Snowflake"
 Part = TypeVar("Part")
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
+_USE = re.compile(
+    r"USE\s+(?:(CATALOG|DATABASE|SCHEMA|NAMESPACE|ROLE|WAREHOUSE|SECONDARY)\s+)?"
+    r"([\w$]+|\"[^\"]+\"|`[^`]+`)(?:\.([\w$]+|\"[^\"]+\"|`[^`]+`))?\s*\Z",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,49 @@ class Statement:
     line: int
     item: Item | None
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What short names belong to, as USE says it; None: it is not said."""
+
+    database: str | None = None
+    schema: str | None = None
+
+    def used(self, text: str, product: str) -> _Scope | None:
+        """The scope behind a USE statement; None where the text is none."""
+        found = _USE.match(text.strip())
+        if found is None:
+            return None
+        kind = (found[1] or "").upper()
+        first, second = found[2].strip('"`'), (found[3] or "").strip('"`')
+        if kind in {"ROLE", "WAREHOUSE", "SECONDARY"}:
+            return self
+        if second:
+            return _Scope(first, second)
+        if product == _SNOWFLAKE and kind in {"", "DATABASE"}:
+            return _Scope(first, "public")
+        return _Scope(first, None) if kind == "CATALOG" else _Scope(self.database, first)
+
+    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """A name with the parts that it leaves out, where they are known."""
+        if len(parts) == 1 and self.schema is not None:
+            parts = (self.schema, *parts)
+        if len(parts) == 2 and self.database is not None:  # noqa: PLR2004 - schema and name
+            parts = (self.database, *parts)
+        return parts
+
+    def applied(self, item: Item) -> Item:
+        """The item with full names, its own and those that its query reads."""
+        item = replace(item, relation=self.full(item.relation))
+        if item.query is None or item.role == "base":
+            return item
+        try:
+            full = {read.name: self.full(read.parts) for read in reads_of(item.query)}
+        except SqlTextError:
+            return item  # it is refused for that below
+        names = {name: ".".join(quoted(part) for part in parts) for name, parts in full.items()}
+        return replace(item, query=rewritten(item.query, names))
 
 
 def read_script(
@@ -65,8 +114,16 @@ def read_script(
         ) from error
     items: dict[str, Item] = {}
     rest: list[tuple[int, str, str]] = []
+    scope = _Scope()
     for each in map(read, parts):
         item, reason = each.item, each.reason
+        if item is None and (used := scope.used(each.text, product)) is not None:
+            scope = used
+            continue
+        if item is not None:
+            item = scope.applied(item)
+            if item.key in items and items[item.key].relation != item.relation:
+                item = replace(item, key=".".join(item.relation).lower())
         if item is not None and item.key in items:
             reason = f"{item.key} is made by an earlier statement"
         elif item is not None:

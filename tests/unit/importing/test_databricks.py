@@ -105,7 +105,7 @@ def test_a_script_becomes_a_project(script, tmp_path):
         "after_strict": "it reads strict, which was not taken",
     }
     appendix = (into / "not_translated.sql").read_text()
-    assert "-- Line 1: it makes no streaming table, materialized view or view\n" in appendix
+    assert "-- Line 26: it makes no streaming table, materialized view or view\n" in appendix
     assert "--   DELETE FROM orders\n" in appendix
     assert "--   CREATE STREAMING TABLE strict (CONSTRAINT" in appendix
 

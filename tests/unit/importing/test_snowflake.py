@@ -83,8 +83,6 @@ def test_a_script_becomes_a_project(script, tmp_path):
     )
     assert (into / "not_translated.sql").read_text() == (
         "-- Statements that were not translated; freshline does not read this file.\n\n"
-        "-- Line 1: it makes no table, or in a form that sqlglot does not know\n"
-        "--   USE SCHEMA shop.public\n\n"
         "-- Line 12: `DATEADD(DAY, 1, t)` is not translated\n"
         "--   create dynamic table late target_lag = '1 hour' warehouse = wh\n"
         "--   as select dateadd(day, 1, t) x from v\n"
@@ -193,6 +191,30 @@ def test_statements_as_get_ddl_prints_them(tmp_path):
         "own": "its ROW ACCESS POLICY has no counterpart",
         "mine": "its ROW ACCESS POLICY has no counterpart",
     }
+
+
+def test_short_names_belong_to_the_schema_in_use(tmp_path):
+    path, into = tmp_path / "one.sql", tmp_path / "new"
+    made = "create dynamic table {} target_lag = '1 hour' warehouse = w as select id from {};\n"
+    path.write_text(
+        "create table crm.orders (id int);\n"
+        "use role loader; use warehouse big; use database shop;\n"
+        f"{made.format('a', 'orders')}"
+        "use schema raw;\n"
+        f"{made.format('a', 'orders')}"
+        f"{made.format('b', 'orders o join shop.crm.orders c using (id)')}"
+        f"{made.format('c', 'public.a, a as mine')}"
+    )
+    rows = write(read_snowflake(path), into).assembly.outcomes
+    project = load_project(into, into)
+    assert {table.name: table.parents for table in project.tables if table.parents} == {
+        "public_a": ("public_orders",),
+        "raw_a": ("raw_orders",),
+        "b": ("raw_orders", "crm_orders"),
+        "c": ("public_a", "raw_a"),
+    }
+    assert [row.item.key for row in rows if row.became == "not taken"] == []
+    assert not (into / "not_translated.sql").exists()
 
 
 def test_a_name_that_could_be_two_tables_is_refused(tmp_path):
