@@ -93,7 +93,7 @@ class Oversight:
         if health is None:
             return notices
         for timestamp_s in timestamps_s:
-            was_silent = health.silent_since_s is not None
+            silent_since_s = health.silent_since_s
             ended, excess = health.arrived(now_s, timestamp_s)
             for reader in self._readers[feed]:
                 if ended:
@@ -102,8 +102,12 @@ class Oversight:
                     self._recoveries.began(reader, now_s)
                 if excess:
                     self._bounds.feed_excess(reader, now_s, excess)
-            if was_silent:
+            if silent_since_s is not None:
                 notices.append(f"feed {feed} is back")
+                self._journal.write(
+                    "INSERT INTO gaps (feed, from_s, to_s) VALUES (?,?,?)",
+                    (feed, silent_since_s, now_s),
+                )
         return notices
 
     def instant(

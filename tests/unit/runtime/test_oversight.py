@@ -16,7 +16,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.status.status import RunStatus, WarehouseStatus
-from freshline.runtime.status.watched import read_feeds, read_misfit, read_watched
+from freshline.runtime.status.watched import read_feeds, read_gaps, read_misfit, read_watched
 from tests.support.shop import made_project
 
 
@@ -106,6 +106,8 @@ def test_back_with_a_backlog_the_date_of_the_end_is_shown_and_it_comes(tmp_path)
     files = {"a": [*regular(101), *backlog, *regular(600, 410)], "b": regular(600)}
     run.play(files, 400.0)
     assert run.notices[-1] == "feed a_feed is back"
+    run.journal.flush()
+    assert read_gaps(run.journal, 1e9, 5) == {"a_feed": [(100.0, 400.0)]}
     item = run.watched()["a"]
     assert item.mode is None
     assert item.violations is None  # no bound is proven of this policy

@@ -133,6 +133,11 @@ def write_journal(project: Project, updates: int, end_s: float, seed: int = 1) -
             "feeds", {"name": feed.name}, last_s=end_s - chance.uniform(0.0, 20.0),
             period_s=feed.period_s, jitter_s=1.0,
         )  # fmt: skip
+        for ago_s in (5_000.0, 2_000.0) if chance.random() < 0.3 else ():
+            journal.write(
+                "INSERT INTO gaps (feed, from_s, to_s) VALUES (?,?,?)",
+                (feed.name, end_s - ago_s, end_s - ago_s + chance.uniform(60.0, 900.0)),
+            )
     assert journal.flush()
     journal.close()
 

@@ -110,6 +110,18 @@ def recorded(tmp_path):
     return project
 
 
+def write_gap(project):
+    """A silence of five minutes that has ended, of the first feed: its name."""
+    name = next(iter(project.feeds))
+    journal = Journal(journal_path(project), create=False)
+    now_s = time.time()
+    journal.write(
+        "INSERT INTO gaps (feed, from_s, to_s) VALUES (?,?,?)", (name, now_s - 900.0, now_s - 600.0)
+    )
+    journal.close()
+    return name
+
+
 def row(page, name):
     return page.locator(f'[data-page="tables"] tr[data-table="{name}"]')
 
@@ -275,6 +287,7 @@ def test_filters_and_searches_have_addresses(recorded, serve, opened):
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400)])
 def test_every_view_is_usable_in_both_themes_and_on_a_phone(recorded, serve, opened, scheme, width):
+    silent = write_gap(recorded)
     with serve(recorded) as ask:
         for view in (*VIEWS, "tables/view_3"):
             page = opened(f"{ask.url}/{view}", scheme=scheme, width=width)
@@ -286,6 +299,10 @@ def test_every_view_is_usable_in_both_themes_and_on_a_phone(recorded, serve, ope
             assert (dark == "rgb(15, 21, 27)") == (scheme == "dark")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
             kept(page, f"{name}-{scheme}-{width}")
+            if view == "feeds":
+                gaps = page.locator(f'tr[data-feed="{silent}"] [data-gaps]')
+                gaps.locator("summary").click()
+                expect(gaps.locator("li").first).to_contain_text("5 min")
             page.context.close()
 
 
@@ -304,6 +321,8 @@ def test_the_keyboard_is_enough(recorded, serve, opened):
         expect(page.locator('main[data-page="table"]')).to_be_visible()
         chart = page.locator('.chart[role="img"]')
         assert "target" in chart.get_attribute("aria-label")
+        label = chart.get_attribute("aria-label")
+        assert chart.locator("canvas").get_attribute("aria-label") == label
         chart.focus()
         page.keyboard.press("ArrowLeft")
         expect(page).to_have_url(re.compile(r"at="))
@@ -352,7 +371,7 @@ def test_names_and_texts_are_text_whatever_they_contain(recorded, serve, opened)
             expect(page.locator("main h1").first).to_be_visible()
             expect(page.locator("[aria-busy]")).to_have_count(0)
             if view == "feeds":
-                page.locator("summary").first.click()
+                page.locator("summary.bad-text").first.click()
                 expect(page.locator("code", has_text=HOSTILE).first).to_be_visible()
         assert page.evaluate("window.hurt") is None
         assert page.locator("img[src=x]").count() == 0

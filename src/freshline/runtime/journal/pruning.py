@@ -45,6 +45,7 @@ KEPT = (
     ),
     Kept("instants", 200_000, "0"),
     Kept("requests", 1_000, "answer IS NULL"),
+    Kept("gaps", 1_000, "0"),
     Kept("backfills", 1_000, "state NOT IN ('done', 'given up')"),
     Kept("runs", 1_000, "id >= coalesce((SELECT run FROM instants ORDER BY id LIMIT 1), id + 1)"),
 )  # fmt: skip

@@ -67,6 +67,8 @@ CREATE TABLE IF NOT EXISTS requests (
 CREATE TABLE IF NOT EXISTS feeds (
   name TEXT PRIMARY KEY, last_s REAL, period_s REAL, jitter_s REAL, silent_since_s REAL,
   came_back_s REAL, error TEXT);
+CREATE TABLE IF NOT EXISTS gaps (
+  id INTEGER PRIMARY KEY, feed TEXT, from_s REAL, to_s REAL);
 CREATE TABLE IF NOT EXISTS topics (
   table_name TEXT PRIMARY KEY, feed TEXT, topic_id TEXT, state TEXT, since_s REAL, error TEXT,
   ends TEXT, newest_s REAL);

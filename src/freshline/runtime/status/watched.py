@@ -125,6 +125,26 @@ def read_feeds(journal: Journal) -> tuple[FeedStatus, ...]:
     )  # fmt: skip
 
 
+def read_gaps(journal: Journal, until_s: float, most: int) -> dict[str, list[tuple[float, float]]]:
+    """Silences that have ended, by feed, the newest first: from the last file to the next one.
+
+    Args:
+        journal: Of any version; in an earlier one there are none.
+        until_s: Later ones are left out.
+        most: Of each feed.
+    """
+    try:
+        rows = journal.rows("SELECT feed, from_s, to_s FROM gaps ORDER BY id DESC")
+    except sqlite3.OperationalError:
+        return {}
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        of_feed = found.setdefault(row["feed"], [])
+        if row["to_s"] <= until_s and len(of_feed) < most:
+            of_feed.append((row["from_s"], row["to_s"]))
+    return found
+
+
 def read_watched(journal: Journal) -> dict[str, WatchedTable]:
     """Every table that the last run has watched."""
     try:

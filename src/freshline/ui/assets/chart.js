@@ -183,12 +183,13 @@ export function Sawtooth({ data, at, onPick, end }) {
     };
   }, [width, theme]);
 
-  useEffect(() => {
-    if (plot.current) plot.current.setData([xs, ys]);
-  }, [data, end, at]);
-
   const most = ys.length ? Math.max(...ys) : null;
   const label = `Staleness of ${data.table} from ${clock(data.from_s)} to ${clock(data.to_s)} UTC: largest ${brief(most)}, target ${target ? brief(target) : "none"}. Arrow keys move the moment that is explained.`;
+  useEffect(() => {
+    if (!plot.current) return;
+    plot.current.setData([xs, ys]);
+    plot.current.ctx.canvas.setAttribute("aria-label", label);
+  }, [data, end, at, width, theme]);
   const key = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;

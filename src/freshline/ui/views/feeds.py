@@ -8,16 +8,24 @@ from freshline.cli.render.followed import source_record, topic_record
 from freshline.cli.render.push_status import pushed_record
 from freshline.cli.render.watched import feed_record
 from freshline.runtime.status.status import TableStatus
+from freshline.runtime.status.watched import read_gaps
 from freshline.ui.reads.reading import Reader
 
 _MOST = 300
 _MOST_FILES = 20
+_MOST_GAPS = 10
 
 
 def answer(reader: Reader, _: None) -> dict[str, Any]:
-    """Every feed with the tables that read it; quarantined files by name, up to 20 a table."""
+    """Every feed with the tables that read it; quarantined files by name, up to 20 a table.
+
+    ``gaps`` are the newest ten silences of a feed that have ended, as pairs of moments; the one
+    that goes on is ``out_since``.
+    """
     project = reader.project
     found = reader.status()
+    with reader.journal() as journal:
+        gaps = {} if journal is None else read_gaps(journal, reader.clock(), _MOST_GAPS)
     known = {each.name: each for each in found.feeds}
     pushed = pushed_record(project) or {}
     topics: dict[str, list[dict[str, Any]]] = {}
@@ -57,6 +65,7 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
                 **record,
                 "kind": feed.kind,
                 "period_s": record.get("period_s") or feed.period_s,
+                "gaps": gaps.get(feed.name, []),
                 "tables": readers,
                 "topics": topics.get(feed.name, []),
                 "sources": sources.get(feed.name, []),

@@ -4,6 +4,13 @@ import { brief, clock, count, epoch, plural } from "/assets/format.js";
 import { useSeconds, useStore, useView } from "/assets/store.js";
 import { Empty, Shown, TableLink } from "/assets/parts.js";
 
+// Silences that have ended, the newest first.
+function Gaps({ gaps, at }) {
+  const [from, to] = gaps[0];
+  return html`<details><summary>${brief(to - from)}, until ${clock(to, at)}${gaps.length > 1 ? html` <small class="muted">and ${gaps.length - 1} before</small>` : null}</summary>
+    <ul>${gaps.map(([begun, ended]) => html`<li>${clock(begun, at)} – ${clock(ended, at)}: ${brief(ended - begun)}</li>`)}</ul></details>`;
+}
+
 function Feed({ feed, at, running }) {
   const last = epoch(feed.last_file);
   const silent = Boolean(feed.out_since);
@@ -15,6 +22,7 @@ function Feed({ feed, at, running }) {
       : last ? html`<span class="state fresh"><i aria-hidden="true">●</i> ${running ? "arriving" : "known"}</span>` : html`<span class="muted">nothing yet</span>`}</td>
     <td class="num">${last ? `${brief(at - last)} ago` : "–"}</td>
     <td class="num">${feed.period_s ? brief(feed.period_s) : "not known"}</td>
+    <td data-gaps=${feed.gaps.length}>${feed.gaps.length ? html`<${Gaps} gaps=${feed.gaps} at=${at} />` : "–"}</td>
     <td>${feed.tables.map((each) => html`<${TableLink} name=${each.table} /> `)}</td>
     <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.sources.length ? plural(Math.max(...feed.sources.map((each) => each.lag_versions)), "version") : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
     <td class="num">${count(feed.tables.reduce((sum, each) => sum + each.rejected_rows, 0))}</td>
@@ -29,7 +37,7 @@ export function Feeds() {
   const seconds = useSeconds();
   return html`<h1>Feeds</h1><${Shown} got=${got}>${(data) =>
     data.feeds.length
-      ? html`<div class="scroller"><table class="tables"><thead><tr><th>feed</th><th>state</th><th class="num">newest</th><th class="num">expected every</th><th>read by</th>
+      ? html`<div class="scroller"><table class="tables"><thead><tr><th>feed</th><th>state</th><th class="num">newest</th><th class="num">expected every</th><th>past gaps</th><th>read by</th>
           <th class="num">waiting</th><th class="num">rejected rows</th><th>quarantine</th></tr></thead>
           <tbody>${data.feeds.map((each) => html`<${Feed} key=${each.name} feed=${each} running=${data.running} at=${session && session.run !== null ? data.at_s : seconds} />`)}</tbody></table></div>
           ${data.total > data.feeds.length ? html`<p class="muted">The first ${data.feeds.length} of ${data.total}.</p>` : null}`
