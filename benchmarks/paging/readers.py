@@ -1,10 +1,11 @@
 """``python -m benchmarks.paging.readers URL COUNT TABLE...``: so many pages, without a browser.
 
 Each asks as the page's script does: the stream of events, its views when it is opened, again one
-and a half seconds after something happened, and after ten seconds at the latest; what it has, it
-names by its tag. Nothing is parsed, and the process has the lowest priority: real readers have
-machines of their own. Reads lines: ``open`` and ``close`` open and close all pages; at ``close`` it
-prints a line of JSON: the answers, how many were new, and seconds to answer.
+and a half seconds after something happened, and after ten seconds at the latest, but never before
+the server can have a newer answer; what it has, it names by its tag. Nothing is parsed, and the
+process has the lowest priority: real readers have machines of their own. Reads lines: ``open`` and
+``close`` open and close all pages; at ``close`` it prints a line of JSON: the answers, how many
+were new, and seconds to answer.
 """
 
 from __future__ import annotations
@@ -38,14 +39,15 @@ class Connection:
         await writer.drain()
         return reader
 
-    async def get(self, path: str, tag: str = "") -> tuple[int, str]:
-        """Status and tag of an answer; its body is thrown away."""
+    async def get(self, path: str, tag: str = "") -> tuple[int, str, float]:
+        """Status, tag and seconds kept of an answer; its body is thrown away."""
         reader = await self.send(path, tag)
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         named = dict(line.lower().split(": ", 1) for line in head[1:] if ": " in line)
         if length := int(named.get("content-length", 0)):
             await reader.readexactly(length)
-        return int(head[0].split()[1]), named.get("etag", "")
+        kept_s = float(named.get("freshline-kept-s", 0.0))
+        return int(head[0].split()[1]), named.get("etag", ""), kept_s
 
     def close(self) -> None:
         """Close it."""
@@ -65,6 +67,7 @@ class Page:
         self._stream, self._asking = Connection(*server), Connection(*server)
         self._views = views
         self._tags: dict[str, str] = {}
+        self._new_at_s: dict[str, float] = {}
         self._happened = asyncio.Event()
         self.answers = 0
         self.new = 0
@@ -90,9 +93,12 @@ class Page:
         await self._asking.get("/v1/ui/session")
         while True:
             for view in self._views:
+                await asyncio.sleep(self._new_at_s.get(view, 0.0) - time.perf_counter())
                 begun_s = time.perf_counter()
-                status, tag = await self._asking.get(view, self._tags.get(view, ""))
-                self.seconds.append(time.perf_counter() - begun_s)
+                status, tag, kept_s = await self._asking.get(view, self._tags.get(view, ""))
+                answered_s = time.perf_counter()
+                self.seconds.append(answered_s - begun_s)
+                self._new_at_s[view] = answered_s + kept_s
                 assert status in (200, 304), (view, status)
                 self._tags[view] = tag
                 self.answers += 1

@@ -58,9 +58,13 @@ def body_of(record: Mapping[str, Any]) -> Body:
     return Body(content, f'"{hashlib.sha256(content).hexdigest()[:24]}"')
 
 
-def tagged(request: Request, body: Body) -> Response:
+KEPT = "freshline-kept-s"
+"""The header that says for how many seconds asking again is of no use."""
+
+
+def tagged(request: Request, body: Body, kept_s: float = 0.0) -> Response:
     """The body, or 304 where the asker has it."""
-    headers = {"etag": body.tag, "cache-control": "no-cache"}
+    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{kept_s:.1f}"}
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
     if body.tag in known or f"W/{body.tag}" in known:
         return Response(status_code=304, headers=headers)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ class Events:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._lags = target_lags(reader.project)
-        self._queues: set[asyncio.Queue[Event | None]] = set()
+        self._queues: set[asyncio.Queue[bytes | None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = False
@@ -71,7 +71,7 @@ class Events:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """What one listener is sent, until it goes away or the server stops."""
-        queue: asyncio.Queue[Event | None] = asyncio.Queue(_QUEUED)
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUED)
         self._loop = asyncio.get_running_loop()
         self._queues.add(queue)
         if self._looking is None or self._looking.done():
@@ -89,7 +89,7 @@ class Events:
                 waiting = [event]
                 while not queue.empty():
                     waiting.append(queue.get_nowait())
-                if told := b"".join(_written(each) for each in waiting if each is not None):
+                if told := b"".join(each for each in waiting if each is not None):
                     yield told
                 if None in waiting:
                     return
@@ -105,15 +105,19 @@ class Events:
                 events = []
             if events:
                 self._reader.forget()
-            for event in events:
-                for queue in self._queues:
-                    if queue.full():
-                        while not queue.empty():
-                            queue.get_nowait()
-                        queue.put_nowait(("behind", {}))
-                    else:
-                        queue.put_nowait(event)
+            self._tell([_written(each) for each in events])
             await asyncio.sleep(_LOOK_S)
+
+    def _tell(self, events: Sequence[bytes]) -> None:
+        """Written once, and queued for every listener."""
+        for event in events:
+            for queue in self._queues:
+                if queue.full():
+                    while not queue.empty():
+                        queue.get_nowait()
+                    queue.put_nowait(_BEHIND)
+                else:
+                    queue.put_nowait(event)
 
 
 def _written(event: Event) -> bytes:
@@ -121,6 +125,9 @@ def _written(event: Event) -> bytes:
     kind, data = event
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"event: {kind}\ndata: {text}\n\n".encode()
+
+
+_BEHIND = _written(("behind", {}))
 
 
 def _news(reader: Reader, lags: Mapping[str, float], seen: _Seen) -> list[Event]:

@@ -1,17 +1,18 @@
 """How long an answer is kept, so that readers cost the scheduler little, however many there are.
 
-Answers are computed in the process of the warehouse. Each question takes at most a twentieth of a
-core, and all of them together at most a sixteenth: with fifty pages open on fifty tables every
-answer is a few seconds old, and the warehouse does not notice.
+Answers are computed and sent in the process of the warehouse, and all of them together take at most
+a thirty-second of a core: with fifty pages open on fifty tables every answer is some seconds old,
+and the warehouse does not notice. An asker is told how long its answer stays the newest, and does
+not ask before.
 """
 
 from __future__ import annotations
 
-ONE_SHARE = 1 / 20
-"""Of a core, for one question that is asked all the time."""
-
-ALL_SHARE = 1 / 16
+SHARE = 1 / 32
 """Of a core, for all questions together."""
+
+SENT_S = 0.0006
+"""Seconds of the processor that it takes to answer one request with what is there."""
 
 ASKED_S = 30.0
 """A question that nobody asked for so long costs nothing."""
@@ -21,10 +22,10 @@ def kept_s(cost_s: float, others_s: float) -> float:
     """For how long at least an answer is kept.
 
     Where every question is computed no sooner than that, each costs ``cost_s`` in a time of at
-    least ``sum of all costs / ALL_SHARE``, so all together take no more than their share.
+    least ``sum of all costs / SHARE``, so all together take no more than their share.
 
     Args:
-        cost_s: Seconds of the processor that computing it took.
-        others_s: What computing the answers to all other questions took, of those that are asked.
+        cost_s: Seconds of the processor that it took to compute it, and to send it to everybody.
+        others_s: What the answers to all other questions took, of those that are asked.
     """
-    return max(cost_s / ONE_SHARE, (cost_s + others_s) / ALL_SHARE)
+    return (cost_s + others_s) / SHARE

@@ -43,6 +43,7 @@ class Address:
         """Serve ``site`` there; returns once connections are accepted."""
         server = HttpServer(site, self.bound, self._settings.place, self._tls)
         server.start()
+        site.warm()
         return server
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ from freshline.ui.described import description
 from freshline.ui.events import Events
 from freshline.ui.page import asset, page
 from freshline.ui.reads.reading import Reader
-from freshline.ui.views import VIEWS, View
+from freshline.ui.views import VIEWS, View, overview
 from freshline.ui.views.overview import run_record
 from freshline.ui.views.table import known_name
 from freshline.ui.waiting import Waiting, is_wait
@@ -111,6 +111,11 @@ class Site:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await self._app(scope, receive, send)
+
+    def warm(self) -> None:
+        """Have the first page that is opened wait for nothing that is done once."""
+        first = VIEWS["/v1/ui/tables"]
+        self._reader.warm(lambda: first.answer(self._reader, overview.DEFAULT))
 
     def drain(self) -> None:
         """Refuse pushes that still come; end waits and the streams of events."""
@@ -202,8 +207,10 @@ class Site:
             if view is WAITS_ON and is_wait(request):
                 return await self._waiting.answer(request)
             asked = view.asked(self._reader, request)
-            body = await self._reader.body((view, asked), lambda: view.answer(self._reader, asked))
-            return tagged(request, body)
+            body, kept_s = await self._reader.body(
+                (view, asked), lambda: view.answer(self._reader, asked)
+            )
+            return tagged(request, body, kept_s)
 
         return answered
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
+from freshline.ui.page import ASSETS
 from freshline.ui.pulse import Pulse
 from tests.support.shop import Shop, made_project
 
@@ -49,6 +51,28 @@ def test_what_was_answered_before_is_not_sent_again(loaded, serve):
         assert first.headers["etag"]
         again = ask("/v1/status", If_None_Match=first.headers["etag"])
         assert (again.status, again.body) == (304, b"")
+
+
+def test_an_answer_says_for_how_long_there_is_no_newer_one(loaded, serve):
+    with serve(loaded.project) as ask:
+        first = ask("/v1/status")
+        kept_s = float(first.headers["freshline-kept-s"])
+        assert 0.0 < kept_s < 30.0
+        again = ask("/v1/status", If_None_Match=first.headers["etag"])
+        if again.status == 304:  # asked within that time
+            assert float(again.headers["freshline-kept-s"]) <= kept_s
+
+
+def test_the_page_asks_for_all_of_its_modules_at_once(shop, serve):
+    with serve(shop.project) as ask:
+        html = ask("/").body.decode()
+        modules = {
+            f"/assets/{path.relative_to(ASSETS).as_posix()}"
+            for path in ASSETS.rglob("*.js")
+            if ".iife." not in path.name
+        }
+        preloaded = set(re.findall(r'<link rel="modulepreload" href="([^"]+)">', html))
+        assert preloaded == modules - {"/assets/app.js"}
 
 
 def test_unknown_addresses_are_answered_as_the_gateway_answers_them(shop, serve):

@@ -165,16 +165,11 @@ def test_no_query_reads_the_whole_table_of_updates(large, monkeypatch):
     """What each view asks is explained by SQLite: updates are found by an index, never scanned."""
     asked: list[tuple[str, tuple]] = []
 
-    def rows(self, sql, values=()):
+    def read(self, sql, values=()):
         asked.append((sql, tuple(values)))
-        return self._db.execute(sql, values).fetchall()
+        return self._db.execute(sql, values)
 
-    def row(self, sql, values=()):
-        asked.append((sql, tuple(values)))
-        return self._db.execute(sql, values).fetchone()
-
-    monkeypatch.setattr(Journal, "rows", rows)
-    monkeypatch.setattr(Journal, "row", row)
+    monkeypatch.setattr(Journal, "_read", read)
 
     for path, view in VIEWS.items():
         for said in ({}, {"from": str(NOW_S - 600), "to": str(NOW_S)}, {"at": str(NOW_S - 60)}):

@@ -24,8 +24,14 @@ async function answered(response) {
   return body;
 }
 
-export async function view(path, signal) {
-  return answered(await fetch(path, { headers: headers(), signal }));
+export async function view(path) {
+  return (await viewed(path)).data;
+}
+
+// A view's answer, and for how many milliseconds the server will have no newer one.
+export async function viewed(path) {
+  const response = await fetch(path, { headers: headers() });
+  return { data: await answered(response), kept: 1000 * Number(response.headers.get("freshline-kept-s")) };
 }
 
 export async function act(table, action, body) {

@@ -100,6 +100,8 @@ function App() {
       }
     };
     open();
+    const seen = () => document.hidden || change({ version: state.version + 1 });
+    document.addEventListener("visibilitychange", seen);
     return listen({
       happened: (kind) => {
         if (kind === "run") open();

@@ -50,29 +50,29 @@ export function Meter({ staleness, target, late }) {
   </span>`;
 }
 
-// A table's staleness over the window; what is above the target is drawn heavier, and hatched.
+// A table's staleness over the window; what is above the target is drawn in another colour. Two
+// paths a line, however many parts it has: a page may show five hundred of them.
 export function SparkLine({ line, target, label }) {
   const known = line.filter((each) => each !== null);
   if (!known.length) return html`<span class="muted spark">no data</span>`;
   const top = Math.max(...known, target ? target * 1.25 : 0, 1);
   const step = 120 / line.length;
   const y = (value) => 30 - (28 * value) / top;
+  const bars = { under: "", over: "" };
+  line.forEach((each, at) => {
+    if (each === null) return;
+    const high = Math.max(0.8, 31 - y(each)).toFixed(1);
+    bars[target && each > target ? "over" : "under"] += `M${at * step + 0.5} ${y(each).toFixed(1)}h${step - 1}v${high}h${1 - step}z`;
+  });
   return html`<svg class="spark" viewBox="0 0 120 32" role="img" aria-label=${label}>
-    ${line.map((each, at) => {
-      if (each === null) return null;
-      const over = target && each > target;
-      return html`<rect class=${over ? "over" : "under"} x=${at * step + 0.5} width=${step - 1}
-        y=${y(each)} height=${Math.max(0.8, 31 - y(each))} />`;
-    })}
-    ${target ? html`<line class="target" x1="0" x2="120" y1=${y(target)} y2=${y(target)} />` : null}
+    ${Object.entries(bars).map(([kind, path]) => (path ? html`<path class=${kind} d=${path} />` : null))}
+    ${target ? html`<path class="target" d=${`M0 ${y(target).toFixed(1)}h120`} />` : null}
   </svg>`;
 }
 
-export function Dots({ last }) {
-  return html`<span class="dots">${last.map(
-    ([number, outcome]) => html`<i class=${outcome} title=${`update ${number}: ${outcome}`}
-      >${outcome === "ok" ? "●" : "✕"}<span class="hidden">update ${number} ${outcome}</span></i>`,
-  )}</span>`;
+export function Dots({ last, strategies }) {
+  return html`<span class="dots">${last.map(([number, outcome, strategy]) => html`<i class=${outcome} data-update=${number} data-strategy=${strategies[strategy] || ""}
+      title=${`update ${number}: ${outcome}`}>${outcome === "ok" ? "●" : "✕"}<span class="hidden">update ${number} ${outcome}</span></i>`)}</span>`;
 }
 
 export function WindowBar({ fallback = "1h" }) {

@@ -1,6 +1,6 @@
 // What all pages share: the address, the connection, and the beat that makes them look again.
 import { useEffect, useRef, useState } from "/assets/ui.js";
-import { view } from "/assets/api.js";
+import { viewed } from "/assets/api.js";
 import { epoch, iso } from "/assets/format.js";
 
 const listeners = new Set();
@@ -81,33 +81,46 @@ export function moveWindow(frame, { shift = 0, zoom = 1 }) {
 }
 
 // A view's answer, asked again when something happened; the last one stays while the next comes.
+// The server says for how long it will have no newer one: it is not asked before, and a page that
+// nobody sees does not ask at all.
 export function useView(path, { every = 20 } = {}) {
   const { version, connected } = useStore();
   const [got, set] = useState({ path: null, data: null, error: null });
   const [tick, setTick] = useState(0);
-  const asking = useRef({ path: null, again: false });
+  const asking = useRef({ path: null, answered: null, again: false, newAt: 0, timer: null });
   useEffect(() => {
     const timer = setInterval(() => setTick((n) => n + 1), every * 1000);
     return () => clearInterval(timer);
   }, [every]);
+  useEffect(() => () => clearTimeout(asking.current.timer), [path]);
   useEffect(() => {
-    if (!path) return;
     const mine = asking.current;
+    if (!path || (document.hidden && mine.answered === path)) return;
     if (mine.path === path) {
       mine.again = true; // an answer is on its way; one more is asked for behind it
       return;
     }
     const ask = async () => {
+      clearTimeout(mine.timer);
+      const early = mine.answered === path ? mine.newAt - performance.now() : 0;
+      if (early > 0) {
+        mine.timer = setTimeout(ask, early);
+        return;
+      }
       mine.path = path;
       mine.again = false;
       let next;
       try {
-        next = { path, data: await view(path), error: null };
+        const { data, kept } = await viewed(path);
+        next = { path, data, error: null };
+        mine.newAt = performance.now() + kept;
       } catch (error) {
         next = { path, error };
+        mine.newAt = 0;
       }
       if (mine.path !== path) return; // somebody looks at something else by now
       mine.path = null;
+      mine.answered = path;
       set((old) => ({ data: old.path === path ? old.data : null, ...next }));
       if (mine.again) ask();
     };

@@ -19,7 +19,7 @@ from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.answers import Body, body_of
-from freshline.ui.pace import ASKED_S, kept_s
+from freshline.ui.pace import ASKED_S, SENT_S, kept_s
 from freshline.ui.reads.recorded import as_of
 
 _THREADS = 2
@@ -33,6 +33,7 @@ class _Kept:
 
     def __init__(self, asked_s: float) -> None:
         self.asked_s = asked_s
+        self.sent = 0
         self.cost_s = 0.0
         self._until_s: float | None = None
         self._least_s: float | None = None
@@ -42,6 +43,7 @@ class _Kept:
         compute: Callable[[], Mapping[str, Any]],
         now: Callable[[], float],
         others_s: float,
+        sent: int,
     ) -> Body:
         """Compute it; in a reading thread.
 
@@ -49,17 +51,22 @@ class _Kept:
             compute: Gives the answer.
             now: The server's clock.
             others_s: What the answers to other questions cost.
+            sent: How many asked for the one before.
         """
         begun_s, used_s = now(), time.thread_time()
         least_s = until_s = begun_s
         try:
             body = body_of(compute())
             self.cost_s = time.thread_time() - used_s
-            least_s = begun_s + kept_s(self.cost_s, others_s)
+            least_s = begun_s + kept_s(self.cost_s + sent * SENT_S, others_s)
             until_s = max(now() + _KEPT_S, least_s)
             return body
         finally:
             self._least_s, self._until_s = least_s, until_s
+
+    def newest_for_s(self, now_s: float) -> float:
+        """For how long there will be none that is newer, whatever happens."""
+        return 0.0 if self._least_s is None else max(0.0, self._least_s - now_s)
 
     def forget(self) -> None:
         """Something happened since: keep it no longer than its cost demands."""
@@ -99,8 +106,12 @@ class Reader:
         """Give back the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    async def body(self, key: Any, compute: Callable[[], Mapping[str, Any]]) -> Body:
-        """What ``compute`` answers; for a while the same to everybody who asks by ``key``."""
+    async def body(self, key: Any, compute: Callable[[], Mapping[str, Any]]) -> tuple[Body, float]:
+        """What ``compute`` answers; for a while the same to everybody who asks by ``key``.
+
+        Returns:
+            The answer, and for how many seconds nobody will get a newer one.
+        """
         loop = asyncio.get_running_loop()
         now_s = loop.time()
         kept = self._answers.get(key)
@@ -110,14 +121,28 @@ class Reader:
                 for each, other in self._answers.items()
                 if not other.is_over(now_s) or now_s - other.asked_s < ASKED_S
             }
-            others_s = sum(other.cost_s for each, other in self._answers.items() if each != key)
+            others_s = sum(
+                other.cost_s + other.sent * SENT_S
+                for each, other in self._answers.items()
+                if each != key
+            )
+            sent = 0 if kept is None else kept.sent
             kept = self._answers[key] = _Kept(now_s)
             kept.future = loop.run_in_executor(
-                self._threads, kept.computed, compute, loop.time, others_s
+                self._threads, kept.computed, compute, loop.time, others_s, sent
             )
         kept.asked_s = now_s
+        kept.sent += 1
         # Shielded: somebody who goes away does not take the answer from the others.
-        return await asyncio.shield(kept.future)
+        body = await asyncio.shield(kept.future)
+        return body, kept.newest_for_s(loop.time())
+
+    def warm(self, compute: Callable[[], object]) -> None:
+        """Compute an answer for nobody: the first who asks does not wait for what is done once.
+
+        That is modules, and the journal's pages; what fails now is told to who asks.
+        """
+        self._threads.submit(compute)
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """The result of ``work``, done in one of the threads."""

@@ -46,7 +46,9 @@ class Reasons:
         stopped_s = self._found.run.stopped_s
         told = "no warehouse runs"
         if stopped_s is not None:
-            told = f"no warehouse has run for {brief_s(max(0.0, self._found.now_s - stopped_s))}"
+            ago_s = self._found.now_s - stopped_s
+            # A recorded run is shown as it was at its end.
+            told = f"no warehouse has run for {brief_s(ago_s)}" if ago_s > 0.0 else "the run ended"
         if item.pending_files:
             return f"{told}; files that wait: {item.pending_files}"
         if item.pending_s:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from freshline.core.objective.compliance import Compliance
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
 from freshline.ui.reads.updates import first_id
 from freshline.ui.reads.window import Window
 
 PARTS = 24
+LATEST = 5
 _MOST = 20_000
 """Updates that are looked at: where there are more, the line begins with these."""
 
@@ -24,13 +26,14 @@ class Spark:
         line: The largest staleness in each part of the window, in whole seconds; None: no data.
         kept: Share of the time within the target; None: no target or no data.
         executor_s: Seconds of its updates.
-        last: Its updates: number, and ``ok`` or ``failed``.
+        last: Its latest updates, at most five: number, ``ok`` or ``failed``, strategy (None: it
+            failed).
     """
 
     line: list[int | None]
     kept: float | None = None
     executor_s: float = 0.0
-    last: list[list[int | str]] = field(default_factory=list)
+    last: list[tuple[int, str, str | None]] = field(default_factory=list)
 
 
 def sparks(
@@ -49,65 +52,88 @@ def sparks(
         now_s: Now: nothing is shown behind it.
     """
     first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
-    rows = journal.rows(
-        "SELECT table_name, number, state, finish_s, from_s, to_s, seconds FROM updates"
-        f" WHERE id>=? AND id<? AND {NO_UPKEEP}"
-        " AND state IN ('done','failed') ORDER BY id DESC LIMIT ?",
-        (first, behind, _MOST),
+    rows = journal.each(
+        "SELECT table_name, number, state, finish_s, from_s, to_s, seconds, strategy FROM updates"
+        f" WHERE id>=? AND id<? AND {NO_UPKEEP} AND state IN ('done','failed') ORDER BY id",
+        (max(first, behind - _MOST), behind),
     )
-    by_table: dict[str, list[tuple[int, str, float, float, float, float]]] = {}
-    for name, number, state, finish_s, from_s, to_s, seconds in reversed(rows):
-        by_table.setdefault(name, []).append(
-            (number, state, finish_s, from_s, to_s, seconds or 0.0)
-        )
     end_s = min(window.to_s, now_s)
-    return {
-        name: _spark(by_table.get(name, []), fresh_s, lag_s, window, end_s)
-        for name, (fresh_s, lag_s) in known.items()
-    }
-
-
-def _spark(
-    updates: list[tuple[int, str, float, float, float, float]],
-    fresh_s: float | None,
-    lag_s: float | None,
-    window: Window,
-    end_s: float,
-) -> Spark:
-    width_s = (window.to_s - window.from_s) / PARTS
-    spark = Spark([None] * PARTS)
-    kept = Compliance(lag_s)
-    done = [each for each in updates if each[1] == "done"]
-    fresh: float | None = fresh_s
-    at_s = window.from_s
-    if done:
-        # The first update of all began with no data.
-        fresh = done[0][3] if done[0][0] > 1 else None
-    if fresh is not None:
-        kept.begin(at_s, fresh)
-
-    def shown(until_s: float) -> None:
-        """The stretch from ``at_s``: staleness is largest at the end of each part."""
-        if fresh is None or until_s <= at_s:
-            return
-        part = int((at_s - window.from_s) / width_s)
-        while part < PARTS and window.from_s + part * width_s < until_s:
-            stale_s = min(until_s, window.from_s + (part + 1) * width_s) - fresh
-            spark.line[part] = max(spark.line[part] or 0, round(stale_s))
-            part += 1
-
-    for number, state, finish_s, _, to_s, seconds in updates:
-        spark.executor_s += seconds
-        spark.last.append([number, "ok" if state == "done" else "failed"])
-        shown(min(finish_s, end_s))
-        at_s = max(at_s, finish_s)
+    drawn = {name: _Drawn(lag_s, window, end_s) for name, (_, lag_s) in known.items()}
+    for name, number, state, finish_s, from_s, to_s, seconds, strategy in rows:
+        table = drawn.get(name)
+        if table is None:
+            continue
+        table.executor_s += seconds or 0.0
         if state == "done":
-            kept.finished(finish_s, seconds, to_s)
-            if kept.since_s is None:
-                kept.begin(finish_s, to_s)
-            fresh = to_s if fresh is None else max(fresh, to_s)
-    shown(end_s)
-    share = kept.share(end_s)
-    spark.kept = None if share is None else round(share, 4)
-    spark.executor_s = round(spark.executor_s, 1)
-    return spark
+            table.last.append((number, "ok", strategy))
+            table.advanced(number, finish_s, from_s, to_s)
+        else:
+            table.last.append((number, "failed", None))
+    return {name: drawn[name].ended(fresh_s) for name, (fresh_s, _) in known.items()}
+
+
+class _Drawn:
+    """One table's line while its updates are read: a few operations each, for there are many."""
+
+    __slots__ = (
+        "_at_s", "_begun_s", "_beyond_s", "_end_s", "_fresh_s", "_from_s", "_lag_s", "_line",
+        "_width_s", "executor_s", "last",
+    )  # fmt: skip
+
+    def __init__(self, lag_s: float | None, window: Window, end_s: float) -> None:
+        self.executor_s = 0.0
+        self.last: deque[tuple[int, str, str | None]] = deque(maxlen=LATEST)
+        self._line: list[float | None] = [None] * PARTS
+        self._from_s, self._end_s = window.from_s, end_s
+        self._width_s = (window.to_s - window.from_s) / PARTS
+        self._lag_s = math.inf if lag_s is None else lag_s
+        self._fresh_s: float | None = None
+        self._at_s: float | None = None
+        """Up to when the line is drawn; None: no data, or nothing was read yet."""
+        self._begun_s = window.from_s
+        self._beyond_s = 0.0
+
+    def advanced(self, number: int, finish_s: float, from_s: float, to_s: float) -> None:
+        """A committed update."""
+        if self._at_s is None:
+            # The first of all began with no data, and no table was fresher than its time.
+            self._begun_s = finish_s if number == 1 else max(self._from_s, from_s)
+            self._at_s, self._fresh_s = self._begun_s, to_s if number == 1 else from_s
+        self._until(finish_s)
+        if self._fresh_s is None or to_s > self._fresh_s:
+            self._fresh_s = to_s
+
+    def ended(self, fresh_s: float | None) -> Spark:
+        """The line up to its end; a table without updates has been as fresh as it is now."""
+        if self._at_s is None and fresh_s is not None:
+            self._at_s, self._fresh_s = self._from_s, fresh_s
+        kept = None
+        if self._at_s is not None:
+            self._until(self._end_s)
+            past_s = self._end_s - self._begun_s
+            if self._lag_s != math.inf and past_s > 0.0:
+                kept = round(1.0 - self._beyond_s / past_s, 4)
+        line = [None if each is None else round(each) for each in self._line]
+        return Spark(line, kept, round(self.executor_s, 1), list(self.last))
+
+    def _until(self, until_s: float) -> None:
+        """Staleness grows up to ``until_s``: it is largest at the end of each part."""
+        at_s, fresh_s = self._at_s, self._fresh_s
+        assert at_s is not None
+        assert fresh_s is not None
+        until_s = min(until_s, self._end_s)
+        if until_s <= at_s:
+            return
+        late_s = fresh_s + self._lag_s
+        if until_s > late_s:
+            self._beyond_s += until_s - (max(at_s, late_s))
+        line, from_s, width_s = self._line, self._from_s, self._width_s
+        part = int((at_s - from_s) / width_s)
+        while part < PARTS and (begun_s := from_s + part * width_s) < until_s:
+            ends_s = begun_s + width_s
+            stale_s = (min(until_s, ends_s)) - fresh_s
+            before_s = line[part]
+            if before_s is None or stale_s > before_s:
+                line[part] = stale_s
+            part += 1
+        self._at_s = until_s

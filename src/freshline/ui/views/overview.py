@@ -20,10 +20,11 @@ from freshline.ui.reads.reasons import Reasons
 from freshline.ui.reads.sparks import Spark, sparks
 from freshline.ui.reads.window import AskedWindow, Window, asked_window
 
-_ROOM_BYTES = 5_000
-_DOTS = 5
+_ROOM_BYTES = 2_000
 FILTERS = ("wrong", "late", "failing", "paused", "running", "waiting", "fresh", "new")
 _Asked = tuple[AskedWindow, str | None, str]
+DEFAULT: _Asked = (AskedWindow(None, None), None, "")
+"""What the page asks for when it is opened."""
 
 
 def asked(_: Reader, request: Request) -> _Asked:
@@ -40,7 +41,8 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
 
     ``line`` is the largest staleness in each of 24 equal parts of the window, in seconds, null
     where there was no data; ``kept`` and ``executor_s`` are of the window, too. ``last`` are the
-    latest updates in it: their numbers, ``ok`` or ``failed``.
+    latest updates in it: their numbers, ``ok`` or ``failed``, and which of ``strategies`` it was.
+    What a table has not (``error``, ``wrong``) is left out, so that 500 tables fit.
     """
     asked_window_, state, after = asked_for
     now_s = reader.clock()
@@ -67,19 +69,22 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
             if feed_record(each, running=found.run.running)["out_since"]
         ],
         "total": len(found.tables),
+        "strategies": [],
         "tables": [],
         "next": None,
     }
     reasons = Reasons(reader.project, found)
+    strategies: dict[str | None, int] = {}
     size_bytes = _ROOM_BYTES + len(json.dumps(record))
     for place, each in enumerate(kept[start:]):
-        line = _line(each, lines.get(each.name), reasons.reason(each))
+        line = _line(each, lines.get(each.name), reasons.reason(each), strategies)
         size_bytes += len(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()) + 1
         if size_bytes > MOST_BYTES and place:
             more = {"after": kept[start + place - 1].name, **({"state": state} if state else {})}
             record["next"] = f"/v1/ui/tables?{urlencode(more)}"
             break
         record["tables"].append(line)
+    record["strategies"] = list(strategies)
     return record
 
 
@@ -114,9 +119,10 @@ def _lines(
     return sparks(journal, known, window, now_s)
 
 
-def _line(item: TableStatus, spark: Spark | None, reason: str | None) -> dict[str, Any]:
-    last = item.last_update
-    return {
+def _line(
+    item: TableStatus, spark: Spark | None, reason: str | None, strategies: dict[str | None, int]
+) -> dict[str, Any]:
+    line: dict[str, Any] = {
         "name": item.name,
         "kind": item.kind,
         "state": item.state,
@@ -124,18 +130,21 @@ def _line(item: TableStatus, spark: Spark | None, reason: str | None) -> dict[st
         "target_lag_s": item.target_lag_s,
         "late": item.within_target is False,
         "pending": item.pending_files or _rounded(item.pending_s) or 0,
-        "quarantined": sum(each.state == "quarantined" for each in item.troubles),
-        "error": None if item.error is None else item.error[:120],
-        "wrong": None if item.wrong is None else _wrong(item, item.wrong),
-        "priority": item.priority,
         "next": item.next[:80],
         "reason": reason,
-        "strategy": None if last is None else last.strategy,
         "kept": None if spark is None else spark.kept,
         "executor_s": 0.0 if spark is None else spark.executor_s,
         "line": [] if spark is None else spark.line,
-        "last": [] if spark is None else spark.last[-_DOTS:],
+        "last": [
+            [number, outcome, strategies.setdefault(strategy, len(strategies))]
+            for number, outcome, strategy in ([] if spark is None else spark.last)
+        ],
     }
+    if item.error is not None:
+        line["error"] = item.error[:120]
+    if item.wrong is not None:
+        line["wrong"] = _wrong(item, item.wrong)
+    return line
 
 
 def _wrong(item: TableStatus, wrong: WrongView) -> str:

@@ -1,5 +1,5 @@
 // Every table in a line: is anything late, and why?
-import { html } from "/assets/ui.js";
+import { html, useEffect, useMemo, useState } from "/assets/ui.js";
 import { brief, count, percent, plural } from "/assets/format.js";
 import { setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
 import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, tableHref } from "/assets/parts.js";
@@ -24,24 +24,40 @@ function Headline({ data }) {
   </section>`;
 }
 
-function Row({ item, at }) {
+function Row({ item, at, strategies }) {
   const staleness = item.fresh_to_s === null ? null : Math.max(0, at - item.fresh_to_s);
   const late = staleness !== null && item.target_lag_s ? staleness > item.target_lag_s : item.late;
-  const shownState = item.state;
-  return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
-      data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
-    <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
-      <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
-    <td class="c-state"><${State} state=${shownState} late=${late} /></td>
-    <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
+  // What does not change from second to second is made once an answer.
+  const still = useMemo(() => html`
     <td class="c-spark"><${SparkLine} line=${item.line} target=${item.target_lag_s}
       label=${`Staleness of ${item.name} over time, largest ${brief(Math.max(0, ...item.line.filter((each) => each !== null)))}, target ${item.target_lag_s ? brief(item.target_lag_s) : "none"}`} /></td>
     <td class="c-kept num">${percent(item.kept)}</td>
     <td class="c-exec num">${item.executor_s ? brief(item.executor_s) : "–"}</td>
     <td class="c-pending num">${item.pending ? (item.kind === "base" ? plural(item.pending, "file") : brief(item.pending)) : "–"}</td>
-    <td class="c-last"><${Dots} last=${item.last} /></td>
+    <td class="c-last"><${Dots} last=${item.last} strategies=${strategies} /></td>`, [item]);
+  return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
+      data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
+    <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
+      <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
+    <td class="c-state"><${State} state=${item.state} late=${late} /></td>
+    <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
+    ${still}
     <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : late && item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
   </tr>`;
+}
+
+const FIRST = 40;
+const MORE = 120;
+
+// The rows that are in view are painted first, the others follow a piece at a time.
+function Rows({ tables, at, strategies }) {
+  const [most, set] = useState(FIRST);
+  useEffect(() => {
+    if (most >= tables.length) return undefined;
+    const timer = setTimeout(() => set(most + MORE));
+    return () => clearTimeout(timer);
+  }, [most, tables.length]);
+  return html`<tbody>${tables.slice(0, most).map((item) => html`<${Row} key=${item.name} item=${item} at=${at} strategies=${strategies} />`)}</tbody>`;
 }
 
 export function Tables() {
@@ -72,7 +88,7 @@ export function Tables() {
         ? html`<div class="scroller"><table class="tables">
             <thead><tr><th>table</th><th>state</th><th>staleness</th><th>over time</th><th class="num" title="Share of the time within the target">kept</th>
               <th class="num" title="Seconds of executor time">executor</th><th class="num">pending</th><th>updates</th><th>next, or why late</th></tr></thead>
-            <tbody>${tables.map((item) => html`<${Row} key=${item.name} item=${item} at=${store.session && store.session.run !== null ? data.at_s : at} />`)}</tbody>
+            <${Rows} tables=${tables} strategies=${data.strategies} at=${store.session && store.session.run !== null ? data.at_s : at} />
           </table></div>`
         : html`<${Empty}>No table matches. <button type="button" class="chip" onClick=${() => setQuery({ state: null, q: null, after: null })}>Show all</button></${Empty}>`}
       ${data.next ? html`<p class="more"><button type="button" class="chip" onClick=${() => setQuery({ after: new URL(data.next, location.origin).searchParams.get("after") }, {})}>More tables</button></p>` : null}`;
