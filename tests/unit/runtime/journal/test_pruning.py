@@ -40,6 +40,7 @@ def filled(journal: Journal, table: str, count: int, since: int = 0) -> None:
         "requests": ("kind, answer", "?, '{}'"),
         "backfills": ("table_name, state", "?, 'done'"),
         "runs": ("setting", "?"),
+        "gaps": ("feed", "?"),
     }[table]
     for number in range(since + 1, since + count + 1):
         journal.write(
