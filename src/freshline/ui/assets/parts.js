@@ -8,6 +8,7 @@ const SIGNS = {
   fresh: ["●", "fresh"], waiting: ["◔", "waiting"], running: ["▶", "running"],
   retrying: ["✕", "failing"], failing: ["✕", "failing"], paused: ["❚❚", "paused"],
   new: ["○", "no data yet"], wrong: ["≠", "wrong"], dropped: ["–", "dropped"], late: ["▲", "late"],
+  idle: ["–", "idle"], unknown: ["?", "not known"],
 };
 
 export function State({ state, late }) {

@@ -22,12 +22,12 @@ function Feed({ feed, at, running }) {
       : last ? html`<span class="state fresh"><i aria-hidden="true">●</i> ${running ? "arriving" : "known"}</span>` : html`<span class="muted">nothing yet</span>`}</td>
     <td class="num">${last ? `${brief(at - last)} ago` : "–"}</td>
     <td class="num">${feed.period_s ? brief(feed.period_s) : "not known"}</td>
-    <td data-gaps=${feed.gaps.length}>${feed.gaps.length ? html`<${Gaps} gaps=${feed.gaps} at=${at} />` : "–"}</td>
     <td>${feed.tables.map((each) => html`<${TableLink} name=${each.table} /> `)}</td>
     <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.sources.length ? plural(Math.max(...feed.sources.map((each) => each.lag_versions)), "version") : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
     <td class="num">${count(feed.tables.reduce((sum, each) => sum + each.rejected_rows, 0))}</td>
     <td>${bad ? html`<details><summary class="bad-text">✕ ${plural(bad, "file")}</summary><ul>${feed.tables.flatMap((each) => each.files.map((file) => html`<li><code>${file.file}</code>: ${file.reason}</li>`))}</ul></details>` : "–"}
       ${[...feed.topics, ...feed.sources].filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
+    <td class="c-gaps" data-gaps=${feed.gaps.length}>${feed.gaps.length ? html`<${Gaps} gaps=${feed.gaps} at=${at} />` : "–"}</td>
   </tr>`;
 }
 
@@ -37,8 +37,8 @@ export function Feeds() {
   const seconds = useSeconds();
   return html`<h1>Feeds</h1><${Shown} got=${got}>${(data) =>
     data.feeds.length
-      ? html`<div class="scroller"><table class="tables"><thead><tr><th>feed</th><th>state</th><th class="num">newest</th><th class="num">expected every</th><th>past gaps</th><th>read by</th>
-          <th class="num">waiting</th><th class="num">rejected rows</th><th>quarantine</th></tr></thead>
+      ? html`<div class="scroller"><table class="tables"><thead><tr><th>feed</th><th>state</th><th class="num">newest</th><th class="num">expected every</th><th>read by</th>
+          <th class="num">waiting</th><th class="num">rejected rows</th><th>quarantine</th><th>past gaps</th></tr></thead>
           <tbody>${data.feeds.map((each) => html`<${Feed} key=${each.name} feed=${each} running=${data.running} at=${session && session.run !== null ? data.at_s : seconds} />`)}</tbody></table></div>
           ${data.total > data.feeds.length ? html`<p class="muted">The first ${data.feeds.length} of ${data.total}.</p>` : null}`
       : html`<${Empty}>The project has no feeds.</${Empty}>`}</${Shown}>`;

@@ -48,7 +48,7 @@ function Why({ name, at }) {
     <h2>Why, at ${at ? `${clock(at, now())} UTC` : "this moment"}
       ${at ? html` <button type="button" class="chip" onClick=${() => setQuery({ at: null })}>now</button>` : html` <small class="muted">point at the chart for another moment</small>`}</h2>
     <${Shown} got=${got}>${(data) => html`
-      <p class="lead"><${State} state=${data.state === "idle" ? "fresh" : data.state} /> ${data.told.join(" ")}</p>
+      <p class="lead"><${State} state=${data.state} /> ${data.told.join(" ")}</p>
       ${data.update && data.state === "running" ? html`<${Told} update=${data.update} />` : null}
       ${data.decisions.length
         ? html`<table class="plain"><caption>What was chosen while it waited</caption><thead><tr><th>at</th><th>chosen</th><th>with</th><th>this table had</th></tr></thead>
