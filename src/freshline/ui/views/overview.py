@@ -93,6 +93,7 @@ def flags(item: TableStatus) -> set[str]:
     found = {item.state if item.state != "retrying" else "failing"}
     if item.within_target is False:
         found.add("late")
+        found.discard("fresh")  # it has all there is, and that is too old
     if item.failures:
         found.add("failing")
     return found
