@@ -29,7 +29,7 @@ def journal(shop):
 
 def reasons(shop, serve, at_s: float) -> dict[str, str | None]:
     with serve(shop.project, clock=lambda: at_s) as ask:
-        return {each["name"]: each["reason"] for each in ask("/v1/ui/tables").json["tables"]}
+        return {each["name"]: each.get("reason") for each in ask("/v1/ui/tables").json["tables"]}
 
 
 def test_a_project_at_rest_says_for_how_long_and_what_it_reads_that_is_late(shop, journal, serve):

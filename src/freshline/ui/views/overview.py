@@ -42,7 +42,8 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
     ``line`` is the largest staleness in each of 24 equal parts of the window, in seconds, null
     where there was no data; ``kept`` and ``executor_s`` are of the window, too. ``last`` are the
     latest updates in it: their numbers, ``ok`` or ``failed``, and which of ``strategies`` it was.
-    What a table has not (``error``, ``wrong``) is left out, so that 500 tables fit.
+    A late table has a ``reason``, another one says what comes ``next``; ``error`` and ``wrong`` are
+    there where they say something: so 500 tables fit.
     """
     asked_window_, state, after = asked_for
     now_s = reader.clock()
@@ -131,8 +132,8 @@ def _line(
         "target_lag_s": item.target_lag_s,
         "late": item.within_target is False,
         "pending": item.pending_files or _rounded(item.pending_s) or 0,
-        "next": item.next[:80],
-        "reason": reason,
+        "priority": item.priority,
+        **({"next": item.next[:80]} if reason is None else {"reason": reason}),
         "kept": None if spark is None else spark.kept,
         "executor_s": 0.0 if spark is None else spark.executor_s,
         "line": [] if spark is None else spark.line,

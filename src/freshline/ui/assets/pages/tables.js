@@ -42,7 +42,7 @@ function Row({ item, at, strategies }) {
     <td class="c-state"><${State} state=${item.state} late=${late} /></td>
     <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
     ${still}
-    <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : late && item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
+    <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
   </tr>`;
 }
 
