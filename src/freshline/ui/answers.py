@@ -64,7 +64,7 @@ KEPT = "freshline-kept-s"
 
 def tagged(request: Request, body: Body, kept_s: float = 0.0) -> Response:
     """The body, or 304 where the asker has it."""
-    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{kept_s:.1f}"}
+    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{kept_s:.3f}"}
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
     if body.tag in known or f"W/{body.tag}" in known:
         return Response(status_code=304, headers=headers)
