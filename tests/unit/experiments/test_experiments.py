@@ -69,6 +69,7 @@ def test_every_experiment_is_tested():
     assert names() == sorted(VERDICTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_played_small_it_comes_to_the_stated_conclusions(name):
     assert verdicts(experiment(name).findings(quick(name))) == QUICK_VERDICTS[name]
@@ -83,11 +84,13 @@ def test_the_page_states_the_conclusions_and_figures_of_its_csv(name):
     assert with_figures(page, one.figures(rows)) == page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHEAP)
 def test_the_same_seeds_give_the_same_csv(name):
     assert as_csv(experiment(name).play(QUICK)) == as_csv(quick(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_the_same_rows_give_the_same_picture(name, tmp_path):
     one, rows = experiment(name), quick(name)

@@ -51,8 +51,10 @@ def prove(tmp_path: Path):
     def run(*arguments: str, **environment: str) -> list[str]:
         done = subprocess.run(
             [
-                sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull,
-                f"--rootdir={tmp_path}", str(tmp_path), *arguments,
+                sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                # Plugins that take seconds to load, and that these tests do not need.
+                "-p", "no:schemathesis", "-p", "no:hypothesispytest", "-p", "no:playwright",
+                "-c", os.devnull, f"--rootdir={tmp_path}", str(tmp_path), *arguments,
             ],
             cwd=ROOT,
             env={**_environment(), "CODE": "abc", **environment},
