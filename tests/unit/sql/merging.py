@@ -39,7 +39,9 @@ class Merging:
     sources: Sequence[Source]
     batches: int
     keeps_rows: bool = False
-    database: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    database: duckdb.DuckDBPyConnection = field(
+        default_factory=lambda: duckdb.connect(config={"threads": 1})
+    )
 
     @property
     def streams(self) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
+from freshline.sql.readings import plans
 from freshline.sql.readings.comparison import differences, grouped
 from freshline.sql.readings.ingredients import ingredients, same_origin
 from freshline.sql.readings.linearity import NotLinear, products
@@ -350,7 +351,8 @@ def test_a_tree_that_ends_early_is_refused():
         parsed('[{"class": "a.Project", "num-children": 1}]')
 
 
-def test_with_queries_that_grow_beyond_measure_are_refused():
+def test_with_queries_that_grow_beyond_measure_are_refused(monkeypatch):
+    monkeypatch.setattr(plans, "_MOST_NODES", 2_000)
     plan = Tree("OneRowRelation", (), {})
     definitions = [Tree("CTERelationDef", (plan,), {"id": 0})]
     for number in range(1, 40):
