@@ -46,6 +46,7 @@ class Resolver:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.asked: list[str] = []
+        self.ivy: str | None = None
         self.names: dict[str, list[str]] = {}
         self.fails_with: str | None = None
 
@@ -53,7 +54,7 @@ class Resolver:
         file = Path(os.environ["PYSPARK_SUBMIT_ARGS"].split("--properties-file ")[1].split()[0])
         text = file.read_text().replace("\\u003a", ":").replace("\\u003d", "=")
         given = dict(line.split("=", 1) for line in text.splitlines())
-        asked = given["spark.jars.packages"]
+        asked, self.ivy = given["spark.jars.packages"], given.get("spark.jars.ivy")
         self.asked.append(asked)
         if self.fails_with is not None:
             return subprocess.CompletedProcess(arguments, 1, self.fails_with)
@@ -93,6 +94,17 @@ def test_the_first_start_fetches_deltas_five_and_no_later_start_does(tmp_path, r
     assert "spark.jars.packages" not in chosen
     assert resolved(settings(project(tmp_path)), told.append) == chosen
     assert resolver.asked == [DELTA_PACKAGE]
+
+
+def test_the_home_directory_is_that_of_the_environment(tmp_path, resolver, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    resolver.folder = tmp_path / "home" / ".ivy2.5.2" / "jars"
+    chosen = {"spark.jars.packages": DELTA_PACKAGE}
+    assert resolved(chosen) == resolved(chosen)
+    assert (resolver.asked, resolver.ivy) == ([DELTA_PACKAGE], str(resolver.folder.parent))
+    (resolver.folder / DELTA_JARS[0]).unlink()
+    resolved(chosen | {"spark.jars.ivySettings": "mine.xml"})
+    assert resolver.ivy is None  # that file says where
 
 
 def test_packages_are_resolved_once_for_each_choice_of_repositories(tmp_path, resolver):

@@ -162,6 +162,9 @@ def fetched(
         "spark.jars.packages": ",".join(wanted),
         **{key: chosen[key] for key in _PASSED_ON if key in chosen},
     }
+    if "spark.jars.ivySettings" not in chosen:
+        # Java takes the home directory from the list of users, and not from HOME.
+        settings["spark.jars.ivy"] = str(ivy_folder(chosen))
     with submitted(settings):
         done = subprocess.run(
             [sys.executable, "-c", _RESOLVE],
