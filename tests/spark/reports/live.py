@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
@@ -22,6 +23,7 @@ from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.reports.driver import POLICY
 from freshline.runtime.reports.recording import replay_reports
 from freshline.runtime.reports.store import ReportStatus, read_reports
@@ -125,6 +127,8 @@ class _Counting(Kept):
 class LiveReports:
     """A run of a project, from a moment on; it ends with its ``with``.
 
+    Its lineage goes where OpenLineage's configuration says, where the project has any.
+
     Attributes:
         seen: What the run told.
     """
@@ -135,8 +139,12 @@ class LiveReports:
         self._executor = _Counting(shop, spark)
         self._faults: list[BaseException] = []
         self.seen = Seen()
+        self._observed = ExitStack()
+        observer = self._observed.enter_context(
+            lineage(shop.project, self.seen, CollectorRegistry())
+        )
         self._warehouse = Warehouse(
-            shop.project, lambda: self._executor, self.seen, clock=self._clock, backoff=QUICK
+            shop.project, lambda: self._executor, observer, clock=self._clock, backoff=QUICK
         )
         self._thread = threading.Thread(target=self._run, name="warehouse")
 
@@ -160,6 +168,7 @@ class LiveReports:
         self._warehouse.stop()
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
+        self._observed.close()
         if error is None and self._faults:
             raise self._faults[0]
 

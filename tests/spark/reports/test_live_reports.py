@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
@@ -95,12 +96,17 @@ class Orders(Folder):
 
 
 def test_a_window_in_several_batches_between_updates_is_committed_once_by_its_deadline(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("openlineage.client", reason="the extra freshline[lineage] is missing")
+    from tests.spark.test_lineage import lineage_of, receiver
+
     shop = Orders(tmp_path, HOURLY)
+    settings = tmp_path / "freshline.yml"
+    settings.write_text(f"{settings.read_text()}lineage: {{namespace: analytics}}\n")
     # 4 s a row: four quarters of an hour with 100 rows each need three batches.
     known_costs(shop.project, "sales", (100, 400.0), (1000, 4000.0), final_s=2.0)
-    with LiveReports(shop, spark, BASE_S + 600.0) as live:
+    with receiver(monkeypatch) as sink, LiveReports(shop, spark, BASE_S + 600.0) as live:
         for quarter in range(1, 5):
             live.go_on(BASE_S + 900.0 * quarter)
             assert not results_of(shop.project, "sales")
@@ -140,6 +146,27 @@ def test_a_window_in_several_batches_between_updates_is_committed_once_by_its_de
     played = shop.command("simulate", "--from-run", "--policy", "fifo", "--json")
     assert played.exit_code == 0, played.stderr
     _check_told(live.seen.reports, versions)
+    _check_lineage(lineage_of(sink), versions)
+
+
+def _check_lineage(events: list[dict[str, Any]], versions: list[int]) -> None:
+    """What arrived over HTTP: the window is one run, started once and completed once."""
+    window = rfc3339(BASE_S)
+    of_window = [
+        each
+        for each in events
+        if each["run"]["facets"].get("freshline_report", {}).get("windowStart") == window
+    ]
+    assert {each["job"]["name"] for each in of_window} == {"shop.sales"}
+    assert [each["eventType"] for each in of_window] == [
+        "START", *["RUNNING"] * (len(of_window) - 2), "COMPLETE",
+    ]  # fmt: skip
+    assert len({each["run"]["runId"] for each in of_window}) == 1
+    start, end = of_window[0], of_window[-1]
+    assert start["inputs"][0]["name"] == end["inputs"][0]["name"]
+    assert end["inputs"][0]["facets"]["version"]["datasetVersion"] == str(versions[-1])
+    assert end["outputs"][0]["facets"]["version"]["datasetVersion"] == "0"
+    assert end["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 3
 
 
 def _check_told(steps: list[ReportStep], versions: list[int]) -> None:
