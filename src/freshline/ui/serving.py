@@ -42,8 +42,8 @@ class Address:
     def serve(self, site: Site) -> HttpServer:
         """Serve ``site`` there; returns once connections are accepted."""
         server = HttpServer(site, self.bound, self._settings.place, self._tls)
+        site.prepare()
         server.start()
-        site.warm()
         return server
 
     def close(self) -> None:

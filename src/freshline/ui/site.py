@@ -112,10 +112,11 @@ class Site:
         """Answer one request."""
         await self._app(scope, receive, send)
 
-    def warm(self) -> None:
-        """Have the first page that is opened wait for nothing that is done once."""
+    def prepare(self) -> None:
+        """Begin with the answer that the page asks for first; before the server is started."""
         first = VIEWS["/v1/ui/tables"]
-        self._reader.warm(lambda: first.answer(self._reader, overview.DEFAULT))
+        asked = overview.DEFAULT
+        self._reader.begin((first, asked), lambda: first.answer(self._reader, asked))
 
     def drain(self) -> None:
         """Refuse pushes that still come; end waits and the streams of events."""

@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -29,7 +29,7 @@ _KEPT_S = 1.0
 class _Kept:
     """An answer that is being computed, or was."""
 
-    future: asyncio.Future[Body]
+    future: Future[Body]
 
     def __init__(self, asked_s: float) -> None:
         self.asked_s = asked_s
@@ -41,7 +41,6 @@ class _Kept:
     def computed(
         self,
         compute: Callable[[], Mapping[str, Any]],
-        now: Callable[[], float],
         others_s: float,
         sent: int,
     ) -> Body:
@@ -49,17 +48,16 @@ class _Kept:
 
         Args:
             compute: Gives the answer.
-            now: The server's clock.
             others_s: What the answers to other questions cost.
             sent: How many asked for the one before.
         """
-        begun_s, used_s = now(), time.thread_time()
+        begun_s, used_s = time.monotonic(), time.thread_time()
         least_s = until_s = begun_s
         try:
             body = body_of(compute())
             self.cost_s = time.thread_time() - used_s
             least_s = begun_s + kept_s(self.cost_s + sent * SENT_S, others_s)
-            until_s = max(now() + _KEPT_S, least_s)
+            until_s = max(time.monotonic() + _KEPT_S, least_s)
             return body
         finally:
             self._least_s, self._until_s = least_s, until_s
@@ -112,37 +110,39 @@ class Reader:
         Returns:
             The answer, and for how many seconds nobody will get a newer one.
         """
-        loop = asyncio.get_running_loop()
-        now_s = loop.time()
+        now_s = time.monotonic()
         kept = self._answers.get(key)
         if kept is None or kept.is_over(now_s):
-            self._answers = {
-                each: other
-                for each, other in self._answers.items()
-                if not other.is_over(now_s) or now_s - other.asked_s < ASKED_S
-            }
-            others_s = sum(
-                other.cost_s + other.sent * SENT_S
-                for each, other in self._answers.items()
-                if each != key
-            )
-            sent = 0 if kept is None else kept.sent
-            kept = self._answers[key] = _Kept(now_s)
-            kept.future = loop.run_in_executor(
-                self._threads, kept.computed, compute, loop.time, others_s, sent
-            )
+            kept = self._begun(key, compute, now_s, 0 if kept is None else kept.sent)
         kept.asked_s = now_s
         kept.sent += 1
         # Shielded: somebody who goes away does not take the answer from the others.
-        body = await asyncio.shield(kept.future)
-        return body, kept.newest_for_s(loop.time())
+        body = await asyncio.shield(asyncio.wrap_future(kept.future))
+        return body, kept.newest_for_s(time.monotonic())
 
-    def warm(self, compute: Callable[[], object]) -> None:
-        """Compute an answer for nobody: the first who asks does not wait for what is done once.
+    def begin(self, key: Any, compute: Callable[[], Mapping[str, Any]]) -> None:
+        """Begin to compute an answer before anybody asks; for who starts a server.
 
-        That is modules, and the journal's pages; what fails now is told to who asks.
+        The first who asks does not wait for what is done once: modules, and the journal's pages.
         """
-        self._threads.submit(compute)
+        self._begun(key, compute, time.monotonic(), 0)
+
+    def _begun(
+        self, key: Any, compute: Callable[[], Mapping[str, Any]], now_s: float, sent: int
+    ) -> _Kept:
+        self._answers = {
+            each: other
+            for each, other in self._answers.items()
+            if not other.is_over(now_s) or now_s - other.asked_s < ASKED_S
+        }
+        others_s = sum(
+            other.cost_s + other.sent * SENT_S
+            for each, other in self._answers.items()
+            if each != key
+        )
+        kept = self._answers[key] = _Kept(now_s)
+        kept.future = self._threads.submit(kept.computed, compute, others_s, sent)
+        return kept
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """The result of ``work``, done in one of the threads."""
