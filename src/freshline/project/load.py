@@ -142,7 +142,7 @@ def collect(
     _check_name(top)
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
     library = read_libraries(top, root)
-    storage = feeds_.resolved(top.text("storage") or "", root).rstrip("/")
+    storage = feeds_.storage_place(top.text("storage") or "", root)
     parts = Parts(top.text("name") or "", root, storage, feeds, feed_names, library)
     return assembled(top, parts, analyse=analyse)
 

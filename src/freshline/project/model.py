@@ -459,6 +459,6 @@ class Project:
     @property
     def own_folder(self) -> Path:
         """The local folder of what cannot be kept at a URI, such as the journal."""
-        if "://" in self.storage:
-            return self.root / ".freshline"
-        return Path(self.storage) / "_freshline"
+        if self.storage.startswith("/"):
+            return Path(self.storage) / "_freshline"
+        return self.root / ".freshline"

@@ -269,3 +269,23 @@ def test_alerts_are_read_with_their_kinds_and_time(tmp_path):
         AlertSettings("http://b.test"),
         AlertSettings("http://c.test", ALERT_KINDS, alerts=False),
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "storage", "own_folder"),
+    [
+        ("file:///data/the%20shop/", "/data/the shop", "/data/the shop/_freshline"),
+        ("file:/data/shop", "/data/shop", "/data/shop/_freshline"),
+        ("s3a://lake/shop", "s3a://lake/shop", "ROOT/.freshline"),
+        ("dbfs:/lake/shop", "dbfs:/lake/shop", "ROOT/.freshline"),
+    ],
+)
+def test_where_a_storage_is(tmp_path, written, storage, own_folder):
+    (tmp_path / "freshline.yml").write_text(
+        f"name: shop\nstorage: {written}\nlibraries: [{{glob: {{include: '*.sql'}}}}]\n"
+        "feeds: {f: {kind: files, path: in, format: csv, schema: n BIGINT}}\n"
+    )
+    (tmp_path / "a.sql").write_text("CREATE STREAMING TABLE a AS SELECT n FROM STREAM f;")
+    project = load_project(tmp_path)
+    assert project.storage == storage
+    assert str(project.own_folder) == own_folder.replace("ROOT", str(tmp_path))

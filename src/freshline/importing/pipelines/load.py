@@ -88,7 +88,7 @@ def _pipeline(
     found = Definitions(errors=errors)
     _read_files(spec, root, found)
     storage = top.text("storage")
-    place = spec.storage if storage is None else feeds_.resolved(storage, root).rstrip("/")
+    place = spec.storage if storage is None else feeds_.storage_place(storage, root)
     library = Library([], set(), [], [])
     parts = Parts(spec.name, root, place, feeds, feed_names, library, spec.configuration)
     if any(path.suffix == ".py" for path in spec.files):

@@ -7,12 +7,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.pipelines.definitions import Scope
 from freshline.project.load import pipeline_files
-from freshline.project.sections.feeds import resolved
+from freshline.project.sections.feeds import storage_place
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 
@@ -74,20 +73,13 @@ def read_spec(root: Path, errors: list[UserError], named: Path | None = None) ->
     spec = Spec(
         file.shown_as,
         top.text("name") or "",
-        f"{_location(top.text('storage') or '', root)}/tables",
+        f"{storage_place(top.text('storage') or '', root)}/tables",
         Scope(top.text("catalog") or "spark_catalog", database or "default"),
         top.texts("configuration"),
         tuple(_files(top, root)),
         database is not None,
     )
     return spec if len(errors) == before else None
-
-
-def _location(storage: str, root: Path) -> str:
-    """A path where it is on this machine, else the URI."""
-    split = urlsplit(storage)
-    path = unquote(split.path) if split.scheme == "file" and not split.netloc else storage
-    return resolved(path, root).rstrip("/")
 
 
 def _files(top: Section, root: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import Place, UserError
 from freshline.project import ddl
@@ -30,6 +31,16 @@ _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a form
 def resolved(path: str, root: Path) -> str:
     """An absolute path (relative ones start at ``root``), or a URI as it is."""
     return path if is_uri(path) else str((root / path).absolute())
+
+
+def storage_place(text: str, root: Path) -> str:
+    """Where a storage is: an absolute path, also where it is said as ``file:///...``, or a URI.
+
+    As a path it has its journal and lock beside the tables, so that projects which share it meet.
+    """
+    split = urlsplit(text)
+    here = split.scheme == "file" and not split.netloc
+    return resolved(unquote(split.path) if here else text, root).rstrip("/")
 
 
 def read_feeds(section: Section | None, root: Path) -> tuple[dict[str, Feed], tuple[str, ...]]:

@@ -15,6 +15,7 @@ from freshline.core.errors import PlatformError, UserError
 from freshline.core.lease import Holder, Record
 from freshline.delta.log import commits, last_commit
 from freshline.executor.fence import before_commit
+from freshline.project.load import load_project
 from freshline.runtime.journal.lock import WarehouseLock, holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
@@ -113,6 +114,29 @@ def test_a_second_start_is_refused_and_a_standby_waits_until_the_first_ends(shop
     assert (second.leads(), second.epoch, second.beside) == (True, 2, False)
     second.release()
     assert holder(own_folder(shop.project)) is None
+
+
+def test_projects_in_two_folders_that_share_a_storage_exclude_each_other(tmp_path):
+    projects = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "freshline.yml").write_text(
+            f"name: {name}\nstorage: file://{tmp_path}/lake\n"
+            "libraries: [{glob: {include: '*.sql'}}]\n"
+            "feeds: {f: {kind: files, path: in, format: csv, schema: n BIGINT}}\n"
+        )
+        (tmp_path / name / "a.sql").write_text(
+            "CREATE STREAMING TABLE a AS SELECT n FROM STREAM f;"
+        )
+        projects.append(load_project(tmp_path / name))
+    with Leadership(projects[0]) as lease:
+        assert lease.take()
+        found = leader_record(projects[1]) or {}
+        assert (found["pid"], found["epoch"]) == (os.getpid(), 1)
+        with pytest.raises(UserError, match=f"process {os.getpid()} runs this ware") as raised:
+            Leadership(projects[1]).take()
+        assert raised.value.exit_status == 2
+    assert journal_path(projects[0]) == journal_path(projects[1])
 
 
 def test_a_standby_can_be_stopped(shop):
