@@ -1,7 +1,8 @@
 """Named places at which a test can make the process die or the disk fail.
 
 ``FRESHLINE_FAILPOINT=name`` kills the process (SIGKILL) the first time it passes ``name``;
-``name:3`` the third time; ``name=eio`` and ``name=enospc`` raise the OSError instead, once;
+``name:3`` the third time; ``name=stop`` stops it (SIGSTOP) until somebody continues it;
+``name=eio`` and ``name=enospc`` raise the OSError instead, once;
 ``name=wrong`` has a place that asks :func:`goes_wrong` compute something wrong, for good.
 ``armed`` does the same within a process.
 Without either a failpoint costs one dictionary look-up in an empty dictionary.
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 
 _WRONG = "wrong"
 _ERRORS = {"eio": errno.EIO, "enospc": errno.ENOSPC}
+_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 
 def _parsed(setting: str) -> dict[str, tuple[int, str]]:
@@ -46,7 +48,7 @@ def armed(setting: str) -> Iterator[None]:
 
 
 def failpoint(name: str) -> None:
-    """Die, or raise, if this place is armed.
+    """Die, stop, or raise, if this place is armed.
 
     Raises:
         OSError: EIO or ENOSPC, when the failpoint is armed with that action.
@@ -63,8 +65,9 @@ def failpoint(name: str) -> None:
             _points[name] = (count - 1, action)
             return
         del _points[name]
-    if action == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if action in _SIGNALS:
+        os.kill(os.getpid(), _SIGNALS[action])
+        return
     raise OSError(_ERRORS[action], os.strerror(_ERRORS[action]), name)
 
 

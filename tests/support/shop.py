@@ -121,19 +121,21 @@ def _commit(
     """Write ``numbers`` under the transaction identifier that Spark's executor gives its commits.
 
     Without it, delta-rs would commit on top of whatever came meanwhile: also behind the commit
-    with which another process has fenced the table off.
+    with which another process has fenced the table off. As there, the table is read before it is
+    asked whether this process may commit: one that sleeps in between commits nothing.
     """
+    read = DeltaTable(path) if DeltaTable.is_deltatable(path) else None
     try:
         write_deltalake(
-            path,
+            path if read is None else read,
             pa.table({"n": pa.array(numbers, pa.int64())}),
-            mode=mode,
+            mode="error" if read is None else mode,
             commit_properties=CommitProperties(
                 custom_metadata={"userMetadata": before_commit(metadata)},
                 app_transactions=[Transaction(application(table), number)],
             ),
         )
-    except CommitFailedError as error:
+    except (CommitFailedError, FileExistsError) as error:
         raise PlatformError("commit-refused", str(error)) from error
 
 
