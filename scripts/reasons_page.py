@@ -21,9 +21,9 @@ CODES = {
     "whole": "The new rows' aggregates are merged, and the whole view is written.",
     "state-built": "The state for merging was built from all rows.",
     "parent-rewrote": "A parent lost or changed rows, and only new rows could be added or merged.",
-    "cheaper": "`auto` takes the update in full, since it should be quicker.",
-    "tried": "Made to see whether this strategy is quicker than the one that was taken so far; in"
-    " full or from changes. Each is as right as the other.",
+    "cheaper": "`auto` chose an update in full, since it should be quicker.",
+    "tried": "The update used another strategy than the usual one, to see whether it is quicker."
+    " Both give the same rows.",
     "not-analysed": "Spark has not analysed the query yet; the strategy is chosen after that.",
     "small-files": "Small files were put together; no row changed.",
 }
