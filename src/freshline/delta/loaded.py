@@ -21,6 +21,7 @@ from freshline.core.errors import PlatformError
 from freshline.delta.log import commit_at, commits, last_commit, local_log, oldest_version
 from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
+from freshline.durable import make_folder, sync_folder
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 
@@ -152,7 +153,7 @@ class _Folder:
         try:
             if self._local:
                 folder = self._folder()
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 draft = folder / f".{name}.tmp"
                 with draft.open("wb") as file:
                     pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
@@ -160,7 +161,7 @@ class _Folder:
                     os.fsync(file.fileno())
                 failpoint("fold.draft")
                 draft.replace(folder / name)
-                _sync(folder)
+                sync_folder(folder)
             else:
                 system, base = self._store()
                 with system.open_output_stream(f"{base}/{name}") as stream:
@@ -237,11 +238,3 @@ def _is_of(path: str, found: Loaded, newest: int, table_id: str | None) -> bool:
         return False
     commit = commit_at(path, found.version)
     return commit is not None and (commit.update, commit.mark) == (found.update, found.mark)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -345,7 +345,7 @@ def _newest(folder: Path) -> int | None:
     A log is listed only while it has no checkpoint: it may hold a hundred thousand names, and
     versions follow each other without gaps.
     """
-    known = _last_checkpoint(folder)
+    known = last_checkpoint(folder)
     if known is None or not _exists(folder, known):
         return max(_versions(folder), default=None)
     step = 1
@@ -358,8 +358,8 @@ def _newest(folder: Path) -> int | None:
     return known
 
 
-def _last_checkpoint(folder: Path) -> int | None:
-    """The version of the checkpoint that was written last, by Delta's own note of it."""
+def last_checkpoint(folder: Path) -> int | None:
+    """The version of the checkpoint that was written last, by Delta's own note of it in a log."""
     try:
         return int(json.loads((folder / "_last_checkpoint").read_bytes())["version"])
     except (OSError, ValueError, KeyError, TypeError):

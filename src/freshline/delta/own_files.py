@@ -15,6 +15,7 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.delta.log import local_log
 from freshline.delta.stores import arrow_store
+from freshline.durable import make_folder, sync_file, sync_folder
 
 _CHUNK_BYTES = 8 * 1024 * 1024
 
@@ -49,10 +50,12 @@ class OwnFiles:
         with self._reached() as (system, base):
             if self._local is not None:
                 file = self._local / name
-                file.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(file.parent)
                 unfinished = file.with_name(f"{file.name}.tmp")
                 unfinished.write_text(text, "utf-8")
+                sync_file(unfinished)
                 unfinished.replace(file)
+                sync_folder(file.parent)
             else:
                 with system.open_output_stream(f"{base}/{name}") as file:
                     file.write(text.encode("utf-8"))

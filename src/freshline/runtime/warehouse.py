@@ -46,6 +46,7 @@ from freshline.runtime.feeds.statics import StaticTables
 from freshline.runtime.handover import Handover, inherit
 from freshline.runtime.health.supervision import Supervision
 from freshline.runtime.idle import has_work, late_tables
+from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.pruning import Pruning
 from freshline.runtime.journal.recovery import Recovered, recover
@@ -135,7 +136,9 @@ class Warehouse:
         reloaded = tuple(filter(self.options.is_rebuilt, self.options.refresh))
         if inherit(self.project, journal, self._lease.epoch):
             self._observer.notice("costs, pauses and requests of the last leader are taken over")
+        mended = mend(self.project)
         recovered = recover(self.project, journal, self._ledger, reloaded)
+        recovered.notes[:0] = mended
         if self.options.refresh:
             self._narrow(journal, recovered)
         if self.options.until_idle:

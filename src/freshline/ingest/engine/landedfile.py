@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from freshline.durable import sync_folder
 from freshline.failpoints import failpoint
-from freshline.ingest.log.disk import sync_folder
 from freshline.ingest.log.rows import DamagedError, unpack
 
 TIMESTAMP_PATTERN = r"-(\d{8}T\d{6}\.\d{6})Z-\d{16}-\d{16}\.parquet$"

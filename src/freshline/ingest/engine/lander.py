@@ -17,6 +17,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from freshline.durable import make_folder
 from freshline.ingest.engine.committer import Committer
 from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.landedfile import (
@@ -26,7 +27,7 @@ from freshline.ingest.engine.landedfile import (
     file_name,
     publish,
 )
-from freshline.ingest.log.disk import is_full, make_folder
+from freshline.ingest.log.disk import is_full
 from freshline.ingest.log.rows import DamagedError, Row, Waiting
 from freshline.ingest.log.salvage import read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, is_damage

@@ -1,4 +1,4 @@
-"""The log's file system: flushing names, one owner, how full it is, and a reserve."""
+"""The log's file system: one owner, how full it is, and a reserve."""
 
 from __future__ import annotations
 
@@ -9,28 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.durable import make_folder
 from freshline.private import private_folder
 from freshline.process_lock import ProcessLock
 
 # Opening a database makes an index of 32 KiB beside its log: no room for it is an I/O error.
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def make_folder(folder: Path) -> None:
-    """Make it and its parents, durably."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        sync_folder(path.parent)
 
 
 def free_bytes(folder: Path) -> int:

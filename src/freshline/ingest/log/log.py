@@ -6,9 +6,9 @@ import threading
 from bisect import bisect_right
 from pathlib import Path
 
+from freshline.durable import sync_folder
 from freshline.failpoints import failpoint
 from freshline.ingest.log.catalogue import Catalogue
-from freshline.ingest.log.disk import sync_folder
 from freshline.ingest.log.segment import KnownKey, Segment
 
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from freshline.ingest.log.disk import make_folder
+from freshline.durable import make_folder
 from freshline.private import private_folder
 
 _MESSAGES = 100

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from freshline.durable import sync_folder
 from freshline.failpoints import failpoint
-from freshline.ingest.log.disk import sync_folder
 from freshline.ingest.log.rows import DamagedError, Packed, Row, check, row_crc32, text_crc32
 from freshline.private import private_file
 

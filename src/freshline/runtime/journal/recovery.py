@@ -19,6 +19,7 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.core.events import TableRestored
+from freshline.delta.flushed import flush_version
 from freshline.delta.histories import put_back
 from freshline.delta.loaded import Loaded, folded, is_covered
 from freshline.delta.log import CommitRecord, commit_at, commits, last_commit, same_rows
@@ -183,6 +184,8 @@ def _repair(
             (table.name, there),
         )
     if there > known:
+        # Its process died before it told us, maybe before it flushed it.
+        flush_version(project.table_path(table.name), commit.version if commit else 0)
         since = _since(project, table, row)
         if table.kind == "base" and not is_covered(project, table.name, since):
             fold = _folded(project, table, must_know=must_know)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from freshline.core.errors import PlatformError
+from freshline.delta.flushed import flush_version
 from freshline.delta.log import CommitRecord, commit_of
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.model import Project, TableDef
@@ -19,6 +20,7 @@ def repeated_result(
     Raises:
         PlatformError: A later update is in the table, but not this one: its number was given
             to another update.
+        OSError: The commit cannot be flushed.
     """
     commit = commit_of(project.table_path(table.name), request.number)
     if commit is None:
@@ -29,6 +31,8 @@ def repeated_result(
             rule="the updates of a table have growing numbers",
             next_step="Restart freshline, so that it takes the numbers from the table's log.",
         )
+    # Its process may have died before it flushed it.
+    flush_version(project.table_path(table.name), commit.version)
     return UpdateResult(
         version=commit.version,
         rows=int(commit.metadata["rows"]),

@@ -13,8 +13,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from freshline.delta.flushed import flush_commit, flush_files
 from freshline.executor.fence import before_commit
-from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.commits.transaction import Staged, Transaction, new_files
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
 
@@ -71,6 +72,7 @@ class Rewrite(Transaction):
         )
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        flush_files(self._path, new_files(actions))
         metadata = before_commit(metadata)
         session = self._session
         identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(
@@ -85,4 +87,6 @@ class Rewrite(Transaction):
         jvm.activate(session)
         for action in (*self._removed, identifier):
             actions = actions.appended(action)
-        return int(self._transaction.commit(actions, operation, tags))
+        version = int(self._transaction.commit(actions, operation, tags))
+        flush_commit(self._path, version)
+        return version

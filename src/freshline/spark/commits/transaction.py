@@ -21,6 +21,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.delta.flushed import flush_commit, flush_files
 from freshline.delta.log import application, newest_transaction
 from freshline.executor.fence import before_commit
 from freshline.spark.commits.comments import Comments
@@ -308,6 +309,7 @@ class Transaction:
         return self._commit(nothing, jvm.scala_map(self._session, {}), metadata)
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
+        flush_files(self._path, new_files(actions))
         metadata = before_commit(metadata)
         session = self._session
         nothing = jvm.none(session)
@@ -328,7 +330,9 @@ class Transaction:
             nothing,
         )
         jvm.activate(session)
-        return int(self._transaction.commit(actions.appended(identifier), operation, tags))
+        version = int(self._transaction.commit(actions.appended(identifier), operation, tags))
+        flush_commit(self._path, version)
+        return version
 
 
 class Touched:
@@ -390,6 +394,12 @@ class Staged:
             The version.
         """
         return self._transaction.commit(self._actions, self._tags, metadata)
+
+
+def new_files(actions: Any) -> list[str]:
+    """The files that a commit adds, as the log names them."""
+    kinds = ("AddFile", "AddCDCFile")
+    return [str(action.path()) for action in jvm.elements(actions) if _kind(action) in kinds]
 
 
 def _rows(actions: Any) -> int:

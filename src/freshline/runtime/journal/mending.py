@@ -1,0 +1,91 @@
+"""Before a run starts: tables that a power cut has torn are put back to their newest whole version.
+
+What is missing then is made again as after any crash (:mod:`.recovery`): files are loaded again,
+views are computed again. Where that could lose rows, the table is left as it is, and reported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from freshline.core.errors import PlatformError
+from freshline.delta.torn import Torn, find_torn, mend_checkpoint, own_tables, put_aside
+from freshline.project.model import Project, TableDef
+from freshline.runtime.journal.paths import own_folder
+
+_CODE = "table-torn"
+
+
+def mend(project: Project) -> list[str]:
+    """Check the newest commits of every table on this machine, and put back what is torn.
+
+    Only for the one process that runs the warehouse, while no update runs.
+
+    Returns:
+        What people should hear, a sentence each.
+
+    Raises:
+        PlatformError: A log cannot be read, or the disk failed.
+    """
+    notes = []
+    for table in project.tables:
+        path = project.table_path(table.name)
+        for place in (path, *own_tables(project, table.name)):
+            try:
+                note = _mended(project, table, place, is_own=place != path)
+            except OSError as error:
+                raise PlatformError(
+                    _CODE,
+                    f"a power cut has torn {place}, and it cannot be put back: {error}",
+                    next_step="Check the disk.",
+                ) from error
+            if note is not None:
+                notes.append(note)
+    return notes
+
+
+def _mended(project: Project, table: TableDef, path: str, *, is_own: bool) -> str | None:
+    torn = find_torn(path)
+    if torn is None:
+        if mend_checkpoint(path, _aside(project, path, "checkpoint")):
+            return f"the newest checkpoint at {path} was not whole; it was moved aside"
+        return None
+    kept = None if is_own else _why_kept(project, table, torn)
+    if kept is not None:
+        return PlatformError(
+            _CODE,
+            f"version {torn.since} of table {table.name} cannot be read: {torn.why}; it stays,"
+            f" because {kept}",
+            where=table.place,
+            rule="a torn version is taken back where all of it can be made again",
+            next_step="Put the table's files back from a copy, or load all of its feed again:"
+            f" `freshline refresh {table.name} --full`.",
+        ).render()
+    aside = _aside(project, path, f"{torn.since}")
+    put_aside(torn, aside)
+    return (
+        f"{path} went back to version {torn.since - 1}: {torn.why}; what came after is made again,"
+        f" and its commits are kept in {aside}"
+    )
+
+
+def _why_kept(project: Project, table: TableDef, torn: Torn) -> str | None:
+    """Why torn versions are not taken back; None: nothing would be lost."""
+    if torn.foreign:
+        return "others made it, or a later one"
+    if table.kind != "base" or not torn.loaded:
+        return None
+    feed = project.feeds[table.feed or ""]
+    if feed.kind == "kafka":
+        return None  # a range that is gone from its topic is reported when it is read
+    gone = [name for name in torn.loaded if not (Path(feed.path) / name).exists()]
+    return f"{gone[0]} is no longer in its feed" if gone else None
+
+
+def _aside(project: Project, path: str, which: str) -> Path:
+    """A folder for what is moved out of a log."""
+    folder = own_folder(project) / "torn"
+    name = "-".join(path.removeprefix("file://").strip("/").split("/")[-2:])
+    return next(
+        each for n in range(1, 10_000) if not (each := folder / f"{name}-{which}-{n}").exists()
+    )

@@ -1,0 +1,108 @@
+"""Tables that a power cut has torn go back to their newest whole version, and lose nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.support.shop import made_shop
+
+VIEWS = {"orders": (), "doubled": ("orders",)}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A base table and a view, two updates each."""
+    shop = made_shop(tmp_path, VIEWS)
+    for minute in (1, 2):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    return shop
+
+
+def commit_file(shop, table, version) -> Path:
+    return Path(shop.project.table_path(table)) / "_delta_log" / f"{version:020d}.json"
+
+
+def data_file(shop, table, version) -> Path:
+    lines = commit_file(shop, table, version).read_text().splitlines()
+    (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
+    return Path(shop.project.table_path(table)) / added["path"]
+
+
+def newest(shop, table) -> int:
+    return DeltaTable(shop.project.table_path(table)).version()
+
+
+def told(shop) -> list[str]:
+    return [line for line in shop.recorder.lines if "went back" in line or "table-torn" in line]
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+@pytest.mark.parametrize("journal", [True, False])
+def test_a_commit_that_is_not_whole_is_taken_back_and_made_again(shop, part, journal):
+    for table in VIEWS:
+        file = commit_file(shop, table, newest(shop, table))
+        whole = file.read_bytes()
+        file.write_bytes([b"", whole[: len(whole) // 2], bytes(len(whole))][part])
+    if not journal:
+        for each in (Path(shop.project.storage) / "_freshline").glob("journal.db*"):
+            each.unlink()
+    shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    for table in VIEWS:
+        assert shop.executor.numbers(table) == [1, 2, 3]
+    shop.check_views()
+    assert len(told(shop)) == 2
+
+
+@pytest.mark.parametrize("lost", ["short", "missing"])
+@pytest.mark.parametrize("table", list(VIEWS))
+def test_a_data_file_that_is_not_whole_takes_its_commit_and_later_ones_back(shop, lost, table):
+    file = data_file(shop, "orders", 1)
+    if table == "doubled":
+        file = data_file(shop, table, newest(shop, table))
+    content = file.read_bytes()
+    file.unlink()
+    if lost == "short":
+        file.write_bytes(content[:-3])
+    shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+    assert shop.executor.numbers("doubled") == [1, 2, 3]
+    assert len(told(shop)) == 1
+
+
+def test_rows_whose_file_is_gone_from_the_feed_are_not_taken_back_and_the_other_tables_go_on(
+    shop,
+):
+    data_file(shop, "orders", 1).write_bytes(b"")
+    for each in (shop.root / "feed" / "orders").iterdir():
+        each.unlink()
+    shop.run_until_idle()
+    (line,) = told(shop)
+    assert "[table-torn]" in line
+    assert "refresh orders --full" in line
+    assert newest(shop, "orders") == 1
+
+
+def test_a_checkpoint_that_is_not_whole_is_moved_aside(shop):
+    path = shop.project.table_path("orders")
+    DeltaTable(path).create_checkpoint()
+    log = Path(path) / "_delta_log"
+    (checkpoint,) = log.glob("*.checkpoint.parquet")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-5])
+    assert shop.run_until_idle() == 0
+    assert not list(log.glob("*checkpoint*"))
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_what_is_whole_stays_as_it_is(shop):
+    # Files that a later version removed may be gone: VACUUM removes them.
+    data_file(shop, "doubled", newest(shop, "doubled") - 1).unlink()
+    shop.run_until_idle()
+    assert not told(shop)
+    assert not (Path(shop.project.storage) / "_freshline" / "torn").exists()
