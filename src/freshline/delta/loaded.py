@@ -22,6 +22,7 @@ from freshline.delta.log import commit_at, commits, last_commit, local_log, olde
 from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
 from freshline.durable import make_folder, sync_folder
+from freshline.executor.offsets import joined_names
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 
@@ -35,7 +36,8 @@ class Loaded:
         update: The number of the update that made it.
         mark: Of the commit that made it (:attr:`freshline.delta.log.CommitRecord.mark`).
         table_id: What tells the table from another one in its place; None: not known.
-        names: Files, and ranges of topics, by the number of the update that loaded them.
+        names: Files, by the number of the update that loaded them; ranges of topics, joined, by
+            that of the last update.
     """
 
     version: int
@@ -94,12 +96,19 @@ def fold(project: Project, table: str) -> int | None:
         if record.metadata.get("full"):
             names.clear()
         names.update(dict.fromkeys(loaded_names(record.metadata), record.update))
+    if _reads_topic(project, table):
+        names = dict.fromkeys(joined_names(names), last.update)
     made = Loaded(last.version, last.update, last.mark, last.metadata.get("id"), names)
     if made != before:
         failpoint("fold.before")
         folder.write(made)
         failpoint("fold.after")
     return made.version
+
+
+def _reads_topic(project: Project, table: str) -> bool:
+    feed = project.table(table).feed
+    return feed is not None and project.feeds[feed].kind == "kafka"
 
 
 class _Folder:

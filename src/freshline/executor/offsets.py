@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from freshline.core.errors import InternalError
@@ -82,6 +83,20 @@ def joined(ranges: Iterable[OffsetRange]) -> dict[int, list[Span]]:
                 whole.append((start, to))
         result[partition] = whole or [max(spans)]
     return result
+
+
+def joined_names(names: Iterable[str]) -> list[str]:
+    """Names of as few ranges as cover the same offsets of the same topics and no others."""
+    by_topic: dict[str, list[OffsetRange]] = {}
+    for each in map(parsed, names):
+        by_topic.setdefault(each.topic_id, []).append(each)
+    found = []
+    for topic_id, ranges in by_topic.items():
+        spans = joined(ranges)
+        for layer in zip_longest(*spans.values()):
+            whole = {p: span for p, span in zip(spans, layer, strict=True) if span is not None}
+            found.append(OffsetRange(topic_id, whole).name)
+    return found
 
 
 def commit_fields(names: Sequence[str]) -> dict[str, Any]:

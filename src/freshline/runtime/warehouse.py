@@ -46,6 +46,7 @@ from freshline.runtime.feeds.statics import StaticTables
 from freshline.runtime.handover import Handover, inherit
 from freshline.runtime.health.supervision import Supervision
 from freshline.runtime.idle import has_work, late_tables
+from freshline.runtime.journal.folding import RangeFolding
 from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.pruning import Pruning
@@ -227,6 +228,7 @@ class Warehouse:
         lease = self._lease
         self._handover = Handover(self.project, journal, lease.epoch, lease.check_commit)
         self._pruning = Pruning(journal)
+        self._folding = RangeFolding(self.project, journal)
         self._pending = PendingFiles(journal)
         self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
         self._reports = Reports(
@@ -323,6 +325,7 @@ class Warehouse:
                 self._offer_upkeep()
                 self._handover.step()
                 self._pruning.step()
+                self._folding.step()
                 if self.options.until_idle and self._is_idle():
                     return len(late_tables(self._scheduler) | self._listening.deaf)
             else:

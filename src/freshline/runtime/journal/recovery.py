@@ -29,6 +29,7 @@ from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import feed_path, lost_standing, moved_feed
+from freshline.runtime.journal.folding import note_folded, says_too_much
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
@@ -177,6 +178,11 @@ def _repair(
 ) -> None:
     known = row["number"] if row else 0
     there = int(commit.metadata["update"]) if commit else 0
+    if known > there and says_too_much(journal, table.name, there):
+        journal.write(
+            "DELETE FROM files WHERE table_name=? AND state IN ('loaded','pending')", (table.name,)
+        )
+        known, row = 0, None
     if known > there or (known and commit is None):
         journal.write(
             "UPDATE files SET state='pending', number=NULL"
@@ -191,6 +197,8 @@ def _repair(
             fold = _folded(project, table, must_know=must_know)
             if fold is not None:
                 _take_over(fold, table.name, known, ledger)
+                if project.feeds[table.feed or ""].kind == "kafka":
+                    note_folded(journal, table.name, fold.names)
                 since = fold.version
         for record in commits(project.table_path(table.name), since):
             number = int(record.metadata["update"])

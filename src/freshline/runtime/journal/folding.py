@@ -1,0 +1,118 @@
+"""Ranges of topics that were loaded long ago, joined in the journal: a few rows for a year.
+
+A look at a topic that finds records is a row, up to two a second. Ranges that meet are one range
+(:mod:`freshline.executor.offsets`), so of the older ones a row for each gap between them stays. It
+has the number of the newest update that loaded a part of it. Where a table's log went back behind
+that, the row says too much: the log says what was loaded (:mod:`.recovery`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+from freshline.executor.offsets import joined_names
+from freshline.project.model import Project
+from freshline.runtime.journal.store import Journal
+
+KEPT_ROWS = 5_000
+"""Of a table's newest ranges."""
+
+FOLDED = "joined"
+"""In the column ``reason`` of a row that stands for what several updates loaded."""
+
+_LOOK_EVERY_S = 600.0
+_PIECE = 5_000
+_PIECE_EVERY_S = 1.0
+
+
+class RangeFolding:
+    """Joins old ranges, a piece at a turn of the loop.
+
+    Args:
+        project: Whose tables.
+        journal: Of the run; flushed here.
+        kept: So many of a table's newest rows stay as they are.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        journal: Journal,
+        kept: int = KEPT_ROWS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._kept = kept
+        self._clock = clock
+        self._due_s = float("-inf")
+        self._tables = [
+            table.name
+            for table in project.tables
+            if table.feed is not None and project.feeds[table.feed].kind == "kafka"
+        ]
+
+    def step(self) -> None:
+        """Join the next piece, where it is time and there is one; a full disk waits."""
+        now_s = self._clock()
+        if not self._tables or now_s < self._due_s or not self._journal.is_written:
+            return
+        some = [self._join(table) for table in self._tables]
+        self._due_s = now_s + (_PIECE_EVERY_S if any(some) else _LOOK_EVERY_S)
+        if any(some):
+            self._journal.flush()
+
+    def _join(self, table: str) -> bool:
+        """Whether ranges of a table were joined."""
+        loaded = "FROM files WHERE table_name=? AND state='loaded'"
+        counted = self._journal.row(f"SELECT count(*) AS n {loaded}", (table,))
+        if counted is None or counted["n"] <= 2 * self._kept:
+            return False
+        newest = self._journal.row(
+            f"SELECT number {loaded} ORDER BY number DESC LIMIT 1 OFFSET ?", (table, self._kept)
+        )
+        assert newest is not None
+        rows = self._journal.rows(
+            f"SELECT * {loaded} AND number<=? ORDER BY number LIMIT ?",
+            (table, newest["number"], _PIECE),
+        )
+        names = joined_names(row["name"] for row in rows)
+        if len(names) >= len(rows):
+            return False
+        for row in rows:
+            self._journal.write(
+                "DELETE FROM files WHERE table_name=? AND name=?", (table, row["name"])
+            )
+        for name in names:
+            self._journal.write(
+                "INSERT INTO files (table_name, name, size_bytes, modified_s, timestamp_s,"
+                " arrived_s, state, number, reason) VALUES (?,?,0,?,?,?,'loaded',?,?)",
+                (
+                    table, name, *(_greatest(rows, column) for column in
+                    ("modified_s", "timestamp_s", "arrived_s", "number")), FOLDED,
+                ),
+            )  # fmt: skip
+        return True
+
+
+def note_folded(journal: Journal, table: str, names: Collection[str]) -> None:
+    """Loaded ranges of a table stand for what several updates loaded."""
+    for name in names:
+        journal.write(
+            "UPDATE files SET reason=? WHERE table_name=? AND name=?", (FOLDED, table, name)
+        )
+
+
+def says_too_much(journal: Journal, table: str, number: int) -> bool:
+    """Whether joined ranges have parts of updates up to ``number`` and of later ones."""
+    row = journal.row(
+        "SELECT 1 FROM files WHERE table_name=? AND state='loaded' AND number>? AND reason=?",
+        (table, number, FOLDED),
+    )
+    return row is not None
+
+
+def _greatest(rows: Collection[object], column: str) -> object:
+    values = [row[column] for row in rows if row[column] is not None]  # type: ignore[index]
+    return max(values, default=None)

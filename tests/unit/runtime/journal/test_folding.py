@@ -1,0 +1,159 @@
+"""Ranges of a topic in the journal: as few as a year needs, and the same offsets as ever."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from freshline.delta.loaded import fold
+from freshline.executor.offsets import Coverage, OffsetRange, commit_fields, parsed
+from freshline.project.model import Feed, KafkaSource
+from freshline.runtime.journal.folding import FOLDED, RangeFolding
+from freshline.runtime.journal.recovery import recover
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from tests.support.shop import made_project
+
+
+@pytest.fixture
+def project(tmp_path):
+    """One table that reads a topic."""
+    made = made_project(tmp_path, {"orders": ()})
+    place = made.feeds["orders_feed"].place
+    source = KafkaSource("h:1", "orders", "earliest", None, "refuse")
+    feed = Feed("orders_feed", "kafka", "", "json", {}, "n INT", None, None, place, source)
+    return dataclasses.replace(made, feeds={"orders_feed": feed})
+
+
+@pytest.fixture
+def journal(tmp_path):
+    made = Journal(tmp_path / "own" / "journal.db", create=True)
+    yield made
+    made.close()
+
+
+def covered(names) -> dict[str, dict]:
+    """What ranges cover, by topic."""
+    found: dict[str, Coverage] = {}
+    for each in map(parsed, names):
+        found.setdefault(each.topic_id, Coverage()).add(each)
+    return {topic: each.spans for topic, each in found.items()}
+
+
+def names_in(journal, but="state='loaded'"):
+    return [row["name"] for row in journal.rows(f"SELECT name FROM files WHERE {but}")]
+
+
+def test_a_year_of_looks_leaves_as_few_rows_as_a_day(project, journal):
+    chance = random.Random(7)
+    ledger, now_s = Ledger(journal), 0.0
+    folding = RangeFolding(project, journal, kept=300, clock=lambda: now_s)
+    ends, told, most, late = [0, 0, 0], [], 0, []
+    for number in range(1, 12_001):
+        spans = {}
+        for partition in range(3):
+            if chance.random() < 0.7:
+                start = ends[partition]
+                ends[partition] += chance.randrange(1, 50)
+                spans[partition] = (start, ends[partition])
+        if not spans:
+            continue
+        topic = "first" if number < 4_000 else "second"  # it was deleted and made again
+        name = OffsetRange(topic, spans).name
+        if chance.random() < 0.001:  # one that cannot be read for a while
+            late.append(name)
+            continue
+        names = [name]
+        if late and chance.random() < 0.002:
+            names.append(late.pop())
+        told += names
+        ledger.files_loaded("orders", names, number)
+        if number % 100 == 0:
+            journal.flush()
+            now_s += 600.0
+            folding.step()
+            most = max(most, len(names_in(journal)))
+    journal.flush()
+    for _ in range(30):
+        now_s += 600.0
+        folding.step()
+    assert covered(names_in(journal)) == covered(told)
+    assert most < 1_200
+    assert len(names_in(journal)) < 700
+    folded = names_in(journal, f"reason='{FOLDED}'")
+    assert max(map(len, folded)) < 200
+    assert len(told) > 10_000
+
+
+def test_rows_that_wait_and_tables_without_topics_are_left_alone(project, journal, tmp_path):
+    Ledger(journal).files_loaded("orders", [f"t/0:{n}-{n + 1}" for n in range(50)], 1)
+    for n in range(50, 60):
+        journal.put("files", {"table_name": "orders", "name": f"t/0:{n}-{n + 1}"}, state="pending")
+    Ledger(journal).files_loaded("others", [f"f{n}.csv" for n in range(500)], 1)
+    journal.flush()
+    RangeFolding(project, journal, kept=5).step()
+    assert len(names_in(journal, "state='pending'")) == 10
+    assert len(names_in(journal, "table_name='others'")) == 500
+    assert names_in(journal, "table_name='orders' AND state='loaded'") == ["t/0:0-50"]
+
+
+class Log:
+    """Commits of a table that reads a topic, written by hand; update n has 10n to 10n+9."""
+
+    def __init__(self, project) -> None:
+        self._folder = Path(project.table_path("orders")) / "_delta_log"
+        self._folder.mkdir(parents=True)
+
+    def commit(self, number) -> str:
+        name = f"t/0:{10 * number}-{10 * number + 10}"
+        info = {
+            "freshline": 1, "table": "orders", "update": number, "strategy": "append", "rows": 1,
+            "from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z", "parents": {},
+            "definition": "", "id": "this one", **commit_fields([name]),
+        }  # fmt: skip
+        told = {"commitInfo": {"timestamp": number, "userMetadata": json.dumps(info)}}
+        self.file(number).write_text(json.dumps(told))
+        return name
+
+    def file(self, number) -> Path:
+        return self._folder / f"{number - 1:020d}.json"
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_log_that_went_back_behind_joined_ranges_says_what_was_loaded(project, journal, cleaned):
+    log, ledger = Log(project), Ledger(journal)
+    recover(project, journal, ledger)
+    for number in range(1, 21):
+        ledger.files_loaded("orders", [log.commit(number)], number)
+        if number == 10:
+            fold(project, "orders")
+    journal.put("tables", {"name": "orders"}, number=20, version=19)
+    journal.put("files", {"table_name": "orders", "name": "t/0:210-220"}, state="pending")
+    journal.flush()
+    RangeFolding(project, journal, kept=2).step()
+    assert names_in(journal, f"reason='{FOLDED}'") == ["t/0:10-190"]
+    for number in range(15, 21):  # a copy of the table is put back
+        log.file(number).unlink()
+    for number in range(1, 10) if cleaned else ():
+        log.file(number).unlink()
+    recover(project, journal, ledger)
+    journal.flush()
+    assert covered(names_in(journal, "true")) == {"t": {0: [(10, 150)]}}
+
+
+def test_what_is_folded_of_a_topics_table_is_as_small(project, journal):
+    log = Log(project)
+    for number in range(1, 31):
+        log.commit(number)
+    assert fold(project, "orders") == 29
+    for number in range(1, 30):
+        log.file(number).unlink()
+    log.commit(31)
+    recover(project, journal, Ledger(journal))
+    journal.flush()
+    assert sorted(names_in(journal)) == ["t/0:10-310", "t/0:310-320"]
+    assert names_in(journal, f"reason='{FOLDED}'") == ["t/0:10-310"]
