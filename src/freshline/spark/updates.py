@@ -156,6 +156,8 @@ class SparkExecutor:
             context.setJobGroup(
                 _group(request.table, request.number),
                 f"update {request.number} of {request.table}: {amount}",
+                # Else a cancelled task that waits for something keeps its slot for good.
+                interruptOnCancel=True,
             )
             session = own_session(self._session, self._project.table(request.table))
             number = next(self._begun)

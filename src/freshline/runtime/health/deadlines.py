@@ -2,7 +2,8 @@
 
 An update that is over its limit is cancelled, again and again since it may begin another Spark
 job. One that does not end then hangs outside of Spark's jobs: only the end of Spark's process
-frees its track.
+frees its track. So does a task that neither ends nor can be interrupted (a read from a dead disk):
+its update is over, but it keeps its slot, and other updates wait for it until they are cancelled.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ CANCEL_EVERY_S = 5.0
 PATIENCE_S = 60.0
 """An update that goes on so long after it was cancelled hangs for good."""
 
+CANCELLED_IN_A_ROW = 3
+"""So many without a commit of any table: tasks that ignore their end hold Spark's slots."""
+
 TIMEOUT = "update-timeout"
+SLOTS_HELD = "slots-held"
 
 
 @dataclass(slots=True)
@@ -63,6 +68,7 @@ class Deadlines:
         self._patience_s = patience_s
         self._overdue: dict[tuple[str, int], _Overdue] = {}
         self._in_a_row: dict[str, int] = {}
+        self._since_commit = 0
 
     def limit_s(self, command: StartUpdate, *, first: bool) -> float | None:
         """After how many seconds an update is cancelled; None: never.
@@ -116,6 +122,13 @@ class Deadlines:
                     " after it was cancelled",
                     next_step="Look at what its query and its storage do.",
                 )
+        if self._since_commit >= CANCELLED_IN_A_ROW:
+            self._since_commit = 0
+            verdict.stuck = PlatformError(
+                SLOTS_HELD,
+                f"{CANCELLED_IN_A_ROW} updates in a row were cancelled, and none was committed",
+                next_step="Look at what their queries and their storage do.",
+            )
         for key in self._overdue.keys() - seen:
             del self._overdue[key]
         return verdict
@@ -126,9 +139,11 @@ class Deadlines:
         overdue = self._overdue.pop((command.table, command.number), None)
         if outcome.result is not None:
             self._in_a_row.pop(command.table, None)
+            self._since_commit = 0
             return outcome
         if overdue is None:
             return outcome
+        self._since_commit += 1
         self._in_a_row[command.table] = self._in_a_row.get(command.table, 0) + 1
         error = PlatformError(
             TIMEOUT,

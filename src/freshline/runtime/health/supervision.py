@@ -12,7 +12,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.records import Executor
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears
-from freshline.runtime.health.deadlines import Deadlines
+from freshline.runtime.health.deadlines import SLOTS_HELD, Deadlines
 from freshline.runtime.health.heartbeat import Heartbeat
 from freshline.runtime.tracks import Outcome, Tracks
 
@@ -105,9 +105,10 @@ class Supervision:
         Raises:
             PlatformError: It ran out of memory, or does not live long enough for any commit.
         """
-        self._restarts += 1
         if lost.code == OUT_OF_MEMORY:
             raise lost
+        if lost.code != SLOTS_HELD:  # which takes three limits each time, and others may still come
+            self._restarts += 1
         if self._restarts > MOST_RESTARTS:
             raise PlatformError(
                 "spark-gone",

@@ -315,6 +315,41 @@ def test_a_hung_update_is_cancelled_and_its_track_goes_on(shop):
     assert only.given_up == {("orders", 1)}
 
 
+def test_updates_that_are_cancelled_one_after_the_other_cost_spark_its_process(shop):
+    first, second = executors(shop, 2)
+
+    class Short(Deadlines):
+        def limit_s(self, command, *, first):
+            return None if second.requests else 0.01
+
+    def give_up(table, number):
+        first.gates[table].set()
+
+    hanging = first.run
+
+    def run(request):
+        gate = first.gates[request.table] = threading.Event()
+        hanging(request)
+        assert gate.is_set()
+        raise PlatformError("cancelled", "its jobs were cancelled")
+
+    first.give_up = give_up
+    first.failing = {"orders": "its jobs were cancelled", "parts": "its jobs were cancelled"}
+    first.run = run
+    runs = Restarted(shop, first, second, supervision=Supervision(deadlines=Short(None)))
+    shop.file("orders", 1, [1])
+    shop.file("parts", 1, [2])
+    with LiveRun(runs):
+        shop.recorder.wait_for(
+            "notice 3 updates in a row were cancelled, and none was committed;"
+            " Spark is started again"
+        )
+        shop.recorder.wait_for("done orders")
+        shop.recorder.wait_for("done parts")
+    assert first.killed
+    assert (second.numbers("orders"), second.numbers("parts")) == ([1], [2])
+
+
 def test_an_update_that_hangs_outside_of_spark_costs_spark_its_process(shop):
     first, second = executors(shop, 2)
 
