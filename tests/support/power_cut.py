@@ -191,7 +191,7 @@ class _Reading:
 
 
 def _decoded(text: str) -> str:
-    return ast.literal_eval(f'"{text}"')
+    return str(ast.literal_eval(f'"{text}"'))
 
 
 @dataclass
@@ -225,17 +225,10 @@ class Disk:
             file = names.setdefault(path, _File())
             if operation.kind == "truncate" and file is not None:
                 file.content.clear()
-        elif operation.kind == "write":
+        elif operation.kind in ("write", "cut"):
             file = names.get(path)
             if file is not None:  # else it was written after it was removed
-                at = len(file.content) if operation.at < 0 else operation.at
-                file.content.extend(bytes(max(0, at - len(file.content))))
-                file.content[at : at + len(operation.content)] = operation.content
-        elif operation.kind == "cut":
-            file = names.get(path)
-            if file is not None:
-                del file.content[operation.at :]
-                file.content.extend(bytes(operation.at - len(file.content)))
+                _change(file.content, operation)
         elif operation.kind == "link":
             names[operation.other] = names[path]
         elif operation.kind == "rename":
@@ -280,6 +273,15 @@ class Disk:
                 file = names[name]
                 found[name] = None if file is None else file.flushed
         return found
+
+
+def _change(content: bytearray, operation: Operation) -> None:
+    at = len(content) if operation.at < 0 else operation.at
+    content.extend(bytes(max(0, at - len(content))))
+    if operation.kind == "cut":
+        del content[at:]
+    else:
+        content[at : at + len(operation.content)] = operation.content
 
 
 def put(image: dict[str, bytes | None], made: Path, into: Path) -> None:

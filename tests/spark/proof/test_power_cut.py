@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -18,8 +19,13 @@ from tests.spark.proof.equality import DUCKDB, Checker
 from tests.spark.proof.shop import Shop, one_of_each
 from tests.spark.proof.support import QUICK, Kept, Seen, run_here
 from tests.support.power_cut import Disk, put, recorded
+from tests.support.share import share
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 VIEWS = ("hourly", "daily")
+TABLES = ("orders", "visits", "orders__rejected", *VIEWS)
+RESTARTS = 24
 
 
 class Telling(Seen):
@@ -35,19 +41,37 @@ class Telling(Seen):
             (self._folder / f"told-{outcome.command.table}-{outcome.result.version}").touch()
 
 
+class Moment:
+    """What a disk has after so many writes, and which updates had been told of by then."""
+
+    def __init__(self, writes, image, told) -> None:
+        self.writes = writes
+        self.image = image
+        self.told = told
+
+    def commits(self, storage: Path, table: str) -> dict[int, bytes]:
+        """The files of a table's commits."""
+        log = f"{storage / table}/_delta_log"
+        paths = [Path(name) for name in self.image if name.endswith(".json")]
+        return {
+            int(path.stem): self.image[str(path)]
+            for path in paths
+            if str(path.parent) == log and path.stem.isdigit()
+        }
+
+
 @pytest.fixture(scope="module")
-def cut(spark, tmp_path_factory):
-    """A shop, how its storage was before a run, and what that run wrote there."""
+def recording(spark, tmp_path_factory):
+    """A shop, and every state of its disk during a run."""
     root = tmp_path_factory.mktemp("cut")
     shop = Shop(root / "shop", VIEWS)
     storage = Path(shop.project.storage)
     one_of_each(shop, 1)
     run_here(shop, spark)
     one_of_each(shop, 2)
-    before = root / "before"
-    shutil.copytree(storage, before)
     disk = Disk(storage)
-    java = SparkContext._gateway.proc.pid
+    gateway: Any = SparkContext._gateway
+    java = gateway.proc.pid
     seen = Telling(storage)
     with recorded(storage, [os.getpid(), java], root / "strace.log") as operations:
         warehouse = Warehouse(
@@ -59,63 +83,59 @@ def cut(spark, tmp_path_factory):
         )
         assert warehouse.run() == 0
     assert set(seen.done) == {"orders", "visits", *VIEWS}
-    return shop, disk, operations
+    moments, told, known = [], set(), set()
+    for writes, operation in enumerate(operations, 1):
+        disk.do(operation)
+        if "/told-" in operation.path:
+            _, table, version = Path(operation.path).name.split("-")
+            told.add((table, int(version)))
+        for image in (disk.least(), disk.every_name()):
+            ours = f"{storage}/_freshline/"
+            key = frozenset(each for each in image.items() if not each[0].startswith(ours))
+            if key not in known:
+                known.add(key)
+                moments.append(Moment(writes, image, set(told)))
+    return shop, disk, moments
 
 
-def images(cut):
-    """Every image of the disk in the order of the writes, each kind once, and the writes' number."""
-    shop, disk, operations = cut
-    seen = set()
-    for number, operation in enumerate([None, *operations]):
-        if operation is not None:
-            disk.do(operation)
-        for image in (disk.least(), disk.every_name(), disk.now()):
-            tables = {
-                name: content for name, content in image.items() if "/_freshline/" not in name
-            }
-            key = hash(tuple(sorted(tables.items())))
-            if key not in seen:
-                seen.add(key)
-                yield number, image
-
-
-def log_of(image, storage: Path, table: str) -> dict[int, bytes]:
-    """The commits of a table in an image, by version."""
-    log = f"{storage / table}/_delta_log/"
-    return {
-        int(Path(name).stem): content
-        for name, content in image.items()
-        if name.startswith(log) and name.endswith(".json") and "/." not in name
-        and not name.startswith(f"{log}_")
-    }  # fmt: skip
-
-
-def test_each_moment_has_what_was_told_whole_and_no_commit_without_its_data(cut):
-    shop, disk, operations = cut
+def test_the_replay_ends_where_the_run_ended(recording):
+    shop, disk, _ = recording
     storage = Path(shop.project.storage)
-    told = {}
-    assert len(operations) > 100
-    found = list(images((shop, disk, operations)))
-    for number, image in found:
-        for name in image:
-            if "/told-" in name:
-                _, table, version = Path(name).name.split("-")
-                told.setdefault(number, []).append((table, int(version)))
-        for table in ("orders", "visits", "orders__rejected", *VIEWS):
-            for version, content in log_of(image, storage, table).items():
-                try:
-                    actions = [json.loads(line) for line in content.splitlines()]
-                except ValueError:
-                    continue
-                for each in actions:
-                    added = each.get("add") or each.get("cdc")
-                    if added:
-                        data = image.get(str(storage / table / unquote(added["path"])))
-                        assert data is not None, (number, table, version, added["path"])
-                        assert len(data) == added["size"]
-    # The replay ends where the processes ended, else it has missed a write.
     real = {str(each): each.read_bytes() for each in storage.rglob("*") if each.is_file()}
     now = {name: content for name, content in disk.now().items() if content is not None}
-    missed = [name for name in {*real, *now}
-              if not name.endswith("-shm") and real.get(name) != now.get(name)]  # fmt: skip
-    assert not missed
+    differing = {name for name in {*real, *now} if real.get(name) != now.get(name)}
+    assert not [name for name in differing if not name.endswith("-shm")]  # SQLite maps it
+
+
+def test_what_was_told_is_there_and_no_commit_is_there_without_its_data(recording):
+    shop, _, moments = recording
+    storage = Path(shop.project.storage)
+    assert len(moments) > 30
+    assert len(moments[-1].told) == len(TABLES) - 1
+    for moment in moments:
+        whole = set()
+        for table in TABLES:
+            for version, content in moment.commits(storage, table).items():
+                if not content:
+                    continue
+                whole.add((table, version))
+                for line in content.splitlines():
+                    said = json.loads(line)
+                    added = said.get("add") or said.get("cdc")
+                    if added:
+                        data = moment.image.get(str(storage / table / unquote(added["path"])))
+                        assert len(data or b"") == added["size"], (moment.writes, table, version)
+        assert moment.told <= whole, moment.writes
+
+
+@pytest.mark.parametrize("part", share(range(RESTARTS), part=8))
+def test_a_run_that_starts_from_any_of_them_has_every_row_once(recording, spark, tmp_path, part):
+    shop, _, moments = recording
+    moment = moments[part * (len(moments) - 1) // (RESTARTS - 1)]
+    again = tmp_path / "shop"
+    shutil.copytree(shop.root, again, ignore=shutil.ignore_patterns("warehouse"))
+    put(moment.image, Path(shop.project.storage), again / "warehouse")
+    found = Shop(again, VIEWS)
+    found.written = shop.written
+    run_here(found, spark)
+    Checker(found, spark).check(by=(DUCKDB,))
