@@ -5,6 +5,7 @@ In a process of its own, since delta-rs keeps Python's lock while it asks for so
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -19,20 +21,26 @@ import boto3
 
 
 class S3Server:
-    """One bucket, ``lake``; other credentials than these are not asked for."""
+    """One bucket, ``lake``; other credentials than these are not asked for.
+
+    Args:
+        log: A file for a line for each request.
+    """
 
     BUCKET = "lake"
 
-    def __init__(self) -> None:
+    def __init__(self, log: Path | None = None) -> None:
+        self._log = log
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with Path(log or os.devnull).open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
 
     @property
     def settings(self) -> dict[str, str]:
@@ -60,6 +68,11 @@ class S3Server:
         """Names of objects."""
         found = self.client().list_objects_v2(Bucket=self.BUCKET, Prefix=prefix)
         return [each["Key"] for each in found.get("Contents", [])]
+
+    def listings(self) -> int:
+        """How many requests have listed names until now."""
+        assert self._log is not None
+        return self._log.read_text().count("list-type=2")
 
     def away(self) -> None:
         """Answer nothing until :meth:`back`; connections are taken."""

@@ -19,6 +19,7 @@ from freshline.delta.stores import arrow_store
 from freshline.executor.records import FeedFile
 from freshline.project.model import Feed
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
+from freshline.runtime.feeds.dated import DatedFolders, are_dates
 from freshline.runtime.feeds.folders import Folder, Folders
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
@@ -65,6 +66,9 @@ class FeedListing:
         """At an object store; None: the journal has to be asked."""
         self._forgotten: set[str] = set()
         self._fs: tuple[Any, str] | None = None
+        self._dated = DatedFolders()
+        self._levels: dict[str, bool] = {}
+        """Of a store's folders that were listed: whether those in it are named by dates."""
         self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
         self._loaded: LoadedFiles | None = None
         self._known: KnownNames | None = None
@@ -232,20 +236,16 @@ class FeedListing:
             found.changed.append(ChangedFile(was, now))
 
     def _list_by_arrow(self, found: Look, loaded: list[LoadedFile]) -> None:
-        from pyarrow import fs
-
         sought: dict[str, list[LoadedFile]] = {}
         for each in loaded:
             sought.setdefault(each.name, []).append(each)
-        system, base = self._arrow()
-        selector = fs.FileSelector(base, recursive=True, allow_not_found=True)
-        infos = {
-            info.path[len(base) :].lstrip("/"): info
-            for info in system.get_file_info(selector)
-            if info.type == fs.FileType.File
-        }
+        wanted = {*sought, *self._forgotten}
+        infos = self._objects("", wanted, everything=self._told is None)
         names = [name for name in infos if is_complete(name)]
-        told = self._no_news(names) if self._told is None else self._told.intersection(names)
+        told = self._told or set()
+        if self._known is not None:  # else nobody knows the names of folders not listed this time
+            told = told.intersection(names)
+            told |= self._no_news([name for name in names if name not in told])
         self._told = told - self._forgotten
         for name, info in infos.items():
             modified_s = (info.mtime_ns or 0) / 1e9
@@ -253,6 +253,34 @@ class FeedListing:
                 self._compare(found, was, info.size, modified_s)
             if name not in self._told and is_complete(name):
                 self._add(found, name, info.size, modified_s)
+
+    def _objects(self, prefix: str, wanted: Collection[str], *, everything: bool) -> dict[str, Any]:
+        """What a store has below a folder of the feed, of dates the newest: see ``dated.py``."""
+        from pyarrow import fs
+
+        system, base = self._arrow()
+        known = self._levels.get(prefix)
+        selector = fs.FileSelector(
+            f"{base}/{prefix}".rstrip("/"), recursive=known is False, allow_not_found=True
+        )
+        found: dict[str, Any] = {}
+        folders: set[str] = set()
+        for info in system.get_file_info(selector):
+            name = info.path[len(base) :].lstrip("/")
+            inner, slash, _ = name[len(prefix) :].partition("/")
+            if info.type == fs.FileType.File:
+                found[name] = info
+            if slash or info.type == fs.FileType.Directory:
+                folders.add(inner)
+        dated = self._levels[prefix] = are_dates(prefix, folders)
+        if known is False:  # all of it is listed already
+            return found
+        for folder in self._dated.chosen(prefix, sorted(folders), wanted, everything=everything):
+            below = f"{prefix}{folder}/"
+            if not dated:
+                self._levels.setdefault(below, False)
+            found |= self._objects(below, wanted, everything=everything)
+        return found
 
     def _add(self, found: Look, name: str, size_bytes: int, modified_s: float) -> None:
         timestamp_s = None
