@@ -47,7 +47,6 @@ from freshline.runtime.handover import Handover, inherit
 from freshline.runtime.health.supervision import Supervision
 from freshline.runtime.idle import has_work, late_tables
 from freshline.runtime.journal.folding import RangeFolding
-from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.pruning import Pruning
 from freshline.runtime.journal.recovery import Recovered, recover
@@ -137,9 +136,7 @@ class Warehouse:
         reloaded = tuple(filter(self.options.is_rebuilt, self.options.refresh))
         if inherit(self.project, journal, self._lease.epoch):
             self._observer.notice("costs, pauses and requests of the last leader are taken over")
-        mended = mend(self.project)
         recovered = recover(self.project, journal, self._ledger, reloaded)
-        recovered.notes[:0] = mended
         if self.options.refresh:
             self._narrow(journal, recovered)
         if self.options.until_idle:
@@ -227,8 +224,7 @@ class Warehouse:
         """Those who each know one thing about a run."""
         lease = self._lease
         self._handover = Handover(self.project, journal, lease.epoch, lease.check_commit)
-        self._pruning = Pruning(journal)
-        self._folding = RangeFolding(self.project, journal)
+        self._pruning, self._folding = Pruning(journal), RangeFolding(self.project, journal)
         self._pending = PendingFiles(journal)
         self._failures = FailureHandling(self._ledger, self._pending, self._backoff, self._observer)
         self._reports = Reports(

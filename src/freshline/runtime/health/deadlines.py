@@ -125,7 +125,7 @@ class Deadlines:
         if self._since_commit >= CANCELLED_IN_A_ROW:
             self._since_commit = 0
             verdict.stuck = PlatformError(
-                SLOTS_HELD,
+                "slots-held",
                 f"{CANCELLED_IN_A_ROW} updates in a row were cancelled, and none was committed",
                 next_step="Look at what their queries and their storage do.",
             )

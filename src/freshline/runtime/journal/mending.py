@@ -13,8 +13,6 @@ from freshline.delta.torn import Torn, find_torn, mend_checkpoint, own_tables, p
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.paths import own_folder
 
-_CODE = "table-torn"
-
 
 def mend(project: Project) -> list[str]:
     """Check the newest commits of every table on this machine, and put back what is torn.
@@ -35,7 +33,7 @@ def mend(project: Project) -> list[str]:
                 note = _mended(project, table, place, is_own=place != path)
             except OSError as error:
                 raise PlatformError(
-                    _CODE,
+                    "torn-kept",
                     f"a power cut has torn {place}, and it cannot be put back: {error}",
                     next_step="Check the disk.",
                 ) from error
@@ -53,7 +51,7 @@ def _mended(project: Project, table: TableDef, path: str, *, is_own: bool) -> st
     kept = None if is_own else _why_kept(project, table, torn)
     if kept is not None:
         return PlatformError(
-            _CODE,
+            "table-torn",
             f"version {torn.since} of table {table.name} cannot be read: {torn.why}; it stays,"
             f" because {kept}",
             where=table.place,

@@ -30,6 +30,7 @@ from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import feed_path, lost_standing, moved_feed
 from freshline.runtime.journal.folding import note_folded, says_too_much
+from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
@@ -56,7 +57,7 @@ class Recovered:
 def recover(
     project: Project, journal: Journal, ledger: Ledger, reloaded: Collection[str] = ()
 ) -> Recovered:
-    """Compare every table's log with the journal, and repair the journal.
+    """Compare every table's log with the journal, and repair both: first logs that are torn.
 
     Args:
         project: The tables, parents first.
@@ -67,7 +68,7 @@ def recover(
         UserError: A feed is in another folder than before.
         PlatformError: A table's log cannot be read.
     """
-    found = Recovered()
+    found = Recovered(notes=mend(project))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     newest: dict[str, CommitRecord | None] = {}
     journal.write(
