@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from freshline.delta.flushed import actions
 from freshline.delta.log import last_checkpoint, local_log, version
@@ -140,6 +140,8 @@ def own_tables(project: Project, table: str) -> Iterator[str]:
 def _fault(folder: Path, added: Mapping[str, Any]) -> str | None:
     """What is wrong with a data file of the newest version."""
     name = str(added["path"])
+    if urlsplit(name).scheme:
+        return None  # a clone's, elsewhere
     try:
         size = os.stat(folder / unquote(name)).st_size  # noqa: PTH116 - one for each file
     except FileNotFoundError:
