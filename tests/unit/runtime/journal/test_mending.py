@@ -30,7 +30,7 @@ def commit_file(shop, table, version) -> Path:
 def data_file(shop, table, version) -> Path:
     lines = commit_file(shop, table, version).read_text().splitlines()
     (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
-    return Path(shop.project.table_path(table)) / added["path"]
+    return Path(shop.project.table_path(table), str(added["path"]))
 
 
 def newest(shop, table) -> int:
