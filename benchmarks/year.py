@@ -282,7 +282,7 @@ def _started_s(project: Project, before: int) -> float | None:
 
 def measure(*, quick: bool) -> Report:
     """Both warehouses in turns."""
-    rounds, seconds = (1, 45.0) if quick else (2, 75.0)
+    rounds, seconds = (1, 45.0) if quick else (2, 60.0)
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         seed = _project(Path(folder) / "seed")
         for number in range(_BASES):
