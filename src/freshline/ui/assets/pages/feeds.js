@@ -11,16 +11,36 @@ function Gaps({ gaps, at }) {
     <ul>${gaps.map(([begun, ended]) => html`<li>${clock(begun, at)} – ${clock(ended, at)}: ${brief(ended - begun)}</li>`)}</ul></details>`;
 }
 
+// What came last, by the kind of the feed: a file, an offset or a version.
+export function newest(feed, at) {
+  const last = epoch(feed.last_file);
+  if (last) return `${brief(at - last)} ago`;
+  const ends = feed.topics.length ? Object.values(feed.topics[0].ends) : [];
+  const total = ends.reduce((sum, each) => sum + each, 0);
+  if (ends.length) return ends.length > 1 ? `offsets ${count(total)}, ${ends.length} partitions` : `offset ${count(total)}`;
+  const version = feed.sources.length ? feed.sources[0].version : null;
+  return version === null ? "–" : `version ${count(version)}`;
+}
+
+// A sign, a class and a word: what a reader of a topic or table met comes before what is known.
+export function standing(feed, running) {
+  const read = [...feed.topics, ...feed.sources];
+  const bad = read.find((each) => !["read", "new"].includes(each.state));
+  if (bad) return ["✕", "failing", bad.state];
+  if (feed.out_since) return ["▲", "late", "silent"];
+  if (feed.last_file || read.some((each) => each.state === "read")) return ["●", "fresh", running ? "arriving" : "known"];
+  return feed.push ? ["●", "fresh", "pushed"] : null;
+}
+
 function Feed({ feed, at, running }) {
   const last = epoch(feed.last_file);
   const silent = Boolean(feed.out_since);
+  const found = standing(feed, running);
   const bad = feed.tables.reduce((sum, each) => sum + each.quarantined, 0);
   return html`<tr data-feed=${feed.name} data-silent=${String(silent)} class=${silent ? "late" : ""}>
     <td><b>${feed.name}</b> <small class="muted">${feed.kind}</small></td>
-    <td>${silent
-      ? html`<span class="state late"><i aria-hidden="true">▲</i> silent</span> nothing for ${brief(at - (last || epoch(feed.out_since)))}`
-      : last ? html`<span class="state fresh"><i aria-hidden="true">●</i> ${running ? "arriving" : "known"}</span>` : html`<span class="muted">nothing yet</span>`}</td>
-    <td class="num">${last ? `${brief(at - last)} ago` : "–"}</td>
+    <td>${found ? html`<span class=${`state ${found[1]}`}><i aria-hidden="true">${found[0]}</i> ${found[2]}</span>${silent ? ` nothing for ${brief(at - (last || epoch(feed.out_since)))}` : null}` : html`<span class="muted">nothing yet</span>`}</td>
+    <td class="num">${newest(feed, at)}</td>
     <td class="num">${feed.period_s ? brief(feed.period_s) : "not known"}</td>
     <td>${feed.tables.map((each) => html`<${TableLink} name=${each.table} /> `)}</td>
     <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.sources.length ? plural(Math.max(...feed.sources.map((each) => each.lag_versions)), "version") : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
