@@ -29,7 +29,7 @@ _SECONDS = 150.0
 _PICTURE = Path(__file__).parents[2] / "docs" / "staleness.svg"
 _BY_DEFAULT = {**COMPILED, "spark.driver.extraJavaOptions": "-XX:+UseG1GC"}
 _VARIANTS: Sequence[tuple[str, str, Mapping[str, Any], Mapping[str, str]]] = (
-    ("a loop by hand", "loop", {}, _BY_DEFAULT),
+    ("a loop written by hand", "loop", {}, _BY_DEFAULT),
     ("freshline, first in, first out", "warehouse", {"policy": "fifo"}, {}),
     ("freshline, whittle", "warehouse", {"policy": "whittle"}, {}),
 )
@@ -101,7 +101,9 @@ def draw(series: Mapping[str, Sequence[float]], path: Path) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("seconds since the first file")
     axes.set_ylabel("weighted staleness, s")
-    axes.set_title("32 tables, five times more updates than two tracks can run", fontsize=10)
+    axes.set_title(
+        "32 tables, five times as many updates wanted as two tracks can run", fontsize=10
+    )
     axes.legend(loc="upper left", frameon=False, fontsize=9)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
