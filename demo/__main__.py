@@ -177,11 +177,12 @@ class Demo:
     def _recover(self) -> None:
         show.heading("4. It starts again")
         trickle_s = self._start_s + self._seconds * schedule.FLOOD_SHARE
+        at = f"{show.clock(trickle_s)} UTC"
+        since = f"From {at} on," if trickle_s > time.time() else f"Since {at}"
         show.paragraph(
             "What was committed is in the Delta logs, and the logs decide; everything else is done"
-            f" again. {'From' if trickle_s > time.time() else 'Since'} {show.clock(trickle_s)} UTC"
-            f" on a pair of files comes every {schedule.TRICKLE_EVERY_S:.0f} s only, and the"
-            " warehouse catches up:"
+            f" again. {since} a pair of files comes only every {schedule.TRICKLE_EVERY_S:.0f} s,"
+            " and the warehouse catches up:"
         )
         show.console.print()
         self._warehouse.start()
