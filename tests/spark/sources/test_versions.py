@@ -11,6 +11,7 @@ import pytest
 from freshline.core.errors import PlatformError
 from freshline.executor.source import SourceMissingError
 from freshline.project.definition import definition_of
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from tests.spark.sources.world import APPENDED, World, arrow, how
 from tests.support.share import share
@@ -203,6 +204,28 @@ def test_a_table_by_its_name_with_its_catalog(shop):
     pinned = pin_statics(session, shop.project.table("joined"))
     assert pinned.versions == {"spark_catalog.sources.named": 1}
     session.sql("DROP TABLE sources.named")
+
+
+def test_a_static_table_of_another_catalog_has_no_versions(shop):
+    """Of Spark's catalog for JDBC, over Derby."""
+    name = "spark.sql.catalog.erp"
+    settings = {
+        name: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        f"{name}.url": f"jdbc:derby:;databaseName={shop.root / 'erp'};create=true",
+        f"{name}.driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    }
+    world = World(shop)
+    world.append((1, "a", 10))
+    world.sync()
+    query = "SELECT o.id, p.title FROM orders o JOIN erp.app.`products` p USING (id)"
+    shop.table("joined", query, settings=settings)
+    session = own_session(shop.session, shop.project.table("joined"))
+    session.sql("CREATE TABLE erp.app.products (id BIGINT, title STRING)")
+    session.sql("INSERT INTO erp.app.products VALUES (1, 'tea')")
+    pinned = pin_statics(session, shop.project.table("joined"))
+    assert (pinned.query, pinned.versions) == (query, {})
+    shop.derive("joined", orders=0)
+    assert shop.rows("joined") == [{"id": 1, "title": "tea"}]
 
 
 def test_a_table_by_its_name_wherever_it_is(shop):

@@ -73,6 +73,15 @@ def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
     return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
 
 
+def text_array(session: SparkSession, items: Sequence[str]) -> Any:
+    """A Java array of strings."""
+    gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - this module's purpose
+    array = gateway.new_array(named(session, "java.lang.String"), len(items))
+    for at, item in enumerate(items):
+        array[at] = item
+    return array
+
+
 def elements(sequence: Any) -> Iterator[Any]:
     """What a Scala collection holds."""
     iterator = sequence.iterator()

@@ -20,6 +20,9 @@ from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import backquoted, quoted, rewritten
 
+_SESSION_CATALOG = "spark_catalog"
+_DELTA_TABLE = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
+
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
@@ -77,18 +80,40 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
     else:
         parser = java_session.sessionState().sqlParser()
         parts = [str(part) for part in jvm.elements(parser.parseMultipartIdentifier(read.name))]
-        own = len(parts) > 2 and parts[0].lower() == "spark_catalog"  # noqa: PLR2004 - catalog.db.t
-        # The parser of identifiers knows no catalog, also not the session's own.
-        name = ".".join(backquoted(part) for part in parts[1:]) if own else read.name
-        table = parser.parseTableIdentifier(name)
-        described = java_session.sessionState().catalog().getTableMetadata(table)
-        provider = described.provider()
-        if not provider.isDefined() or str(provider.get()).lower() != "delta":
-            return None
-        log = delta_log.forTable(java_session, table)
+        own = len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG  # noqa: PLR2004 - catalog.db.t
+        if _is_elsewhere(session, parts):
+            log = _log_elsewhere(session, parts)
+            if log is None:
+                return None
+        else:
+            # The parser of identifiers knows no catalog, also not the session's own.
+            table = parser.parseTableIdentifier(
+                ".".join(backquoted(part) for part in parts[1:]) if own else read.name
+            )
+            provider = java_session.sessionState().catalog().getTableMetadata(table).provider()
+            if not provider.isDefined() or str(provider.get()).lower() != "delta":
+                return None
+            log = delta_log.forTable(java_session, table)
     nothing = jvm.none(session)
     snapshot = log.update(False, nothing, nothing)
     return snapshot if int(snapshot.version()) >= 0 else None
+
+
+def _is_elsewhere(session: SparkSession, parts: list[str]) -> bool:
+    """Whether a name's first part is another catalog that the session knows, as Spark reads it."""
+    if len(parts) < 2 or parts[0].lower() == _SESSION_CATALOG:  # noqa: PLR2004 - catalog.table
+        return False
+    manager = jvm.java_session(session).sessionState().catalogManager()
+    return bool(manager.isCatalogRegistered(parts[0]))
+
+
+def _log_elsewhere(session: SparkSession, parts: list[str]) -> Any | None:
+    """Delta's log of a table of another catalog; None where it is no Delta table."""
+    manager = jvm.java_session(session).sessionState().catalogManager()
+    identifier = jvm.named(session, "org.apache.spark.sql.connector.catalog.Identifier.of")
+    name = identifier(jvm.text_array(session, parts[1:-1]), parts[-1])
+    table = manager.catalog(parts[0]).loadTable(name)
+    return table.deltaLog() if str(table.getClass().getName()) == _DELTA_TABLE else None
 
 
 def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
