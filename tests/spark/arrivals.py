@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,9 +15,9 @@ from deltalake import CommitProperties
 
 from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateResult
-from freshline.sql.text.reads import rewritten
 from freshline.times import rfc3339
 from tests.spark.conftest import Shop
+from tests.spark.views.judges import SparkJudge, assert_same, counted, stored
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)
 """Some hours before Berlin's clocks change."""
@@ -108,39 +107,21 @@ class Arrivals:
         """
         table, commit = self.shop.project.table(view), last_commit(self.shop.path(view))
         assert commit is not None
-        session = self.shop.session.newSession()
-        for name in table.parents:
-            version = commit.metadata["parents"][name]
-            path = self.shop.path(name)
-            frame = session.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
-            frame.createOrReplaceTempView(name)
-        pinned = {
-            read.name: f"delta.`{read.path}` VERSION AS OF {commit.metadata['parents'][read.name]}"
-            for read in table.statics
-        }
-        query = rewritten(table.query, pinned)
-        rows = session.sql(query)
+        pins = commit.metadata["parents"]
+        rows = SparkJudge(self.shop.session).frame(
+            table.query,
+            {name: (self.shop.path(name), pins[name]) for name in table.parents},
+            {read.name: (str(read.path), pins[read.name]) for read in table.statics},
+        )
         if table.emit == "final":
             until_us = commit.metadata["emitted_us"]
             rows = rows.filter(f"hour IS NULL OR hour <= timestamp_micros({until_us})")
-        expected = counted(rows.collect())
-        path = self.shop.path(view)
-        found = counted(session.read.format("delta").load(path).collect())
-        more, missing = found - expected, expected - found
+        found = stored(self.shop.path(view), commit.version)
         told = f"{view} version {commit.version} by {commit.metadata['strategy']}"
-        assert not more, f"{told}: {more.total()} rows too many: {list(more)[:3]}"
-        assert not missing, f"{told}: {missing.total()} rows are missing: {list(missing)[:3]}"
+        assert_same(told, found, counted(rows.toArrow()))
 
     def facts(self, view: str) -> dict[str, Any]:
         """The metadata of a view's newest commit."""
         commit = last_commit(self.shop.path(view))
         assert commit is not None
         return dict(commit.metadata)
-
-
-def counted(rows: Iterable[Any]) -> Counter[tuple[Any, ...]]:
-    """Rows and how often each is there; floats to nine digits."""
-    return Counter(
-        tuple(float(f"{value:.9g}") if isinstance(value, float) else value for value in row)
-        for row in rows
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
@@ -11,10 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from freshline.delta.log import last_commit
 from freshline.spark.views.readings import READINGS_DIFFER
@@ -25,7 +22,7 @@ from tests.spark.conftest import Shop
 from tests.spark.generated.history import Event
 from tests.spark.generated.project import Generated, View, static_names
 from tests.spark.generated.tables import STATICS, STREAMS, TABLES, ZONE_STARTS, rows, static_rows
-from tests.spark.views.judges import Row, counted, stored
+from tests.spark.views.judges import Row, SparkJudge, stored
 from tests.spark.views.proving import Proving, over_statics, session_in
 
 LAGS = 0.7
@@ -86,7 +83,7 @@ class Warehouse:
         self.session = session_in(spark, project.zone)
         self.proving = Proving(Shop(folder, self.session))
         self.people = self.session.newSession()
-        self.judge = Judge(self.session)
+        self.judge = SparkJudge(self.session)
         self.outcome = Outcome()
         names = set().union(*(view.names for view in project.views))
         for static in STATICS:
@@ -205,33 +202,6 @@ class Warehouse:
         statics = {name: (str(self.proving.shop.root / "static" / name), 0)
                    for name in static_names() if name in view.names}  # fmt: skip
         return self.judge.rows(view.sql, {**pins, **statics})
-
-
-class Judge:
-    """Spark on a view's own text, over rows that delta-rs reads.
-
-    To read a version by Spark's Delta takes longer than the query itself.
-
-    Args:
-        session: Any; the judge takes a new one of its kind.
-    """
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session.newSession()
-        self._shown: dict[str, tuple[str, int]] = {}
-
-    def rows(self, query: str, tables: Mapping[str, tuple[str, int]]) -> Counter[Row]:
-        """The query's rows over tables at versions, path and version by name."""
-        for name, (path, version) in tables.items():
-            if self._shown.get(name) != (path, version):
-                table = DeltaTable(path, version=version)
-                kinds = StructType.fromJson(json.loads(table.schema().to_json()))
-                found = table.to_pyarrow_table()
-                # PySpark cannot convert an Arrow table without a chunk that has nested times.
-                frame = self._session.createDataFrame(found if found.num_rows else [], kinds)
-                frame.createOrReplaceTempView(name)
-                self._shown[name] = (path, version)
-        return counted(self._session.sql(query).toArrow())
 
 
 def maintained(plan: ViewPlan) -> bool:

@@ -7,9 +7,9 @@ import pytest
 from freshline.delta.log import last_commit
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
-from tests.spark.generated.running import Judge, difference
+from tests.spark.generated.running import difference
 from tests.spark.nexmark.auctions import QUERIES, SIDE, STREAMS, arrivals, table
-from tests.spark.views.judges import stored
+from tests.spark.views.judges import SparkJudge, stored
 from tests.spark.views.proving import Proving, over_statics, session_in
 from tests.support.share import WHOLE, share
 
@@ -54,7 +54,7 @@ def test_what_is_row_by_row_is_appended(nexmark):
 
 
 def test_every_commit_equals_its_query(nexmark):
-    shop, judge = nexmark.shop, Judge(nexmark.shop.session)
+    shop, judge = nexmark.shop, SparkJudge(nexmark.shop.session)
     side = {"side": (f"{shop.root}/static/side", 0)}
     texts = {each.name: each.sql for each in QUERIES}
     wrong = {}

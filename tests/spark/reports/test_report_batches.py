@@ -20,6 +20,7 @@ from freshline.failpoints import armed
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.reports import batches as report_batches
 from tests.spark.conftest import MIDNIGHT_S, Shop
+from tests.spark.views.judges import as_of
 from tests.support.share import share
 
 pytestmark = pytest.mark.spark
@@ -69,8 +70,8 @@ class Sales:
         """The query over all rows of the window that are there now."""
         session = self.shop.session.newSession()
         start_s = int(MIDNIGHT_S + hour * HOUR_S)
-        frame = session.read.format("delta").load(self.shop.path("orders"))
-        frame = frame.filter(
+        path = self.shop.path("orders")
+        frame = as_of(session, path, deltalake.DeltaTable(path).version()).filter(
             f"at >= timestamp_seconds({start_s}) AND at < timestamp_seconds({start_s + 3600})"
         )
         frame.createOrReplaceTempView("orders")

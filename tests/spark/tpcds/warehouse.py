@@ -21,7 +21,7 @@ from freshline.sql.query.records import ViewPlan
 from tests.spark.conftest import Shop
 from tests.spark.generated.running import difference
 from tests.spark.tpcds.benchmark import FACTS, RENAMED, as_view, generate, query
-from tests.spark.views.judges import Row, counted, stored
+from tests.spark.views.judges import Row, as_of, counted, stored
 from tests.spark.views.proving import Proving, over_statics, session_in
 
 SCALE = 0.01
@@ -147,6 +147,5 @@ class TpcDs:
         """The query's rows over its parents at these versions."""
         for each, version in pins.items():
             path = self.proving.shop.path(each)
-            frame = self.judge.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
-            frame.createOrReplaceTempView(each)
+            as_of(self.judge, path, version).createOrReplaceTempView(each)
         return counted(self.judge.sql(self.texts[name]).toArrow())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from freshline.sql.text.reads import rewritten
 
@@ -28,6 +30,8 @@ _LAST_DIGIT = 1e-6
 class SparkJudge:
     """Runs queries over pinned versions, in a session that no update uses.
 
+    delta-rs reads the versions: where Spark does, that takes longer than the query itself.
+
     Args:
         session: Any; the judge takes a new one of its kind.
     """
@@ -40,7 +44,7 @@ class SparkJudge:
         self,
         query: str,
         parents: Mapping[str, tuple[str, int]],
-        statics: Mapping[str, tuple[str, int]],
+        statics: Mapping[str, tuple[str, int]] | None = None,
     ) -> Counter[Row]:
         """The query's rows.
 
@@ -49,16 +53,33 @@ class SparkJudge:
             parents: Path and version of each parent.
             statics: The same of each static table, by the name that the query uses.
         """
-        for name, (path, version) in parents.items():
+        return counted(self.frame(query, parents, statics or {}).toArrow())
+
+    def frame(
+        self,
+        query: str,
+        parents: Mapping[str, tuple[str, int]],
+        statics: Mapping[str, tuple[str, int]],
+    ) -> DataFrame:
+        """The query over the versions."""
+        names = {name: f"static_{number}" for number, name in enumerate(statics)}
+        for name, (path, version) in {
+            **parents,
+            **{names[name]: pin for name, pin in statics.items()},
+        }.items():
             if self._shown.get(name) != (path, version):
-                frame = self._session.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
-                frame.createOrReplaceTempView(name)
+                as_of(self._session, path, version).createOrReplaceTempView(name)
                 self._shown[name] = (path, version)
-        fixed = {
-            name: f"delta.`{path}` VERSION AS OF {version}"
-            for name, (path, version) in statics.items()
-        }
-        return counted(self._session.sql(rewritten(query, fixed)).toArrow())
+        return self._session.sql(rewritten(query, names))
+
+
+def as_of(session: SparkSession, path: str, version: int) -> DataFrame:
+    """A Delta table's rows at a version, with its columns' types, as delta-rs reads them."""
+    table = DeltaTable(path, version=version)
+    columns = StructType.fromJson(json.loads(table.schema().to_json()))
+    rows = table.to_pyarrow_table()
+    # PySpark cannot convert an Arrow table without a chunk that has nested times.
+    return session.createDataFrame(rows if rows.num_rows else [], columns)
 
 
 def duckdb_rows(
@@ -88,10 +109,19 @@ def stored(path: str | Path, version: int) -> Counter[Row]:
 
 def counted(table: pa.Table) -> Counter[Row]:
     """Rows and how often each is there."""
-    columns = [column.to_pylist() for column in table.columns]
+    columns = [_values(column) for column in table.columns]
     if not columns:
         return Counter()
     return Counter(tuple(map(plain, row)) for row in zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column's values; texts as their bytes where one of them is no UTF-8."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = column.cast(pa.binary()).to_pylist()
+    return values
 
 
 def naive(table: pa.Table) -> pa.Table:
