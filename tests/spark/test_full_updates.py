@@ -21,6 +21,7 @@ from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
 from tests.spark.arrivals import SCHEMA, START, Arrivals
+from tests.spark.conftest import Shop
 from tests.spark.proof.support import UtcSessions
 from tests.spark.test_incremental_updates import (
     BY_DAY,
@@ -32,6 +33,7 @@ from tests.spark.test_incremental_updates import (
     PEOPLES_STATES,
     SIZES,
     arrivals,
+    arrivals_in,
     view,
 )
 
@@ -39,16 +41,31 @@ pytestmark = pytest.mark.spark
 
 __all__ = ["arrivals", "view"]
 
+PLANS = {"hourly": ViewPlan(NO, BY_HOUR, NO)}
 
-@pytest.fixture
-def hourly(arrivals: Arrivals, view) -> Arrivals:
+
+@pytest.fixture(scope="module")
+def two_updates(spark, tmp_path_factory) -> Arrivals:
     """Two updates of a view, the second of them incremental."""
-    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    shop = Shop(tmp_path_factory.mktemp("hourly"), spark, plans=dict(PLANS))
+    made = arrivals_in(shop)
+    shop.table("hourly", HOURLY, refresh="incremental")
     told = []
     for hour in (0, 1):
-        arrivals.come("events", arrivals.rows(hour, 10))
-        told.append(arrivals.update("hourly").strategy)
+        made.come("events", made.rows(hour, 10))
+        told.append(made.update("hourly").strategy)
     assert told == ["full", "bucket-recompute"]
+    return made
+
+
+@pytest.fixture
+def hourly(arrivals: Arrivals, view, two_updates) -> Arrivals:
+    """The same in a copy, as a new process finds it."""
+    shutil.copytree(two_updates.shop.root, arrivals.shop.root, dirs_exist_ok=True)
+    view("hourly", HOURLY, PLANS["hourly"])
+    arrivals.shop.numbers |= two_updates.shop.numbers
+    arrivals.chance.setstate(two_updates.chance.getstate())
+    arrivals.next_id = two_updates.next_id
     return arrivals
 
 

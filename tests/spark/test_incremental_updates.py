@@ -24,6 +24,7 @@ from freshline.sql.query.records import (
     ViewPlan,
 )
 from tests.spark.arrivals import START, Arrivals
+from tests.spark.conftest import Shop
 from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -108,6 +109,10 @@ SIZES_STATES = Decomposition(
 
 @pytest.fixture
 def arrivals(shop) -> Arrivals:
+    return arrivals_in(shop)
+
+
+def arrivals_in(shop: Shop) -> Arrivals:
     """Two base tables that a test fills itself."""
     for name in ("events", "visits"):
         shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
