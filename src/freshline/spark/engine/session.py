@@ -73,6 +73,8 @@ _UNSEEN: Mapping[str, str] = {
     "spark.sql.ui.retainedExecutions": "20",
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
+    # Each query's plan is written out for it, too; the default form takes three times as long.
+    "spark.sql.ui.explainMode": "simple",
 }
 
 _LOCAL_STORAGE: Mapping[str, str] = {
