@@ -5,6 +5,7 @@ VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 DBT   := .cache/dbt
+JAVA_CLASSES := .cache/classes.jsa
 # Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
 # in one of them. The order is that of tests/conftest.py: the dearest files first.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
@@ -33,7 +34,7 @@ setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install 
 	@scripts/find-java --install >/dev/null
 	@$(VENV)/bin/freshline jars --into .cache/jars >/dev/null
 
-tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium, dbt
+tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium, dbt, an archive of Java classes
 	@$(with_java) $(PY) -m demo.kafka_jars
 	@command -v promtool >/dev/null || scripts/apt-install prometheus \
 	    || echo 'promtool is not installed: tests of docs/monitoring are skipped' >&2
@@ -41,6 +42,8 @@ tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtoo
 	    || echo 'chromium is not installed: tests of the page are skipped' >&2
 	@$(MAKE) --silent --no-print-directory $(DBT)/.stamp 2>$(VENV)/.dbt-log \
 	    || echo 'dbt is not installed ($(VENV)/.dbt-log says why): its tests are skipped' >&2
+	@$(MAKE) --silent --no-print-directory $(JAVA_CLASSES) 2>/dev/null \
+	    || echo 'Java wrote no archive of classes: each start of Spark takes longer' >&2
 
 demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
@@ -118,6 +121,10 @@ $(STAMP)-packages: requirements.txt | $(STAMP)-venv
 $(STAMP)-package: pyproject.toml $(STAMP)-packages
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+# A small warehouse runs, and Java archives the classes that it loaded (tests/support/java.py).
+$(JAVA_CLASSES): $(STAMP)-packages tests/support/java.py
+	@$(with_java) $(PY) -m tests.support.java
 
 # dbt in an environment of its own, after which the packages of .venv are found: pyspark is there.
 $(DBT)/.stamp: requirements-dbt.txt

@@ -11,7 +11,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import costs, resuming
+from tests.support import costs, java, resuming
 
 PROOF = os.environ.get("FRESHLINE_PROOF", "")
 
@@ -30,16 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # Before anything imports pyspark: the JVM reads both once, when it starts.
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-# Two JVMs share two cores: a collector of one thread and Java's quick compiler alone leave them to
-# the tests. Hundreds of queries are compiled in one session; where their code has no room, all of
-# it is interpreted from then on.
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS",
-    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m"
-    # Spark's classes fill 200 MB at once: no collection of all at every step of the way there.
-    # A query's plans die young: with room for them few are moved to where collecting is dear.
-    " -XX:MetaspaceSize=256m -XX:NewSize=256m",
-)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java.options())
 
 
 def pytest_configure(config: pytest.Config) -> None:
