@@ -17,9 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.cli.commands.explain import record, sources_of, text
 from freshline.sql.strategy import strategy
-from tests.spark.arrivals import SCHEMA
+from tests.spark.arrivals import SCHEMA, counted
 from tests.spark.test_view_plans import EXPECTED, VIEWS, arrivals
-from tests.spark.views.judges import counted
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +78,7 @@ def over(session: SparkSession, tables: Mapping[str, pa.Table], query: str) -> D
 
 
 def values(frame: DataFrame) -> Counter[tuple[Any, ...]]:
-    return counted(frame.toArrow())
+    return counted(frame.collect())
 
 
 def test_the_states_that_are_told_merge_to_the_view(spark, told, rows):
