@@ -7,10 +7,15 @@ dependent whose own ratio is higher than its source's lifts it, one with a lower
 updated at its own, slower, pace and adds nothing. (Pooling for "no table is updated more often
 than its source"; with tables as jobs it is the decomposition of Sidney 1975 and Horn 1972
 for weighted completion under precedence. Derivation: docs/whittle-policy.md, 4.)
+
+A dependent of several sources is not one source's alone. Each is credited with its share of the
+dependent's priority and of the seconds that its data takes; the start-up is paid for by none of
+them, because the dependent will be updated for the others as well.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -23,13 +28,26 @@ _MOST_MEMBERS = 64
 bundles stays near linear in the number of tables."""
 
 
+_ALONE = 1.0 - 1e-9
+"""A share from which on a table is derived from one alone: thirds do not add up exactly."""
+
+_MOST_REACHED = 256
+"""Of the tables below one: what lies further down is counted as not derived from it."""
+
+Shares = dict[int, float]
+"""Of a table: the share that it has in each table derived from it, by their places."""
+
+_NONE: Shares = {}
+
+
 @dataclass(slots=True)
 class Bundle:
     """A table and those of its dependents that lift it.
 
     Attributes:
-        priority: Sum of the members' own.
-        alpha_s, beta: Sums of the members' costs.
+        priority: Sum of the members' own, each times the table's share in it.
+        alpha_s: Sum of the start-ups of those members that are derived from it alone.
+        beta: Sum of the members' slopes, each times the table's share in it.
         members: Their places, the table's own among them.
     """
 
@@ -50,15 +68,64 @@ class Bundle:
         return float("inf") if seconds > 0.0 else 0.0
 
 
-def bundles(tables: Sequence[Table]) -> list[Bundle]:
-    """The bundle of every table, by table order; amounts compared are one period's."""
+def shares(tables: Sequence[Table]) -> list[Shares]:
+    """Every table's shares in what is derived from it, by table order.
+
+    A table shares itself out evenly over its sources, and they over theirs: with one source, or
+    where all sources are derived from the table, the share is 1.
+    """
+    rank = {table.order: place for place, table in enumerate(topological(tables))}
+    return [_shares(table, rank) if table.children else _NONE for table in tables]
+
+
+def _shares(table: Table, rank: dict[int, int]) -> Shares:
+    reached = {table.order: table}
+    found = deque([table])
+    while found and len(reached) < _MOST_REACHED:
+        for child in found.popleft().children:
+            if child.order not in reached:
+                reached[child.order] = child
+                found.append(child)
+    result = {table.order: 1.0}
+    for order in sorted(reached, key=rank.__getitem__):
+        if order != table.order:
+            sources = reached[order].sources
+            from_it = sum([result.get(source.order, 0.0) for source in sources])
+            result[order] = from_it / len(sources)
+    return result
+
+
+def bundles(tables: Sequence[Table], shared: Sequence[Shares]) -> list[Bundle]:
+    """The bundle of every table, by table order; amounts compared are one period's.
+
+    Args:
+        tables: All tables.
+        shared: What ``shares`` says of them; it depends on the graph alone.
+    """
     found: dict[int, Bundle] = {}
     for table in reversed(topological(tables)):
-        found[table.order] = _bundle(table, tables, found)
+        found[table.order] = _bundle(table, tables, found, shared[table.order])
     return [found[table.order] for table in tables]
 
 
-def _bundle(table: Table, tables: Sequence[Table], found: dict[int, Bundle]) -> Bundle:
+def _with_sources(
+    wanted: frozenset[int], members: frozenset[int], tables: Sequence[Table], share: Shares
+) -> frozenset[int]:
+    """What of ``wanted`` is missing, and the sources that have to run before it."""
+    added = set(wanted - members)
+    ways = list(added)
+    while ways:
+        for source in tables[ways.pop()].sources:
+            order = source.order
+            if order in share and order not in added and order not in members:
+                added.add(order)
+                ways.append(order)
+    return frozenset(added)
+
+
+def _bundle(
+    table: Table, tables: Sequence[Table], found: dict[int, Bundle], share: Shares
+) -> Bundle:
     """``table`` and, best first, the bundles below it as long as they are better than it."""
     bundle = Bundle(table.priority, table.cost.alpha_s, table.cost.beta, frozenset([table.order]))
     if not table.children:
@@ -66,30 +133,40 @@ def _bundle(table: Table, tables: Sequence[Table], found: dict[int, Bundle]) -> 
     amount_s = table.period_s
     offered: list[tuple[float, int]] = []
     seen = {table.order}
-    _offer(table, offered, seen, found, amount_s)
+
+    def extra(order: int) -> Bundle:
+        """What the bundle of that dependent would add."""
+        added = _with_sources(found[order].members, bundle.members, tables, share)
+        priority = alpha_s = beta = 0.0
+        for member in sorted(added):
+            part = share.get(member, 0.0)
+            cost = tables[member].cost
+            priority += part * tables[member].priority
+            beta += part * cost.beta
+            if part >= _ALONE:
+                alpha_s += cost.alpha_s
+        return Bundle(priority, alpha_s, beta, added)
+
+    def offer(of: Table) -> None:
+        for child in of.children:
+            if child.order not in seen:
+                seen.add(child.order)
+                heappush(offered, (extra(child.order).slowness(amount_s), child.order))
+
+    offer(table)
     while offered and len(bundle.members) < _MOST_MEMBERS:
-        slowness, order = heappop(offered)
+        _, order = heappop(offered)
+        more = extra(order)
+        slowness = more.slowness(amount_s)  # of what others have not brought meanwhile
+        if offered and slowness > offered[0][0]:
+            heappush(offered, (slowness, order))
+            continue
         if slowness >= bundle.slowness(amount_s):
             break
-        added = found[order].members - bundle.members
-        for member in sorted(added):
-            bundle.priority += tables[member].priority
-            bundle.alpha_s += tables[member].cost.alpha_s
-            bundle.beta += tables[member].cost.beta
-        bundle.members |= added
-        for member in sorted(added):
-            _offer(tables[member], offered, seen, found, amount_s)
+        bundle.priority += more.priority
+        bundle.alpha_s += more.alpha_s
+        bundle.beta += more.beta
+        bundle.members |= more.members
+        for member in sorted(more.members):
+            offer(tables[member])
     return bundle
-
-
-def _offer(
-    table: Table,
-    offered: list[tuple[float, int]],
-    seen: set[int],
-    found: dict[int, Bundle],
-    amount_s: float,
-) -> None:
-    for child in table.children:
-        if child.order not in seen:
-            seen.add(child.order)
-            heappush(offered, (found[child.order].slowness(amount_s), child.order))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.bundles import bundles
+from freshline.core.bundles import bundles, shares
 from freshline.core.events import FileArrived, TablePrioritised, TableRestored, UpdateFinished
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies, policy_called, policy_names
@@ -23,7 +23,7 @@ def bundle_of(*specs):
     tables = scheduler(*specs).tables
     return {
         table.name: (sorted(tables[at].name for at in bundle.members), bundle.priority)
-        for table, bundle in zip(tables, bundles(tables), strict=True)
+        for table, bundle in zip(tables, bundles(tables, shares(tables)), strict=True)
     }
 
 
@@ -138,6 +138,36 @@ def test_both_sources_of_a_diamond_are_lifted_and_its_end_counts_once():
         TableSpec("end", ("left", "right"), priority=9.0, alpha_s=1.0),
     )
     assert bundle_of(*specs)["base"] == (["base", "end", "left", "right"], 12.0)
+
+
+def test_a_table_of_several_sources_is_shared_out_among_them():
+    """left has a half of both; the start-up of both is nobody's, since it runs for right, too."""
+    specs = (
+        TableSpec("left", period_s=10.0, priority=1.0, alpha_s=1.0),
+        TableSpec("right", period_s=10.0, priority=1.0, alpha_s=1.0),
+        TableSpec("both", ("left", "right"), priority=4.0, alpha_s=8.0, beta=0.2),
+        TableSpec("top", ("both", "left"), priority=4.0, alpha_s=8.0),
+    )
+    tables = scheduler(*specs).tables
+    left, right, _, _ = shares(tables)
+    assert left == {0: 1.0, 2: 0.5, 3: 0.75}
+    assert right == {1: 1.0, 2: 0.5, 3: 0.25}
+    bundle, _, both, _ = bundles(tables, shares(tables))
+    assert (bundle.priority, bundle.alpha_s, bundle.beta) == (1.0 + 2.0 + 3.0, 1.0, 0.1)
+    assert (both.priority, both.alpha_s) == (4.0 + 2.0, 8.0)
+
+
+def test_where_all_sources_are_derived_from_it_a_table_is_its_own_entirely():
+    """Three thirds do not add up to one exactly; the start-up is paid for all the same."""
+    ways = [TableSpec(f"way{i}", ("base",), priority=1.0, alpha_s=0.5) for i in range(3)]
+    specs = (
+        TableSpec("base", period_s=10.0, priority=1.0, alpha_s=1.0),
+        *ways,
+        TableSpec("end", tuple(way.name for way in ways), priority=9.0, alpha_s=1.0),
+    )
+    tables = scheduler(*specs).tables
+    assert shares(tables)[0][4] == pytest.approx(1.0)
+    assert bundles(tables, shares(tables))[0].alpha_s == pytest.approx(3.5)
 
 
 def test_a_new_priority_is_taken_in_within_a_round():

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
 
-from freshline.core.bundles import Bundle, bundles
+from freshline.core.bundles import Bundle, Shares, bundles, shares
 from freshline.core.model import Table
 from freshline.core.policy import Policy, View
 
@@ -58,6 +58,7 @@ class Whittle(Policy):
     reacts: ClassVar[bool] = True
     inherits: ClassVar[bool] = False
 
+    _shares: list[Shares] = field(default_factory=list, init=False)
     _bundles: list[Bundle] = field(default_factory=list, init=False)
     # The same by table, and below what was started: packed, since with 10,000 tables a float of
     # its own is one more line that is not in the processor's cache.
@@ -85,6 +86,7 @@ class Whittle(Policy):
         self._started_s = _floats([0.0] * len(view.tables))
         self._expected_s = _floats([0.0] * len(view.tables))
         self._loaded_s = _floats([table.period_s for table in view.tables])
+        self._shares = shares(view.tables)
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
         self._facts = -1
@@ -204,7 +206,7 @@ class Whittle(Policy):
         at_work = [table for table in tables if not table.paused]
         self._start_up_s = sum(table.cost.alpha_s for table in at_work) / view.track_count
         self._slope = sum(table.cost.beta for table in at_work) / view.track_count
-        self._bundles = bundles(tables)
+        self._bundles = bundles(tables, self._shares)
         self._priority = _floats([bundle.priority for bundle in self._bundles])
         self._alpha_s = _floats([bundle.alpha_s for bundle in self._bundles])
         self._beta = _floats([bundle.beta for bundle in self._bundles])
