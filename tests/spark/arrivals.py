@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateResult
 from freshline.times import rfc3339
 from tests.spark.conftest import Shop
-from tests.spark.views import judges
+from tests.spark.views.judges import SparkJudge, assert_same, counted, stored
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)
 """Some hours before Berlin's clocks change."""
@@ -109,7 +108,7 @@ class Arrivals:
         table, commit = self.shop.project.table(view), last_commit(self.shop.path(view))
         assert commit is not None
         pins = commit.metadata["parents"]
-        rows = judges.SparkJudge(self.shop.session).frame(
+        rows = SparkJudge(self.shop.session).frame(
             table.query,
             {name: (self.shop.path(name), pins[name]) for name in table.parents},
             {read.name: (str(read.path), pins[read.name]) for read in table.statics},
@@ -117,20 +116,12 @@ class Arrivals:
         if table.emit == "final":
             until_us = commit.metadata["emitted_us"]
             rows = rows.filter(f"hour IS NULL OR hour <= timestamp_micros({until_us})")
-        found = judges.stored(self.shop.path(view), commit.version)
+        found = stored(self.shop.path(view), commit.version)
         told = f"{view} version {commit.version} by {commit.metadata['strategy']}"
-        judges.assert_same(told, found, judges.counted(rows.toArrow()))
+        assert_same(told, found, counted(rows.toArrow()))
 
     def facts(self, view: str) -> dict[str, Any]:
         """The metadata of a view's newest commit."""
         commit = last_commit(self.shop.path(view))
         assert commit is not None
         return dict(commit.metadata)
-
-
-def counted(rows: Iterable[Any]) -> Counter[tuple[Any, ...]]:
-    """Rows and how often each is there; floats to nine digits."""
-    return Counter(
-        tuple(float(f"{value:.9g}") if isinstance(value, float) else value for value in row)
-        for row in rows
-    )

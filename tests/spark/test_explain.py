@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.cli.commands.explain import record, sources_of, text
 from freshline.sql.strategy import strategy
-from tests.spark.arrivals import SCHEMA, counted
+from tests.spark.arrivals import SCHEMA
 from tests.spark.test_view_plans import EXPECTED, VIEWS, arrivals
+from tests.spark.views.judges import counted
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +79,7 @@ def over(session: SparkSession, tables: Mapping[str, pa.Table], query: str) -> D
 
 
 def values(frame: DataFrame) -> Counter[tuple[Any, ...]]:
-    return counted(frame.collect())
+    return counted(frame.toArrow())
 
 
 def test_the_states_that_are_told_merge_to_the_view(spark, told, rows):
