@@ -89,7 +89,8 @@ def actions(commit: Path) -> dict[str, list[Mapping[str, Any]]]:
         ValueError: It is not whole.
     """
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for line in commit.read_text("utf-8").splitlines():
+    # Not splitlines(): values in statistics may hold what it takes for the end of a line.
+    for line in commit.read_text("utf-8").split("\n"):
         if line:
             for kind, said in json.loads(line).items():
                 found.setdefault(kind, []).append(said)

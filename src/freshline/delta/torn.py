@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from freshline.delta.flushed import actions
-from freshline.delta.log import last_checkpoint, local_log, version
+from freshline.delta.log import last_checkpoint, local_log, unreadable, version
 from freshline.delta.metadata import decode, loaded_names
 from freshline.durable import make_folder, sync_folder
 from freshline.project.model import Project
@@ -70,7 +70,9 @@ def find_torn(path: str) -> Torn | None:
             said = actions(file)
         except FileNotFoundError:
             break  # cleaned up
-        except (OSError, ValueError):
+        except OSError as error:
+            raise unreadable(file, error) from error  # it may be whole
+        except ValueError:
             found = Torn(path, number, newest, f"{file.name} is not whole", foreign, tuple(loaded))
             continue
         ours = [decode(each.get("userMetadata")) for each in said.get("commitInfo", ())]

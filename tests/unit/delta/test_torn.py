@@ -1,0 +1,35 @@
+"""What is taken for torn by a power cut, and what is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from freshline.core.errors import PlatformError
+from freshline.delta.torn import find_torn
+
+
+@pytest.fixture
+def log(tmp_path):
+    folder = tmp_path / "_delta_log"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u0085"])
+def test_a_value_that_separates_lines_does_not_tear_a_commit(log, separator):
+    # Delta writes the least and greatest texts of a file as they are.
+    (log.parent / "a.parquet").write_bytes(b"12345")
+    stats = json.dumps({"minValues": {"name": f"a{separator}b"}}, ensure_ascii=False)
+    added = {"path": "a.parquet", "size": 5, "stats": stats}
+    text = json.dumps({"commitInfo": {}}) + "\n" + json.dumps({"add": added}, ensure_ascii=False)
+    (log / f"{0:020d}.json").write_text(text, "utf-8")
+    assert find_torn(str(log.parent)) is None
+
+
+def test_a_commit_that_cannot_be_read_just_now_is_not_taken_for_torn(log):
+    (log / f"{0:020d}.json").mkdir()
+    with pytest.raises(PlatformError) as caught:
+        find_torn(str(log.parent))
+    assert caught.value.code == "log-unreadable"
