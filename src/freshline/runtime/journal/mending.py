@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from freshline.core.errors import PlatformError
+from freshline.delta.stores import arrow_store
 from freshline.delta.torn import Torn, find_torn, mend_checkpoint, own_tables, put_aside
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.paths import own_folder
@@ -76,8 +77,21 @@ def _why_kept(project: Project, table: TableDef, torn: Torn) -> str | None:
     feed = project.feeds[table.feed or ""]
     if feed.kind == "kafka":
         return None  # a range that is gone from its topic is reported when it is read
-    gone = [name for name in torn.loaded if not (Path(feed.path) / name).exists()]
+    try:
+        gone = [name for name in torn.loaded if not _is_there(feed.path, name)]
+    except OSError as error:
+        return f"its feed cannot be looked at: {error}"
     return f"{gone[0]} is no longer in its feed" if gone else None
+
+
+def _is_there(path: str, name: str) -> bool:
+    """Whether a feed has a file of that name."""
+    if "://" not in path:
+        return Path(path, name).exists()
+    from pyarrow import fs
+
+    system, base = arrow_store(path)
+    return bool(system.get_file_info(f"{base}/{name}").type == fs.FileType.File)
 
 
 def _aside(project: Project, path: str, which: str) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from freshline.runtime.journal.mending import mend
 from tests.support.shop import made_shop
 
 VIEWS = {"orders": (), "doubled": ("orders",)}
@@ -106,3 +108,17 @@ def test_what_is_whole_stays_as_it_is(shop):
     shop.run_until_idle()
     assert not told(shop)
     assert not (Path(shop.project.storage) / "_freshline" / "torn").exists()
+
+
+def test_files_of_a_feed_at_a_uri_are_looked_up_there(shop):
+    data_file(shop, "orders", 1).unlink()
+    feeds = shop.project.feeds
+    shop.project = dataclasses.replace(
+        shop.project,
+        feeds={
+            name: dataclasses.replace(feed, path=Path(feed.path).as_uri())
+            for name, feed in feeds.items()
+        },
+    )
+    (note,) = mend(shop.project)
+    assert "went back to version 0" in note
