@@ -239,7 +239,8 @@ class FeedListing:
         sought: dict[str, list[LoadedFile]] = {}
         for each in loaded:
             sought.setdefault(each.name, []).append(each)
-        wanted = {*sought, *self._forgotten}
+        watched = () if self._settling is None else self._settling.watched
+        wanted = {*sought, *self._forgotten, *watched}
         infos = self._objects("", wanted, everything=self._told is None)
         names = [name for name in infos if is_complete(name)]
         told = self._told or set()

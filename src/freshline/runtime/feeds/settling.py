@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from freshline.executor.records import FeedFile
 
@@ -30,6 +30,11 @@ class Settling:
         self._elapsed = elapsed
         self._wall = wall
         self._since: dict[str, tuple[int, float, float]] = {}
+
+    @property
+    def watched(self) -> Collection[str]:
+        """The files that may still be written: the next look has to find them."""
+        return self._since.keys()
 
     def split(self, files: Iterable[FeedFile]) -> tuple[list[FeedFile], list[FeedFile]]:
         """The files that stand still, and those that may still be written, in their order.

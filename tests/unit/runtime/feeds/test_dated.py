@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date, timedelta
 
 import pytest
@@ -153,3 +154,11 @@ def test_folders_of_other_names_are_listed_in_one_request(server, store):
     store.put("kiel/0.csv")
     assert store.look() == ["kiel/0.csv"]
     assert server.listings() - before == 1
+
+
+def test_files_that_may_still_be_written_are_looked_at_each_time_also_on_older_days(store):
+    feed = dataclasses.replace(store.listing.feed, settle_s=600.0)
+    store.put(*(f"{day}/a.csv" for day in days(10)))
+    listing = FeedListing(feed)
+    assert [listing.look().moving for _ in range(3)] == [10, 10, 10]
+    listing.close()
