@@ -61,12 +61,12 @@ def test_over_a_view_that_replaces_its_rows_nothing_is_appended_or_merged(
     assert told(upper, APPENDS, refresh="full") == over_replaced
 
 
-def test_the_reason_says_what_cannot_be_taken_back():
+def test_the_reason_says_what_cannot_be_undone():
     tables = [BASE, Table("lower", ("base",)), Table("upper", ("lower",))]
     found = predicted(tables, {"lower": BUCKETED, "upper": APPENDS})
     assert found["upper"].reason == (
-        "computed in full: a parent's rows were deleted or rewritten, which appending cannot take"
-        " back, and there are no buckets: no predicate bounds the time"
+        "computed in full: a parent's rows were deleted or rewritten, which appending cannot undo,"
+        " and there are no buckets: no predicate bounds the time"
     )
 
 
