@@ -112,7 +112,7 @@ def _with_sources(
     wanted: frozenset[int], members: frozenset[int], tables: Sequence[Table], share: Shares
 ) -> frozenset[int]:
     """What of ``wanted`` is missing, and the sources that have to run before it."""
-    added = set(wanted - members)
+    added = {order for order in wanted - members if order in share}
     ways = list(added)
     while ways:
         for source in tables[ways.pop()].sources:
@@ -149,7 +149,7 @@ def _bundle(
 
     def offer(of: Table) -> None:
         for child in of.children:
-            if child.order not in seen:
+            if child.order in share and child.order not in seen:
                 seen.add(child.order)
                 heappush(offered, (extra(child.order).slowness(amount_s), child.order))
 

@@ -170,6 +170,18 @@ def test_where_all_sources_are_derived_from_it_a_table_is_its_own_entirely():
     assert bundles(tables, shares(tables))[0].alpha_s == pytest.approx(3.5)
 
 
+def test_what_lies_too_far_below_a_table_takes_no_place_in_its_bundle():
+    """Of 600 tables below it the first 300 are looked at: what has no share is no member."""
+    near = [
+        TableSpec(f"n{i:03d}", ("base",), priority=1.0, alpha_s=1.0 + i / 300) for i in range(300)
+    ]
+    far = [TableSpec(f"f{i:03d}", (near[i].name,), priority=1.0, alpha_s=900.0) for i in range(300)]
+    base = TableSpec("base", period_s=10.0, priority=1.0, alpha_s=900.0)
+    members, priority = bundle_of(base, *near, *far)["base"]
+    assert members == ["base", *(each.name for each in near[:63])]
+    assert priority == 64.0
+
+
 def test_a_new_priority_is_taken_in_within_a_round():
     specs = tuple(TableSpec(name, period_s=10.0, alpha_s=1.0) for name in ("a", "b"))
     loop = scheduler(*specs)
