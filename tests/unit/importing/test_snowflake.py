@@ -320,3 +320,16 @@ def test_what_an_analysis_refuses_is_left_out_with_what_reads_it(script, tmp_pat
     appendix = (into / "not_translated.sql").read_text()
     assert "-- daily: Spark says no\n--   WITH orders AS (\n" in appendix
     assert "schema" not in (into / "freshline.yml").read_text()
+
+
+def test_a_listed_name_does_not_hide_a_column_that_the_query_orders_by(tmp_path):
+    path = tmp_path / "ddl.sql"
+    path.write_text(
+        "create view v (a, b) as select x + 1, y from raw.t"
+        " qualify row_number() over (partition by y order by a) = 1;"
+    )
+    (item,) = (each for each in read_snowflake(path).items if each.kind == "view")
+    text = " ".join(str(item.query).split())
+    assert "x + 1 AS _listed_0" in text
+    assert "ORDER BY a" in text
+    assert text.endswith("AS listed(a, b)")

@@ -133,9 +133,13 @@ def named(query: exp.Query, columns: Sequence[Column]) -> exp.Query:
             f"its column list has {len(columns)} names, and its query {len(selected)} columns"
         )
     if not stars:
-        for each, column in zip(selected, columns, strict=True):
-            if not isinstance(each, exp.Column | exp.Alias):  # nothing can refer to it
-                each.replace(exp.alias_(each.copy(), column.name.copy()))
+        used = {each.name.upper() for each in query.find_all(exp.Column)}
+        for at, (each, column) in enumerate(zip(selected, columns, strict=True)):
+            if not isinstance(each, exp.Column | exp.Alias):
+                # Its new name must not be what QUALIFY or ORDER BY mean by a column of that name.
+                is_used = column.name.name.upper() in used
+                name = exp.to_identifier(f"_listed_{at}") if is_used else column.name.copy()
+                each.replace(exp.alias_(each.copy(), name))
     own = [each.alias_or_name.upper() for each in query.selects]
     listed = [each.name.name.upper() for each in columns if each.type is None]
     if not stars and own == listed:
