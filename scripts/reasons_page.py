@@ -23,7 +23,7 @@ CODES = {
     "parent-rewrote": "A parent lost or changed rows, and only new rows could be added or merged.",
     "cheaper": "`auto` chose an update in full, since it should be quicker.",
     "tried": "The update used another strategy than the usual one, to see whether it is quicker."
-    " Both give the same rows.",
+    " Both give the same rows. It is no trial (`try`).",
     "not-analysed": "Spark has not analysed the query yet; the strategy is chosen after that.",
     "small-files": "Small files were put together; no row changed.",
 }
@@ -54,6 +54,9 @@ def reasons_page() -> str:
         "Every update says how it was computed (`strategy`), why (`reason`, a sentence) and the",
         "same as a code that stays over versions (`code`): in `freshline status`, `story` and",
         "`explain`, and in the table's commit. [The strategies](../glossary.md).",
+        "",
+        "Four strategies are upkeep, and change no row: `compact`, `vacuum`, `verify` (an audit)",
+        "and `try` (a trial, in the log `tried in`). The code `tried` is a real update, no trial.",
         "",
         "## Codes of updates",
         "",
