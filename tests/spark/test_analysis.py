@@ -80,7 +80,10 @@ def test_a_column_list_names_columns_in_the_order_of_the_query(orders):
 def test_what_is_no_column_of_a_table(orders):
     orders.table("twice", "SELECT id, price AS ID FROM orders")
     orders.table("named", "SELECT count(*), id AS `a b` FROM orders GROUP BY 2")
-    orders.table("nothing", "SELECT id, NULL AS x, INTERVAL 1 DAY AS d FROM orders")
+    orders.table(
+        "nothing",
+        "SELECT id, NULL AS x, INTERVAL 1 DAY AS d, array('a' COLLATE UTF8_LCASE) AS c FROM orders",
+    )
     orders.table("time", "SELECT id FROM orders", time_column="at")
     orders.table("kind", "SELECT id FROM orders", time_column="id", partitioned_by=("x",))
     assert errors(orders) == [
@@ -108,6 +111,11 @@ def test_what_is_no_column_of_a_table(orders):
             " which Delta cannot store; a column has a type that Delta knows. Cast"
             " it, for example to"
             " STRING."
+        ),
+        (
+            "[bad-column-type] tables/nothing.sql:3: table nothing has column c of type"
+            " ARRAY<STRING COLLATE UTF8_LCASE>, which Delta cannot store; a column has a type that"
+            " Delta knows. Write COLLATE UTF8_BINARY behind it."
         ),
         (
             "[unknown-column] tables/time.sql:3: table time has no column at, its"

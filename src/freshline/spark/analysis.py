@@ -52,6 +52,7 @@ _POSITION = re.compile(r"\(line (\d+), pos \d+\)")
 _ADVICE = re.compile(r" Did you mean one of| Verify the spelling|  ?Please, refer to")
 _FORBIDDEN = " ,;{}()\n\t="
 _UNSTORABLE = ("void", "interval")
+_COLLATED = "string collate "
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -270,12 +271,14 @@ def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
                 "Give it a name with AS.",
             )
         kind = each.dataType.simpleString()
-        if kind.startswith(_UNSTORABLE):
+        if kind.startswith(_UNSTORABLE) or _COLLATED in kind:
             fault(
                 "bad-column-type",
                 f"has column {each.name} of type {kind.upper()}, which Delta cannot store",
                 "a column has a type that Delta knows",
-                "Cast it, for example to STRING.",
+                "Cast it, for example to STRING."
+                if _COLLATED not in kind
+                else "Write COLLATE UTF8_BINARY behind it.",
             )
     listed = [name.lower() for name, _ in table.columns]
     if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:

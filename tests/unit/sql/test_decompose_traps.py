@@ -426,6 +426,27 @@ def all_of(type_):
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT shop, count(*) AS n FROM sale GROUP BY shop",
+        "SELECT day, max(shop) AS m FROM sale GROUP BY day",
+        "SELECT count(DISTINCT shop) AS n FROM sale",
+        "SELECT DISTINCT shop FROM sale",
+        "SELECT count(*) AS n FROM sale JOIN shop ON sale.shop = shop.shop",
+    ],
+)
+@pytest.mark.parametrize(
+    "type_",
+    ["string collate UTF8_LCASE", "struct<a:string collate de_CI>", "interval day to second",
+     "array<interval year>", "map<string,void>"],
+)  # fmt: skip
+def test_a_state_has_no_type_that_delta_cannot_store(query, type_):
+    found = decompose(query, [SALE, SHOP], all_of(type_))
+    assert isinstance(found, Reason)
+    assert found.code == "STATE_TYPE"
+
+
+@pytest.mark.parametrize(
     ("type_", "merges"),
     [("decimal(38,22)", True), ("decimal(16,6)", True), ("decimal(38,34)", False),
      ("decimal(38,4)", False)],

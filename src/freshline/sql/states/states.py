@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from freshline.sql.query.records import Partial
+from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import State
 
 Typer = Callable[[str], Sequence[tuple[str, str]]]
 """Column and Spark type of each output column of a query over the sources."""
 
+_NOT_STORED = re.compile(r"(\A|[<:,])(interval|void)\b|string collate ")
+"""Spark's names of types that no Delta table can have, also within another type."""
 _NUMBERS = ("decimal", "double", "float", "bigint", "int", "smallint", "tinyint")
 
 
@@ -60,10 +64,21 @@ class PartialBuilder:
         return typed(self.states[at].merge(self.column(at)), self.types[at])
 
     def close(self, typer: Typer) -> None:
-        """No key or state is added any more: ask for the types of the states."""
+        """No key or state is added any more: ask for the types of the states.
+
+        Raises:
+            Unsupported: Delta cannot store a key or a state.
+        """
         if not self._keys and not self.states:
             self.key(exp.true())  # a group that is there if there is any row
         types = [kind for _, kind in typer(self.query().sql(dialect="spark"))]
+        for kind in types:
+            if _NOT_STORED.search(kind):
+                raise unsupported(
+                    "STATE_TYPE",
+                    f"a state would have a column of type {kind}, which Delta cannot store;"
+                    " cast the value in the query",
+                )
         self.types = types[len(self._keys) :]
 
     def query(self) -> exp.Select:
