@@ -55,6 +55,10 @@ NORMAL = [
         ),
     ),
     (
+        "SELECT /*+ BROADCAST(b), REPARTITION(2) */ a.x FROM t a JOIN db.v b ON a.id = b.k",
+        "SELECT a.x AS x FROM t AS a JOIN db.v AS b ON a.id = b.k",
+    ),
+    (
         "SELECT date_trunc('hour', ts) AS ts, sum(x) AS s FROM t GROUP BY ts",
         "SELECT DATE_TRUNC('HOUR', t.ts) AS ts, SUM(t.x) AS s FROM t AS t GROUP BY t.ts",
     ),

@@ -65,6 +65,7 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
     sources = [Source(name, dict(types)) for name, types in columns]
     tree = parsed(query)
     _refuse_forms(tree)
+    _drop_hints(tree)
     _name_outputs(tree)
     _spell_out_windows(tree)
     _inline(tree, {})
@@ -172,6 +173,12 @@ def _refuse_forms(tree: exp.Query) -> None:
             raise unsupported("LATERAL_SUBQUERY", "a query inside LATERAL is not analysed", node)
         if isinstance(node, exp.QueryTransform):
             raise unsupported("SYNTAX", "TRANSFORM runs a program of its own", node)
+
+
+def _drop_hints(tree: exp.Query) -> None:
+    """A hint changes no row; the tables that it names would be read as tables of the query."""
+    for select in tree.find_all(exp.Select):
+        select.set("hint", None)
 
 
 def _is_table_function(node: exp.Expr) -> bool:
