@@ -12,6 +12,8 @@ from freshline.delta.log import last_commit
 from freshline.spark.views.readings import confirmed, spark_plan
 from freshline.sql.explain import ways
 from freshline.sql.plan import view_plan
+from freshline.sql.query.nondeterministic import nondeterminism
+from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import (
     Buckets,
     Decomposition,
@@ -21,9 +23,10 @@ from freshline.sql.query.records import (
     Source,
     ViewPlan,
 )
+from freshline.sql.readings.certainty import uncertain
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
-from freshline.sql.readings.terms import Attribute
+from freshline.sql.readings.terms import HOUR_US, Attribute
 from tests.support.recorded_plans import FILE, QUERIES
 from tests.support.recorded_plans import plans as recorded_now
 from tests.support.share import share
@@ -33,6 +36,7 @@ pytestmark = pytest.mark.spark
 
 NOT = Reason("NOT_THIS_WAY", "in a test")
 NOTHING = ViewPlan(NOT, NOT, NOT)
+ORDERS = [source for source in SOURCES if source.name == "orders"]
 BY_DATE = {"days": "d", "cal": "day"}
 
 
@@ -262,6 +266,55 @@ def test_rows_that_a_static_table_repeats_are_weighted(empty):
         " ON p.k0 = u.usr"
     )
     assert told(empty, query, merging(final)) == ""
+
+
+@pytest.mark.parametrize(
+    ("expressions", "certain"),
+    [
+        (
+            (
+                "sort_array(collect_list(id)); size(collect_list(id)); size(collect_set(id));"
+                " sort_array(collect_list(id), false); array_max(collect_set(id))"
+            ),
+            True,
+        ),
+        (
+            (
+                "max(id) OVER (PARTITION BY usr ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED"
+                " FOLLOWING); row_number() OVER (ORDER BY id)"
+            ),
+            True,
+        ),
+        (
+            (
+                "first_value(id) OVER (PARTITION BY usr ORDER BY ts, id);"
+                " last(amount, true) OVER (ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING);"
+                " any_value(id) OVER (ORDER BY id); collect_list(id) OVER (ORDER BY ts, id);"
+                " first_value(id) OVER (PARTITION BY usr); last(id); any_value(id);"
+                " collect_list(id); sort_array(array(first(id))); reverse(collect_list(id));"
+                " concat_ws(',', collect_set(id)); array_sort(collect_list(id), (a, b) -> 0)"
+            ),
+            False,
+        ),
+    ],
+)
+def test_both_readings_say_whether_the_order_of_rows_matters(empty, expressions, certain):
+    for each in expressions.split("; "):
+        query = f"SELECT {each} AS v FROM orders"
+        assert (uncertain(spark_plan(empty, query)) is None) == certain, each
+        assert (nondeterminism(normalise(query, ORDERS)) is None) == certain, each
+
+
+def test_a_partition_by_a_window_of_time_is_of_its_rows(empty):
+    query = (
+        "SELECT ts, rank() OVER (PARTITION BY window(ts, '1 hour') ORDER BY amount) AS r"
+        " FROM orders"
+    )
+    plan = spark_plan(empty, query)
+    (at,) = (each.number for each in output(plan) if each.text("name") == "ts")
+    span = Reader({"orders": "ts"}).read(plan).span("orders", Attribute(at))
+    assert span is not None
+    assert (span.lo, span.hi) == (-HOUR_US + 1, HOUR_US - 1)
 
 
 def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):

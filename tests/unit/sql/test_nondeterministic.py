@@ -34,7 +34,9 @@ def finding(expression):
             "ORDER_DEPENDENT",
             ["any_value(x)", "any_value(x, true)", "any_value(x) FILTER (WHERE y > 0)",
              "first(x)", "last(x, true)", "collect_list(x)", "array_agg(DISTINCT x)", "listagg(x)",
-             "lag(x) OVER (PARTITION BY y)", "first_value(x) OVER p",
+             "lag(x) OVER (PARTITION BY y)", "first_value(x) OVER p", "first_value(x) OVER w",
+             "last(x, true) OVER (ORDER BY y)", "collect_list(x) OVER (ORDER BY y)",
+             "max(x) OVER (PARTITION BY y ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)",
              "array_sort(collect_list(x), (a, b) -> 0)"],
         ),
         ("UNKNOWN_FUNCTION", ["my_score(x)"]),
@@ -42,9 +44,10 @@ def finding(expression):
             None,
             ["unix_timestamp(ts)", "'today sales'", "every(x)", "some(x)", "try_sum(x)",
              "hll_sketch_agg(x)", "sort_array(collect_list(x))", "size(collect_list(x))",
-             "first_value(x) OVER w", "row_number() OVER (ORDER BY x)",
+             "row_number() OVER (ORDER BY x)",
              "listagg(x) WITHIN GROUP (ORDER BY x)", "window(ts, '1 hour').start", "t.now",
-             "max(x)"],
+             "max(x)", ("max(x) OVER (PARTITION BY y ROWS BETWEEN UNBOUNDED PRECEDING AND "
+             "UNBOUNDED FOLLOWING)")],
         ),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from freshline.sql.query.records import Reason
 from freshline.sql.query.scopes import is_limited, items_of, makes_groups
 from freshline.sql.query.unsupported import Unsupported, text_of
 from freshline.sql.text.builtin import BUILT_IN
-from freshline.sql.text.canonical import counts_rows
+from freshline.sql.text.canonical import counts_rows, is_whole
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
 
 _CLOCK_NODES = (
@@ -173,17 +173,23 @@ def _order(node: exp.Expr) -> Reason | None:
     if isinstance(node, exp.GroupConcat):
         ordered = isinstance(node.this, exp.Order) or isinstance(node.parent, exp.WithinGroup)
     elif isinstance(node, _ORDERED_NODES):
-        ordered = (
-            isinstance(_user(node), _ORDER_DOES_NOT_MATTER)
-            or isinstance(node.this, exp.Order)
-            or _is_ordered_window(node)
+        ordered = isinstance(_user(node), _ORDER_DOES_NOT_MATTER) or isinstance(
+            node.this, exp.Order
         )
+        if not ordered and _is_ordered_window(node):
+            return _reason(
+                "ORDER_DEPENDENT",
+                f"{text_of(node)} depends on the order in which rows come that tie in the window's"
+                " ORDER BY; use max or min of a struct of the order's columns and the value",
+                node,
+            )
     elif isinstance(node, _RANKING):
         ordered = _is_ordered_window(node)
     elif isinstance(node, exp.WindowSpec) and counts_rows(node):
         window = node.parent
-        ordered = isinstance(window, exp.Window) and (
-            bool(window.args.get("order")) or bool(window.args.get("alias"))
+        ordered = is_whole(node) or (
+            isinstance(window, exp.Window)
+            and (bool(window.args.get("order")) or bool(window.args.get("alias")))
         )
     else:
         return None

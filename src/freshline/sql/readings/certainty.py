@@ -31,6 +31,8 @@ _SETS = frozenset({"CollectSet"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 _UNORDERED = frozenset({"SortArray", "ArraySort", "Size", "ArrayContains", "ArrayMax", "ArrayMin"})
 """Functions of an array for which the order of its elements does not matter."""
+_SORTING = frozenset({"SortArray", "Size"})
+"""Those of them that have no comparison of the user's."""
 
 
 def uncertain(plan: Tree) -> str | None:
@@ -69,10 +71,13 @@ def _has_one_row(plan: Tree) -> bool:
     return False
 
 
-def _in_expression(tree: Tree, *, top: bool) -> str | None:
-    """``top``: the value is shown as it is, so that its order does not matter."""
+def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
+    """``top``: the value is shown as it is, so that its order does not matter.
+
+    ``sorts``: what uses a list sorts or counts it.
+    """
     name = tree.kind
-    if name in _UNCERTAIN:
+    if name in _UNCERTAIN and not (sorts and name == "CollectList"):
         return _UNCERTAIN[name]
     if name in _SETS and not top:
         return f"{name} gives its elements in any order, and is not shown as it is"
@@ -81,8 +86,9 @@ def _in_expression(tree: Tree, *, top: bool) -> str | None:
     if inner is not None:
         return inner
     shown = (top and name in ("Alias", "AggregateExpression")) or name in _UNORDERED
+    passes = name in _SORTING or (sorts and name == "AggregateExpression")
     for child in (*tree.children, *(each for each in tree.expressions() if each is not plan)):
-        what = _in_expression(child, top=shown)
+        what = _in_expression(child, top=shown, sorts=passes)
         if what is not None:
             return what
     return None

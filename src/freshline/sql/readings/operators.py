@@ -191,7 +191,9 @@ class Reader:
         parts = [term for each in plan.trees("partitionSpec") if (term := values.term(each))]
         order = order_of(plan, values)
         near = links.around(order[0]) if order is not None else {}
-        bases = [*parts, *outer_terms(below)]
+        # Rows of one partition share what is made of its keys, such as the start of window(...).
+        known = [term for term in links.spans if made_of(term, {*parts})]
+        bases = [*parts, *known, *outer_terms(below)]
         reads = list(below.reads)
         for column in plan.trees("windowExpressions"):
             specification = next(e for e in column.walk() if e.kind == "WindowSpecDefinition")

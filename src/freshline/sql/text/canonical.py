@@ -95,6 +95,11 @@ def counts_rows(spec: exp.Expr) -> bool:
     return spec.args.get("kind") == "ROWS"
 
 
+def is_whole(spec: exp.Expr) -> bool:
+    """Whether a window's frame has all rows of the partition, so that no order matters to it."""
+    return spec.args.get("start") == spec.args.get("end") == "UNBOUNDED"
+
+
 def is_current_row(edge: object) -> bool:
     """Whether an edge of a frame (``start`` or ``end``) is the row itself."""
     return edge == "CURRENT ROW"
