@@ -115,7 +115,7 @@ def test_what_is_no_column_of_a_table(orders):
         (
             "[bad-column-type] tables/nothing.sql:3: table nothing has column c of type"
             " ARRAY<STRING COLLATE UTF8_LCASE>, which Delta cannot store; a column has a type that"
-            " Delta knows. Write COLLATE UTF8_BINARY behind it."
+            " Delta knows. Cast it, for example to STRING."
         ),
         (
             "[unknown-column] tables/time.sql:3: table time has no column at, its"

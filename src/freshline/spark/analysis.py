@@ -276,9 +276,7 @@ def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
                 "bad-column-type",
                 f"has column {each.name} of type {kind.upper()}, which Delta cannot store",
                 "a column has a type that Delta knows",
-                "Cast it, for example to STRING."
-                if _COLLATED not in kind
-                else "Write COLLATE UTF8_BINARY behind it.",
+                "Cast it, for example to STRING.",
             )
     listed = [name.lower() for name, _ in table.columns]
     if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:
