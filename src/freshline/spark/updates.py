@@ -120,6 +120,7 @@ class SparkExecutor:
         self._backfills: dict[str, Backfills] = {}
         self._reports = ReportBatches(project)
         self._begun = itertools.count(1)
+        self._groups: dict[tuple[str, int], str] = {}  # of what runs, by table and number
         self._warm = False
         for table in project.tables:
             if table.kind == "derived":
@@ -151,16 +152,18 @@ class SparkExecutor:
         context = self._session.sparkContext
         amount = f"{len(request.files)} files" if request.files else "from its parents"
         amount = request.upkeep or amount
+        group = _group(request)
         with self._pools.lease() as pool:
             context.setLocalProperty("spark.scheduler.pool", pool)
             context.setJobGroup(
-                _group(request.table, request.number),
+                group,
                 f"update {request.number} of {request.table}: {amount}",
                 # Else a cancelled task that waits for something keeps its slot for good.
                 interruptOnCancel=True,
             )
             session = own_session(self._session, self._project.table(request.table))
             number = next(self._begun)
+            self._groups[request.table, request.number] = group
             try:
                 failpoint("update.before")
                 self._warm |= number > _COLD_UPDATES
@@ -169,6 +172,7 @@ class SparkExecutor:
                     self._registering.add([request.table])
                 return result
             finally:
+                self._groups.pop((request.table, request.number), None)
                 self._forget_properties()
                 _let_go(session, collect=number % _COLLECTED_EVERY == 0)
 
@@ -253,9 +257,11 @@ class SparkExecutor:
     def give_up(self, table: str, number: int) -> None:
         """End an update's Spark jobs that run just now; unless it is about to commit, it fails.
 
-        Not its future jobs: by the same name the table's next update may run. Returns at once.
+        Not its future jobs: by the same name the update is tried again. Returns at once.
         """
-        self._process.cancel(_group(table, number))
+        group = self._groups.get((table, number))
+        if group is not None:
+            self._process.cancel(group)
 
     def healthy(self) -> bool:
         """Whether Spark still runs and answers."""
@@ -306,6 +312,9 @@ def _let_go(session: SparkSession, *, collect: bool) -> None:
         gc.collect()
 
 
-def _group(table: str, number: int) -> str:
-    """The name of an update's Spark jobs."""
-    return f"freshline/{table}/{number}"
+def _group(request: UpdateRequest) -> str:
+    """The name of an update's Spark jobs.
+
+    Upkeep has the number of the table's next update, which must not be cancelled in its place.
+    """
+    return "/".join(filter(None, ("freshline", request.table, str(request.number), request.upkeep)))
