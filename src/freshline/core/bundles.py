@@ -114,13 +114,23 @@ def _with_sources(
     """What of ``wanted`` is missing, and the sources that have to run before it."""
     added = {order for order in wanted - members if order in share}
     ways = list(added)
-    while ways:
+    while ways and len(added) < _MOST_MEMBERS:
         for source in tables[ways.pop()].sources:
             order = source.order
             if order in share and order not in added and order not in members:
                 added.add(order)
                 ways.append(order)
     return frozenset(added)
+
+
+def _first_guess(child: Table, part: float, bundle: Bundle, amount_s: float) -> float:
+    """Slowness by which a dependent is offered: as a rule below what it will add, and soon found.
+
+    The exact one costs a walk over its bundle, and is found when its turn comes.
+    """
+    alpha_s = child.cost.alpha_s if part >= _ALONE else 0.0
+    own = Bundle(part * child.priority, alpha_s, part * child.cost.beta, frozenset())
+    return min(own.slowness(amount_s), bundle.slowness(amount_s))
 
 
 def _bundle(
@@ -151,7 +161,8 @@ def _bundle(
         for child in of.children:
             if child.order in share and child.order not in seen:
                 seen.add(child.order)
-                heappush(offered, (extra(child.order).slowness(amount_s), child.order))
+                guess = _first_guess(child, share[child.order], found[child.order], amount_s)
+                heappush(offered, (guess, child.order))
 
     offer(table)
     while offered and len(bundle.members) < _MOST_MEMBERS:
