@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.lives import check
-from tests.support.power_cut import Disk, put, recorded
+from tests.support.power_cut import Disk, Operation, put, recorded
 from tests.support.share import WHOLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -25,19 +25,23 @@ short_life(Path(sys.argv[1]), "")
 _MOMENTS = 10_000 if WHOLE else 60
 
 
-def test_after_a_power_cut_everything_acknowledged_is_landed_once(tmp_path):
-    folder = tmp_path / "gateway"
+def _recorded_life(folder: Path, log: Path) -> tuple[Disk, list[Operation]]:
+    """A gateway's whole life in ``folder``: the disk before it, and what was done to it."""
     folder.mkdir()
     disk = Disk(folder)
     command = [sys.executable, "-c", _LIFE, str(folder)]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE) as life,
-        recorded(folder, [life.pid], tmp_path / "strace.log") as operations,
+        recorded(folder, [life.pid], log) as operations,
     ):
-        assert life.stdin is not None
-        life.stdin.write(b"go\n")
-        life.stdin.flush()
-        assert life.wait() == 0
+        life.communicate(b"go\n")
+        assert life.returncode == 0
+    return disk, operations
+
+
+def test_after_a_power_cut_everything_acknowledged_is_landed_once(tmp_path):
+    folder = tmp_path / "gateway"
+    disk, operations = _recorded_life(folder, tmp_path / "strace.log")
     images = []
     for operation in operations:
         disk.do(operation)
@@ -61,14 +65,7 @@ def test_after_a_power_cut_everything_acknowledged_is_landed_once(tmp_path):
 def test_the_replay_is_that_of_the_gateway(tmp_path):
     """Else the test above would look at moments that there never were."""
     folder = tmp_path / "gateway"
-    folder.mkdir()
-    disk = Disk(folder)
-    command = [sys.executable, "-c", _LIFE, str(folder)]
-    with (
-        subprocess.Popen(command, stdin=subprocess.PIPE) as life,
-        recorded(folder, [life.pid], tmp_path / "strace.log") as operations,
-    ):
-        life.communicate(b"go\n")
+    disk, operations = _recorded_life(folder, tmp_path / "strace.log")
     for operation in operations:
         disk.do(operation)
     found = {name: content for name, content in disk.now().items() if content is not None}
