@@ -462,12 +462,9 @@ class Warehouse:
             self._reports.committed()
             failpoint("update.after_journal")
             if self._stopping_since_s is not None and event.version is not None:
+                parents = json.dumps(dict(result.parents))
                 self._ledger.table_restored(
-                    table,
-                    outcome.command.number,
-                    result.version,
-                    outcome.command.to_s,
-                    json.dumps(dict(result.parents)),
+                    table, command.number, result.version, command.to_s, parents
                 )
                 self._journal.flush()
             self._pending.loaded(table, names)
@@ -480,6 +477,8 @@ class Warehouse:
             self._observer.ended(outcome, None)
             return [event, *more]
         if outcome.command.upkeep:
+            if self._maintenance.gave_way(table):
+                return self._maintenance.failed(outcome, self._now_s)
             events, retry_s = self._maintenance.failed(outcome, self._now_s), self._now_s
         else:
             events, retry_s = self._failures.failed(

@@ -14,7 +14,9 @@ from rich.console import Console
 
 from freshline.cli import running
 from freshline.cli.render.live import LiveObserver
+from freshline.delta import small_files
 from freshline.runtime.options import RunOptions
+from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse
 from tests.support.shop import QUICK, LiveRun
 
@@ -243,6 +245,23 @@ def test_failures_are_warnings_and_what_is_given_up_an_error(freshline, shop):
     assert [line["attempt"] for line in lines if "attempt" in line] == [1, 1, 1]
     assert "is in quarantine" in lines[2]["message"]
     assert {line["level"] for line in lines} <= {"warning", "error"}
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_upkeep_that_fails_is_told_once_and_not_as_a_failed_update(
+    freshline, shop, monkeypatch, form
+):
+    monkeypatch.setattr(small_files, "MOST_FILES", 4)
+    monkeypatch.setattr(maintenance, "LOOK_EVERY_UPDATES", 1)
+    shop.executor.failing_upkeep = "no room"
+    told = ""
+    for minute in range(1, 5):  # the fourth file makes a compaction pay
+        shop.file("orders", minute, [minute])
+        done = freshline("run", "--until-idle", "--log-format", form, "--log-level", "warning")
+        told += done.stderr
+    (line,) = [line for line in told.splitlines() if "no room" in line]
+    assert "orders: compact failed: [made-to-fail] no room" in line
+    assert "update-failed" not in told
 
 
 def test_starts_are_told_where_debugging_is_wanted(freshline, shop):

@@ -9,6 +9,7 @@ from typing import Any
 from freshline.cli.render.log_observer import (
     Counting,
     is_told,
+    is_told_by_notice,
     update_level,
     update_line,
     write_line,
@@ -43,6 +44,8 @@ class JsonObserver(Counting):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """How an update ended."""
         super().ended(outcome, retry_in_s)
+        if is_told_by_notice(outcome):
+            return
         now_s = time.time()
         event = "update-committed" if outcome.result is not None else "update-failed"
         message = update_line(outcome, retry_in_s, now_s)

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from freshline.cli.render.log_observer import Counting, update_line
+from freshline.cli.render.log_observer import Counting, is_told_by_notice, update_line
 from freshline.cli.render.output import clock, console
 from freshline.cli.render.status import headline, status_table
 from freshline.core.errors import FreshlineError
@@ -42,7 +42,7 @@ class LiveObserver(Counting):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """What was committed shows in the table; a failure is told above it."""
         super().ended(outcome, retry_in_s)
-        if outcome.result is None:
+        if outcome.result is None and not is_told_by_notice(outcome):
             self.notice(update_line(outcome, retry_in_s, time.time()))
 
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:

@@ -82,6 +82,8 @@ class LogObserver(Counting):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """Its line."""
         super().ended(outcome, retry_in_s)
+        if is_told_by_notice(outcome):
+            return
         line = update_line(outcome, retry_in_s, time.time(), self._width)
         self._write(line, update_level(outcome))
 
@@ -110,6 +112,11 @@ def is_told(level: Level, least: Level) -> bool:
 def update_level(outcome: Outcome) -> Level:
     """A failed update is a warning: it is tried again."""
     return "info" if outcome.result is not None else "warning"
+
+
+def is_told_by_notice(outcome: Outcome) -> bool:
+    """Upkeep that failed: the warehouse says so, and the table's updates go on."""
+    return outcome.result is None and bool(outcome.command.upkeep)
 
 
 def write_line(line: str) -> None:

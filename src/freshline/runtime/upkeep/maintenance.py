@@ -139,8 +139,12 @@ class Maintenance:
             self.trials.updated(outcome)
         return []
 
+    def gave_way(self, table: str) -> bool:
+        """Whether a table's upkeep was told to end; one that then ends has not failed."""
+        return table in self._gave_way
+
     def failed(self, outcome: Outcome, now_s: float) -> list[Event]:
-        """Upkeep failed: the table is as it was, and its updates go on."""
+        """Upkeep failed or gave way: the table is as it was, and its updates go on."""
         command = outcome.command
         if command.table in self._gave_way:
             self._gave_way.remove(command.table)
@@ -150,6 +154,8 @@ class Maintenance:
                 self._looked.pop(command.table, None)
             why = "it gave way to an update"
             self._ledger.upkeep_failed(command.table, why, outcome.seconds, now_s)
+            text = f"{command.table}: {command.upkeep} gave way to an update"
+            self._hears.notice(text, level="debug", table=command.table)
             return [UpdateFailed(command.table, now_s)]
         if command.upkeep == VERIFY:
             self._audits.failed(outcome, now_s)

@@ -156,6 +156,8 @@ def test_an_audit_gives_way_to_an_update_and_comes_again(shop):
         assert shop.executor.given_up == {("joined", 2)}
         eventually(lambda: asked(shop, "verify").count("joined") > 1)
         eventually(lambda: asked(shop, "verify").count("total") > 0)
+    assert "notice joined: verify gave way to an update" in shop.recorder.lines
+    assert "failed joined" not in shop.recorder.lines
     (row,) = shop.journal_rows("SELECT failures, error FROM tables WHERE name='joined'")
     assert row == {"failures": 0, "error": None}
     with closing(Journal(journal_path(shop.project), create=False)) as journal:
