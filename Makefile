@@ -6,9 +6,10 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 DBT   := .cache/dbt
 JAVA_CLASSES := .cache/classes.jsa
-# Two workers: each that meets a Spark test owns a JVM, and loadfile keeps a module's session
-# in one of them. The order is that of tests/conftest.py: the dearest files first.
-PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
+# Three workers: two that meet Spark's tests own a JVM each, the third fills the gaps with the
+# others (tests/support/spreading.py); loadfile keeps a module's session in one of them. The order
+# is that of tests/conftest.py: the dearest files first.
+PYTEST := $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 25
 
 # Spark binds to the loopback alone, and its Python workers run on this environment.
 export SPARK_LOCAL_IP := 127.0.0.1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -46,6 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
         code = resuming.state_of_the_code()
         plugin = resuming.Resuming(resuming.KEPT, code, PROOF, worker=bool(worker))
         config.pluginmanager.register(plugin)
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there are no workers
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Two workers with Spark, however many there are."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.support.spreading import FewSessions
+
+    return FewSessions(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
