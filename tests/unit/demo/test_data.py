@@ -9,6 +9,7 @@ from demo import data
 from demo.places import Places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("history", "first"), [(0.0, (0.04, 0.06)), (0.8, (0.78, 0.84))])
 def test_the_first_file_holds_the_history_and_no_row_is_lost(tmp_path, history, first):
     places = Places(tmp_path)

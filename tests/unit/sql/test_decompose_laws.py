@@ -108,6 +108,7 @@ def database():
     return Merging(SOURCES, BATCHES)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     query=queries(),

@@ -272,6 +272,7 @@ def test_merged_equals_at_once(shops, name):
     assert shops.at_once(MERGES[name]) or name in {"late_without_columns", "exists_alone"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MERGES)
 def test_merged_equals_at_once_before_any_row_has_come(nothing, name):
     nothing.check(MERGES[name])
@@ -324,6 +325,7 @@ def test_kept_rows_merged_equal_at_once_before_any_row_has_come(nothing, monkeyp
     nothing.check(KEPT[name])
 
 
+@pytest.mark.slow
 def test_rows_that_are_kept_thousands_of_times_all_come_back(monkeypatch):
     merging = Merging([SALE, PART, SHOP], BATCHES, keeps_rows=True)
     counts = (1, 999, 1000, 1001, 2000, 2001)

@@ -91,6 +91,7 @@ def plainly_grouped(query: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     query=queries().filter(plainly_grouped),

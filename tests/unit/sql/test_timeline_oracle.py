@@ -210,6 +210,7 @@ def narrower(found, name):
         yield Buckets(found.column, {**found.reads, name: Reads(read.column, lo, hi)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _BITES)
 def test_bounds_too_narrow_by_a_microsecond_are_noticed(name):
     case = next(case for case in RUNNABLE if case.name == name)

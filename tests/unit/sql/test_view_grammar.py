@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.support.view_grammar import views
 from tests.unit.sql.test_timeline_oracle import Oracle, violation
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(views(), st.integers(0, 2**20))
 def test_changes_touch_only_the_buckets_that_the_analysis_names(query, seed):

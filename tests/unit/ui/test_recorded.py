@@ -76,6 +76,7 @@ def test_a_recorded_run_is_shown_as_it_was_at_its_end(shop, serve):
     assert not was.run.running
 
 
+@pytest.mark.slow
 def test_another_policy_is_played_in_a_process_of_its_own(shop, serve):
     with serve(shop.project) as ask:
         found = ask("/v1/ui/what-if?policy=edf,fifo&tracks=1")

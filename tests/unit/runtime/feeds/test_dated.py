@@ -108,6 +108,7 @@ def store(server, tmp_path, request):
     made.close()
 
 
+@pytest.mark.slow
 def test_what_a_look_costs_does_not_grow_with_the_days(server, store):
     names, costs = days(60), []
     for count in (10, 60):

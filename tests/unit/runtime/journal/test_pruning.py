@@ -84,6 +84,7 @@ def test_what_is_still_wanted_stays_however_old_it_is(journal):
     assert ids(journal, "runs") == [48, 49, 50]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 900), min_size=1, max_size=6),
     st.integers(0, 700),

@@ -66,6 +66,7 @@ def test_a_swap_compares(project):
     assert first.read() == (Record(OTHER, 2, 0.0, 1), renewed)
 
 
+@pytest.mark.slow
 def test_a_lease_of_days_is_read_from_where_it_is_checkpointed(project, s3):
     store, reader = LogStore(project.own_path), LogStore(project.own_path)
     tag = None
@@ -78,6 +79,7 @@ def test_a_lease_of_days_is_read_from_where_it_is_checkpointed(project, s3):
     assert any(name.endswith("_last_checkpoint") for name in names)
 
 
+@pytest.mark.slow
 def test_a_run_leads_gives_back_and_refuses_another(project):
     with Leadership(project) as lease:
         assert lease.take()
@@ -209,6 +211,7 @@ def handover_key(project) -> str:
     return f"{project.own_path}/handover.json".removeprefix("s3a://lake/")
 
 
+@pytest.mark.slow
 def test_a_whole_run_on_s3_leaves_what_its_successor_elsewhere_needs(project, s3):
     """The loop itself writes and reads the document; only Spark is replaced."""
     shop = Shop(project)
