@@ -6,11 +6,10 @@ for group-and-run; and scenarios outside the conditions that do break them.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, given
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings
@@ -19,6 +18,7 @@ from freshline.core.registry import found_policies
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 from freshline.sim.theory.bounds import bounds_of
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.timeout(3600)
 """Ten thousand examples take minutes."""
@@ -28,10 +28,7 @@ MILLIS = 1000
 LARGEST_C = 0.365
 """Theorem 3.1 allows alpha = C p/t for C < 1/(1 + sqrt(3)) = 0.366."""
 
-law = settings(
-    max_examples=10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 150,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+law = examples(60, thorough=10_000, suppress_health_check=[HealthCheck.too_slow])
 
 
 def shares(least, most):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings
@@ -15,6 +15,7 @@ from freshline.sim.driver import play
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
 from freshline.sim.theory.lower_bound import lower_bound_s2
 from tests.laws.best_schedule import best_schedule_s2
+from tests.support.examples import examples
 
 ALONE = ("group-and-run",)
 """Policies that need more tracks than a small scenario has."""
@@ -70,7 +71,7 @@ def scenarios(draw, most_tables=8, horizon_s=40.0):
     )
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(scenarios(), st.sampled_from([None, 1.0, 2.0]), st.sampled_from(["none", "max", "sum"]))
 def test_no_policy_goes_below_the_bound(scenario, chop, inherit):
     for name in found_policies():
@@ -82,7 +83,7 @@ def test_no_policy_goes_below_the_bound(scenario, chop, inherit):
         assert bound_s2 <= play(played).weighted_staleness_s2
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(scenarios(most_tables=3, horizon_s=8.0))
 def test_no_schedule_goes_below_the_bound(scenario):
     """The best schedule by exhaustive search, deliberate idling included."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from freshline.core.chance import stream, uniform
@@ -17,6 +17,7 @@ from freshline.core.registry import found_policies
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
 from freshline.sim.whatif.what_if import Variations, compared
+from tests.support.examples import examples
 from tests.support.recorded_runs import START_S, recorded
 from tests.support.update_scenarios import eighths, scenarios
 
@@ -68,7 +69,7 @@ def runs(draw, policy):
 
 
 @pytest.mark.parametrize("policy", sorted(found_policies()))
-@settings(max_examples=30)
+@examples(12)
 @given(data=st.data())
 def test_a_run_played_as_it_was_is_what_happened(policy, data):
     run = data.draw(runs(policy))

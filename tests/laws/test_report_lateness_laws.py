@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.runtime.reports.in_progress import LATENESS
 from freshline.runtime.reports.requests import argument_of, submit
 from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
+from tests.support.examples import examples
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
 
 DEADLINES = ("5 seconds", "30 seconds", "2 minutes", "10 minutes")
@@ -100,7 +101,7 @@ def playing(deadline: str, slower: float) -> Iterator[Play]:
         play.journal.close()
 
 
-@settings(max_examples=20)
+@examples(8)
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("even", "bursts", "more", "few", "outage")),
@@ -133,7 +134,7 @@ def test_a_deadline_is_missed_for_a_reason_and_every_run_replays(
             assert each.late in {None, *LATENESS} - {"unexplained"}, each
 
 
-@settings(max_examples=12)
+@examples(6)
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("even", "bursts", "more", "few", "outage")),
