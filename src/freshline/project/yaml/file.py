@@ -1,7 +1,7 @@
 """YAML (or JSON) files whose every value knows the line it stands on.
 
 Reading is fast and plain; the lines are looked up only when a message needs one, because
-composing a document with its marks costs ten times as much as reading it.
+composing a document with its marks costs several times as much as reading it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from freshline.core.errors import Place, UserError
+from freshline.project.yaml.plain import NotPlain, plain
 
 Path_ = tuple[Hashable, ...]
 """Where a value stands in its document: keys and list indices from the root."""
@@ -67,7 +69,15 @@ class YamlFile:
             except (ValueError, _DuplicateKeyError):
                 pass  # YAML reads JSON too, and knows the line for the message
         try:
-            root = yaml.compose(self._text, Loader=_loader())
+            return plain(self._text, _loader())
+        except NotPlain:
+            return self._composed()
+
+    def _composed(self) -> Any:
+        try:
+            root = self._root = yaml.compose(self._text, Loader=_loader())
+            _refuse_duplicate_keys(root, self.shown_as)
+            return None if root is None else _loader()("").construct_document(root)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             raise UserError(
@@ -76,9 +86,6 @@ class YamlFile:
                 where=Place(self.shown_as, mark.line + 1 if mark else None),
                 next_step="Correct the syntax; indentation and quotes are the usual cause.",
             ) from error
-        self._root = root
-        _refuse_duplicate_keys(root, self.shown_as)
-        return yaml.load(self._text, Loader=_loader())  # noqa: S506 - a safe loader
 
 
 class _DuplicateKeyError(Exception):
@@ -103,6 +110,13 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two is known at run 
             if key.tag == "tag:yaml.org,2002:bool":
                 key.tag = "tag:yaml.org,2002:str"
         return super().construct_mapping(node, deep=deep)
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        try:
+            return super().construct_object(node, deep=deep)
+        except ValueError as error:  # a date or number that does not exist
+            problem = f"'{node.value}' has the form of a date or a number and is neither"
+            raise ConstructorError(None, None, problem, node.start_mark) from error
 
 
 def _loader() -> Any:
@@ -130,6 +144,8 @@ def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue  # the loader says that it is no key
             line = key_node.start_mark.line + 1
             if key_node.value in seen:
                 raise UserError(
