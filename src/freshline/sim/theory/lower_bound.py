@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, floor, fmod, inf, sqrt
+from math import fmod, inf, sqrt
 from random import Random
 
 from freshline.core.model import TableSpec
@@ -83,13 +83,12 @@ class _Table:
         if square > 0.0:
             amount_s = sqrt(start / square)
             if self.grid_s > 0.0:
-                steps = {max(1, floor(amount_s / self.grid_s)), ceil(amount_s / self.grid_s)}
-                amounts = [self.grid_s * step for step in steps if step]
+                steps = max(1, int(amount_s / self.grid_s))
+                less_s, more_s = self.grid_s * steps, self.grid_s * (steps + 1)
+                amortised = min(square * less_s + start / less_s, square * more_s + start / more_s)
             else:
-                amounts = [max(amount_s, self.feed_s / (1.0 + 2.0 * self.beta))]
-            amortised = min(
-                [square * amount + (start / amount if start else 0.0) for amount in amounts]
-            )
+                amount_s = max(amount_s, self.feed_s / (1.0 + 2.0 * self.beta))
+                amortised = square * amount_s + (start / amount_s if start else 0.0)
         return self.weight * self.lead_s + price * self.beta + amortised
 
 
