@@ -98,4 +98,6 @@ def test_words_in_a_document_of_ours():
 def test_what_no_loader_reads_is_an_error_with_a_line(text, line, says):
     with pytest.raises(UserError, match=says) as raised:
         YamlFile(Path("x.yml"), text=text)
-    assert (raised.value.code, raised.value.where.line) == ("bad-yaml", line)
+    assert raised.value.code == "bad-yaml"
+    assert raised.value.where is not None
+    assert raised.value.where.line == line
