@@ -12,6 +12,7 @@ from freshline.core.errors import PlatformError
 from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.requests import carry_out_offline
 from freshline.spark.feeds.kafka_client import JvmTopic
 from tests.spark.kafka.shop import ALL, BASE_S
@@ -141,6 +142,8 @@ def test_retention_may_pass_a_range_that_was_seen(shop):
     _, left = shop.run()
     (topic,) = shop.status().topics
     assert (left, topic.lag_offsets, topic.lag_s) == (1, 6, 6.0)
+    scraped, _ = RunMetrics(shop.project, time.time).scraped("")
+    assert 'freshline_feed_lag_records{feed="orders_feed"} 6.0' in scraped.decode().splitlines()
     delete_before(shop, 5)
     pause(shop, "resume")
     seen, left = shop.run()

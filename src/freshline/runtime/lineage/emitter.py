@@ -75,6 +75,8 @@ class Lineage:
             ("outcome",),
             registry=registry,
         )
+        for outcome in ("delivered", "dropped", "faulty"):
+            self._events.labels(outcome)  # from 0: `increase` sees no step in a first sample
         self._thread = threading.Thread(target=self._work, name="lineage", daemon=True)
 
     # ---- the observer: in the loop's thread ----

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from freshline.core.commands import StartUpdate
@@ -29,15 +31,19 @@ class RunCounts:
 
     Args:
         registry: Where the metrics are registered.
+        tables: Whose failures are counted from 0: ``increase`` of Prometheus sees no step where a
+            counter's first sample is 1.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, tables: Iterable[str] = ()) -> None:
         self._updates = Counter(
             "freshline_updates",
             "Updates that ended; outcome is committed or failed",
             ("table", "strategy", "outcome"),
             registry=registry,
         )
+        for table in tables:
+            self._updates.labels(table, UNKNOWN, "failed")
         self._rows = Counter(
             "freshline_update_rows", "Rows that updates wrote", ("table",), registry=registry
         )

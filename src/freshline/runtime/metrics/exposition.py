@@ -33,7 +33,7 @@ class RunMetrics:
         leads: Callable[[], bool] | None = None,
     ) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
-        self.counts = RunCounts(self.registry)
+        self.counts = RunCounts(self.registry, [table.name for table in project.tables])
         self.registry.register(Standing(project, clock, leads))
 
     def add(self, collector: Collector) -> None:

@@ -13,6 +13,8 @@ from prometheus_client.registry import Collector
 
 from freshline import __version__
 from freshline.core.background.upkeep import VERIFY
+from freshline.core.oversight.bounds import Reason
+from freshline.executor.verified import RIGHT, SKIPPED, WRONG
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
@@ -148,7 +150,10 @@ def _area_s2(row: Row, since_s: float | None, now_s: float) -> float | None:
 
 
 def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iterator[Metric]:
-    """What there is for each table of the project."""
+    """What there is for each table of the project.
+
+    A counter is there before it counts: where its first sample is 1, ``increase`` sees no step.
+    """
     tables = [item for item in status.tables if item.state != "dropped"]
     for name, text, value in _TABLE_GAUGES:
         yield _gauge(
@@ -211,12 +216,16 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
     for item in tables:
         if item.kind == "base":
             rejected.add_metric((item.name,), item.rejected_rows)
-        for use in status.uses(item.name):
-            if use.strategy == VERIFY:
-                audits.add_metric((item.name, use.code), use.updates)
-        violations = status.watched_table(item.name).violations or {}
-        for cause, count in sorted(violations.items()):
-            broken.add_metric((item.name, cause), count)
+        if item.kind == "derived":
+            found = {
+                use.code: use.updates for use in status.uses(item.name) if use.strategy == VERIFY
+            }
+            for outcome in (RIGHT, WRONG, SKIPPED):
+                audits.add_metric((item.name, outcome), found.get(outcome, 0))
+        violations = status.watched_table(item.name).violations
+        if violations is not None:
+            for reason in Reason:
+                broken.add_metric((item.name, reason.value), violations.get(reason.value, 0))
     yield rejected
     yield broken
     yield audits
