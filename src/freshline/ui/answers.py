@@ -52,6 +52,21 @@ class Body:
     tag: str
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody who asks is given.
+
+    Attributes:
+        body: It.
+        newest_for_s: For how many seconds nobody will get a newer one.
+        outdated: Whether something happened since it was read: worth another question then.
+    """
+
+    body: Body
+    newest_for_s: float
+    outdated: bool
+
+
 def body_of(record: Mapping[str, Any]) -> Body:
     """A JSON object as a body, cut to :data:`MOST_BYTES` where it is larger."""
     content = fitted(record, MOST_BYTES)
@@ -61,10 +76,16 @@ def body_of(record: Mapping[str, Any]) -> Body:
 KEPT = "freshline-kept-s"
 """The header that says for how many seconds asking again is of no use."""
 
+OUTDATED = "freshline-outdated"
+"""The header of an answer that was read before the last thing that happened."""
 
-def tagged(request: Request, body: Body, kept_s: float = 0.0) -> Response:
-    """The body, or 304 where the asker has it."""
-    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{kept_s:.3f}"}
+
+def tagged(request: Request, answer: Answer) -> Response:
+    """The answer, or 304 where the asker has it."""
+    body = answer.body
+    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{answer.newest_for_s:.3f}"}
+    if answer.outdated:
+        headers[OUTDATED] = "true"
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
     if body.tag in known or f"W/{body.tag}" in known:
         return Response(status_code=304, headers=headers)

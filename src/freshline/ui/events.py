@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from freshline.project.lags import target_lags
@@ -100,8 +101,9 @@ class Events:
         seen = _Seen()
         while self._queues:
             try:
-                events = await self._reader.run(lambda: _news(self._reader, self._lags, seen))
-            except Exception:  # noqa: BLE001 - the next look may succeed; views tell the reason
+                look = partial(_news, self._reader, self._lags, seen)
+                seen, events = await self._reader.run(look)
+            except Exception:  # noqa: BLE001 - the next look sees it all; views tell the reason
                 events = []
             if events:
                 self._reader.forget()
@@ -130,24 +132,27 @@ def _written(event: Event) -> bytes:
 _BEHIND = _written(("behind", {}))
 
 
-def _news(reader: Reader, lags: Mapping[str, float], seen: _Seen) -> list[Event]:
-    """What happened since the last look; nothing at the first."""
+def _news(reader: Reader, lags: Mapping[str, float], before: _Seen) -> tuple[_Seen, list[Event]]:
+    """What this look saw, and what happened since the one before.
+
+    The first look says whether a run goes on: who listens may have asked for it before, and what
+    happened between that answer and this look nobody else tells.
+    """
     events: list[Event] = []
+    seen = replace(before, running=dict(before.running))
     now_s = reader.clock()
     pid = holder(own_folder(reader.project))
     with reader.journal() as journal:
         run = (
             None if journal is None else journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
         )
-        state = (pid, None if run is None else run["id"], run is not None and run["ready_s"])
-        if seen.run is not None and state != seen.run:
-            events.append(("run", {"running": pid is not None, "ready": bool(state[2])}))
-        seen.run = state
-        if journal is None:
-            return events
-        events += _updates(journal, seen)
-        events += _lateness(journal, lags, seen, now_s)
-    return events
+        seen.run = (pid, None if run is None else run["id"], run is not None and run["ready_s"])
+        if seen.run != before.run:
+            events.append(("run", {"running": pid is not None, "ready": bool(seen.run[2])}))
+        if journal is not None:
+            events += _updates(journal, seen)
+            events += _lateness(journal, lags, seen, now_s)
+    return seen, events
 
 
 def _updates(journal: Journal, seen: _Seen) -> list[Event]:

@@ -170,7 +170,7 @@ class Site:
     async def _session(self, request: Request) -> Response:
         """Whether the asker may read and act, and what is shown."""
         self._access.check_read(request)
-        now = await self._reader.run(lambda: run_record(self._reader.status()))
+        now = await self._reader.run(lambda: run_record(self._reader.run_now()))
         may_act = self._run is None and self._access.may_act(request)
         return json_response(
             {
@@ -208,10 +208,10 @@ class Site:
             if view is WAITS_ON and is_wait(request):
                 return await self._waiting.answer(request)
             asked = view.asked(self._reader, request)
-            body, kept_s = await self._reader.body(
-                (view, asked), lambda: view.answer(self._reader, asked)
+            return tagged(
+                request,
+                await self._reader.body((view, asked), lambda: view.answer(self._reader, asked)),
             )
-            return tagged(request, body, kept_s)
 
         return answered
 

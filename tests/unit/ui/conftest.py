@@ -14,6 +14,7 @@ import pytest
 from freshline.project.model import Project
 from freshline.ui.access import Access
 from freshline.ui.pulse import Pulse
+from freshline.ui.reads import reading
 from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
@@ -71,3 +72,9 @@ def site_of(project: Project, clock=None, port: int = 0, **settings) -> Iterator
 @pytest.fixture
 def serve():
     return site_of
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """A machine so slow that reading costs an hour's share: what is kept by its cost stays."""
+    monkeypatch.setattr(reading, "kept_s", lambda *_: 3600.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshline.core.assembly import SchedulerSettings
+from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from tests.support.shop import Shop, made_project
@@ -47,6 +48,22 @@ def test_after_a_kill_nobody_knows_since_when(shop, journal, serve):
     journal.flush()
     told = reasons(shop, serve, run["stopped_s"] + 7200.0)
     assert told["orders"] == "no warehouse runs"
+
+
+def test_beside_a_run_a_view_names_what_is_behind_it_as_wait_and_alerts_do(shop, journal, serve):
+    """The reason is the slowest ancestor's: a silent feed, however far above."""
+    (row,) = journal.rows("SELECT freshness_s FROM tables WHERE name='orders'")
+    journal.write("UPDATE runs SET stopped_s=NULL")
+    journal.write(
+        "INSERT OR REPLACE INTO feeds (name, last_s, period_s, jitter_s, silent_since_s)"
+        " VALUES ('orders_feed', ?, 5, 1, ?)",
+        (row["freshness_s"], row["freshness_s"]),
+    )
+    journal.flush()
+    with WarehouseLock(shop.project.own_folder):
+        told = reasons(shop, serve, row["freshness_s"] + 180.0)
+    silent = "feed orders_feed is silent (nothing for 3 min, expected every 5.0 s)"
+    assert told == {"orders": silent, "big": f"waits for orders: {silent}", "small": None}
 
 
 def test_what_waits_at_rest_is_told(shop, journal, serve):

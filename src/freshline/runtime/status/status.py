@@ -205,9 +205,18 @@ def read_status(project: Project, now_s: float, *, account: bool = True) -> Ware
         return _read(project, journal, pid, now_s, account=account)
 
 
+def read_run(project: Project, journal: Journal | None) -> RunStatus:
+    """The run that goes on, or the last one; a small part of :func:`read_status`."""
+    pid = holder(own_folder(project))
+    return _run_status(project, None if journal is None else _last_run(journal), pid)
+
+
+def _last_run(journal: Journal) -> Row | None:
+    return journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
+
+
 def _nothing_known(project: Project, pid: int | None, now_s: float) -> WarehouseStatus:
-    chosen = project.scheduler
-    run = RunStatus(pid is not None, pid, None, None, None, chosen.tracks, chosen.policy)
+    run = _run_status(project, None, pid)
     why = "a run is just starting" if run.running else _REBUILT
     lags = target_lags(project)
     reader = _Reader(run, now_s, lags, {})
@@ -219,7 +228,7 @@ def _nothing_known(project: Project, pid: int | None, now_s: float) -> Warehouse
 def _read(
     project: Project, journal: Journal, pid: int | None, now_s: float, *, account: bool
 ) -> WarehouseStatus:
-    last = journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
+    last = _last_run(journal)
     run = _run_status(project, last, pid)
     busy: dict[str, Row] = {}
     if run.running and last is not None:

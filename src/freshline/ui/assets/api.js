@@ -28,10 +28,15 @@ export async function view(path) {
   return (await viewed(path)).data;
 }
 
-// A view's answer, and for how many milliseconds the server will have no newer one.
+// A view's answer, for how many milliseconds the server will have no newer one, and whether it is
+// older than the last thing that happened.
 export async function viewed(path) {
   const response = await fetch(path, { headers: headers() });
-  return { data: await answered(response), kept: 1000 * Number(response.headers.get("freshline-kept-s")) };
+  return {
+    data: await answered(response),
+    kept: 1000 * Number(response.headers.get("freshline-kept-s")),
+    outdated: response.headers.has("freshline-outdated"),
+  };
 }
 
 export async function act(table, action, body) {
@@ -44,14 +49,21 @@ export async function act(table, action, body) {
   );
 }
 
+// The server says something at least every 15 s; behind a network that is gone nobody says so.
+const SILENT_MS = 45_000;
+
 // EventSource cannot send a token, so the stream is read by hand; it comes back by itself.
 export function listen({ happened, connected }) {
   let stopped = false;
-  const control = new AbortController();
+  let control = null;
+  let heard = 0;
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  const watch = setInterval(() => performance.now() - heard > SILENT_MS && control.abort(), 5000);
   (async () => {
     let pause = 500;
     while (!stopped) {
+      control = new AbortController();
+      heard = performance.now();
       try {
         const response = await fetch("/v1/events", { headers: headers(), signal: control.signal });
         if (!response.ok) throw new Error(response.statusText);
@@ -62,6 +74,7 @@ export function listen({ happened, connected }) {
         for (;;) {
           const { done, value } = await reader.read();
           if (done) break;
+          heard = performance.now();
           rest += value;
           const blocks = rest.split("\n\n");
           rest = blocks.pop();
@@ -85,6 +98,7 @@ export function listen({ happened, connected }) {
   })();
   return () => {
     stopped = true;
+    clearInterval(watch);
     control.abort();
   };
 }

@@ -89,13 +89,21 @@ function App() {
         change({ version: state.version + 1 });
       }, 1500);
     };
+    // The answer to the last question counts: one that was asked before may come behind it.
+    let asked = 0;
+    let retry = null;
     const open = async () => {
+      clearTimeout(retry);
+      const mine = (asked += 1);
       try {
         const session = await view("/v1/ui/session");
+        if (mine !== asked) return;
         setFailed(null);
         change({ session, run: session.now, offset: session.at_s - Date.now() / 1000 });
       } catch (error) {
+        if (mine !== asked) return;
         if (error.status === 401) change({ session: null });
+        else retry = setTimeout(open, 3000);
         setFailed(error.status ? error : null);
       }
     };

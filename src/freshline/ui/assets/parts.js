@@ -110,6 +110,17 @@ export function Shown({ got, children }) {
   return html`${got.error ? html`<${Problem} error=${got.error} />` : null}${children(got.data)}`;
 }
 
+// A field in which somebody types: what stands in it stays until they are through, however often
+// the page is drawn. `onDone` gets it then; what is not typed in is `value`.
+export function Typed({ value, onDone, ...rest }) {
+  const [typed, set] = useState(null);
+  const done = (event) => {
+    set(null);
+    onDone(event.target.value.trim());
+  };
+  return html`<input ...${rest} value=${typed ?? value} onInput=${(event) => set(event.target.value)} onChange=${done} />`;
+}
+
 export function Empty({ children }) {
   return html`<div class="empty">${children}</div>`;
 }

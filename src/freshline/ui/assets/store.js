@@ -80,6 +80,8 @@ export function moveWindow(frame, { shift = 0, zoom = 1 }) {
   setQuery({ from: iso(middle - width / 2), to: iso(Math.min(middle + width / 2, now())), range: null });
 }
 
+const SOONEST = 1000;
+
 // A view's answer, asked again when something happened; the last one stays while the next comes.
 // The server says for how long it will have no newer one: it is not asked before, and a page that
 // nobody sees does not ask at all.
@@ -111,9 +113,11 @@ export function useView(path, { every = 20 } = {}) {
       mine.again = false;
       let next;
       try {
-        const { data, kept } = await viewed(path);
+        const { data, kept, outdated } = await viewed(path);
         next = { path, data, error: null };
-        mine.newAt = performance.now() + kept;
+        // What is older than the last event is asked for again: no event will come that says so.
+        mine.again ||= outdated;
+        mine.newAt = performance.now() + (outdated ? Math.max(kept, SOONEST) : kept);
       } catch (error) {
         next = { path, error };
         mine.newAt = 0;
@@ -122,7 +126,7 @@ export function useView(path, { every = 20 } = {}) {
       mine.path = null;
       mine.answered = path;
       set((old) => ({ data: old.path === path ? old.data : null, ...next }));
-      if (mine.again) ask();
+      if (mine.again && !document.hidden) ask();
     };
     ask();
   }, [path, version, tick, connected]);

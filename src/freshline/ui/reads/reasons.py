@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from freshline.project.model import Project
+from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.runtime.status.waiting import Goal
 from freshline.times import brief_s
 
 _MOST_NAME = 60
+_MOST_TEXT = 160
 
 
 class Reasons:
@@ -21,7 +24,7 @@ class Reasons:
         self._tables = {table.name: table for table in project.tables}
         self._found = found
         self._items = {each.name: each for each in found.tables}
-        self._silent = {each.name: each for each in found.feeds if each.silent_since_s is not None}
+        self._blame = Blame(project, found, {each.name: each.freshness_s for each in found.tables})
 
     def reason(self, item: TableStatus) -> str | None:
         """Why ``item`` is late; None: it is not."""
@@ -37,9 +40,8 @@ class Reasons:
             return "Spark is starting"
         if item.state == "running":
             return f"being updated: {item.next}"
-        if item.pending_files or item.pending_s:
-            return item.next
-        return self._source(item)
+        lag_s = item.target_lag_s or 0.0
+        return self._blame.of(item.name, Goal(within_s=lag_s).is_met)[:_MOST_TEXT]
 
     def _at_rest(self, item: TableStatus) -> str:
         """Nobody updates it; what there is to do, as far as the last run has seen it."""
@@ -62,20 +64,3 @@ class Reasons:
             return told
         oldest = min(late, key=lambda each: each.freshness_s or 0.0)
         return f"{told}; {oldest.name[:_MOST_NAME]}, which it reads, is late"
-
-    def _source(self, item: TableStatus) -> str:
-        """Nothing is there to load: what it is made of is behind."""
-        table = self._tables[item.name]
-        if table.feed is not None:
-            if table.feed in self._silent:
-                return f"feed {table.feed[:_MOST_NAME]} is silent"
-            return f"nothing new from feed {table.feed[:_MOST_NAME]}"
-        parents = [self._items[each] for each in table.parents if each in self._items]
-        behind = min(
-            (each for each in parents if each.staleness_s is not None),
-            key=lambda each: each.freshness_s or 0.0,
-            default=None,
-        )
-        if behind is None:
-            return "what it reads has no data yet"
-        return f"waits for {behind.name[:_MOST_NAME]}, {brief_s(behind.staleness_s or 0.0)} stale"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
-from freshline.runtime.status.status import LastUpdate, TableStatus, WarehouseStatus
+from freshline.runtime.status.status import LastUpdate, RunStatus, TableStatus, WarehouseStatus
 
 
 def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus:
@@ -15,28 +15,32 @@ def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus
     What arrived and was not loaded, failures and quarantine are kept for now alone: nothing is said
     of them.
     """
-    row = journal.row("SELECT * FROM runs WHERE id=?", (run,))
     newest = journal.row("SELECT max(id) AS id FROM updates WHERE run<=?", (run,))
     last_id = int(newest["id"] or 0) if newest is not None else 0
-    assert row is not None, "the run was there when the page was started"
     tables = tuple(_as_of(each, journal, last_id, found.now_s) for each in found.tables)
-    was = replace(
-        found.run,
-        running=False,
-        pid=row["pid"],
-        since_s=row["started_s"],
-        ready_s=row["ready_s"],
-        stopped_s=row["stopped_s"],
-    )
     return replace(
         found,
-        run=was,
+        run=run_as_of(found.run, journal, run),
         tables=tables,
         feeds=(),
         topics=(),
         sources=(),
         watched={},
         note=f"run {run}, recorded",
+    )
+
+
+def run_as_of(found: RunStatus, journal: Journal, run: int) -> RunStatus:
+    """Run ``run`` itself, which has ended."""
+    row = journal.row("SELECT * FROM runs WHERE id=?", (run,))
+    assert row is not None, "the run was there when the page was started"
+    return replace(
+        found,
+        running=False,
+        pid=row["pid"],
+        since_s=row["started_s"],
+        ready_s=row["ready_s"],
+        stopped_s=row["stopped_s"],
     )
 
 

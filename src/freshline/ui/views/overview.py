@@ -12,7 +12,7 @@ from freshline.cli.render.output import counted
 from freshline.cli.render.watched import feed_record
 from freshline.executor.distrust import WrongView
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.status import TableStatus, WarehouseStatus
+from freshline.runtime.status.status import RunStatus, TableStatus, WarehouseStatus
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reads.reading import Reader
@@ -61,7 +61,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         "to_s": window.to_s,
         "project": found.project,
         "note": found.note,
-        "run": run_record(found),
+        "run": run_record(found.run),
         "url": served_at(reader.project),
         "counts": {name: sum(name in flags(each) for each in found.tables) for name in FILTERS},
         "silent": [
@@ -70,6 +70,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
             if feed_record(each, running=found.run.running)["out_since"]
         ],
         "total": len(found.tables),
+        "targets": sum(each.target_lag_s is not None for each in found.tables),
         "strategies": [],
         "tables": [],
         "next": None,
@@ -164,9 +165,8 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 
-def run_record(found: WarehouseStatus) -> dict[str, Any]:
+def run_record(run: RunStatus) -> dict[str, Any]:
     """The run that goes on, or the last one."""
-    run = found.run
     return {
         "running": run.running,
         "since_s": run.since_s,

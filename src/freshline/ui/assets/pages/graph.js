@@ -2,7 +2,7 @@
 import { html, useEffect, useRef } from "/assets/ui.js";
 import { brief, plural } from "/assets/format.js";
 import { setQuery, useSeconds, useStore, useView } from "/assets/store.js";
-import { Empty, Link, Shown, tableHref } from "/assets/parts.js";
+import { Empty, Link, Shown, Typed, tableHref } from "/assets/parts.js";
 
 const WIDE = 172;
 const HIGH = 46;
@@ -59,15 +59,10 @@ export function Graph() {
   const depth = query.get("depth") || "3";
   const got = useView(`/v1/graph?depth=${encodeURIComponent(depth)}${around ? `&around=${encodeURIComponent(around)}` : ""}`, { every: 10 });
   const seconds = useSeconds();
-  const choose = (event) => {
-    event.preventDefault();
-    const form = event.target.closest("form");
-    setQuery({ around: form.elements.around.value.trim() || null, depth: form.elements.depth.value });
-  };
   return html`<h1>Graph</h1>
-    <form class="toolbar" onSubmit=${choose}>
-      <label>around <input type="search" name="around" placeholder="a table" value=${around || ""} /></label>
-      <label>steps <select name="depth" value=${depth} onChange=${choose}>${[1, 2, 3, 5, 8, 50].map((each) => html`<option value=${each} selected=${String(each) === depth}>${each === 50 ? "all" : each}</option>`)}</select></label>
+    <form class="toolbar" onSubmit=${(event) => event.preventDefault()}>
+      <label>around <${Typed} type="search" name="around" placeholder="a table" value=${around || ""} onDone=${(name) => setQuery({ around: name })} /></label>
+      <label>steps <select name="depth" value=${depth} onChange=${(event) => setQuery({ depth: event.target.value })}>${[1, 2, 3, 5, 8, 50].map((each) => html`<option value=${each} selected=${String(each) === depth}>${each === 50 ? "all" : each}</option>`)}</select></label>
       <button type="submit" class="chip">Show</button>
     </form>
     <${Shown} got=${got.data ? got : got.before && !got.error ? { data: got.before } : got}>${(data) => html`

@@ -9,6 +9,13 @@ const FILTERS = [
   ["waiting", "◔ waiting"], ["fresh", "● fresh"], ["new", "○ no data yet"],
 ];
 
+// Where nothing is wrong: how many tables that is true of.
+function allGood({ counts, total, targets }) {
+  if (total && counts.new === total) return "No data yet";
+  if (counts.new) return `No table is late, ${counts.new} without data yet`;
+  return total && targets === total ? `All ${plural(total, "table")} within target` : "No table is late";
+}
+
 function Headline({ data }) {
   const { wrong, late, failing } = data.counts;
   const silent = data.silent.length;
@@ -17,7 +24,7 @@ function Headline({ data }) {
   return html`<section class=${`headline ${bad ? "bad" : "good"}`} aria-label="Summary">
     <h1>${bad
       ? [wrong && `${plural(wrong, "table")} wrong`, late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
-      : `All ${plural(data.total, "table")} within target`}</h1>
+      : allGood(data)}</h1>
     ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${(worst.state === "wrong" && worst.wrong) || worst.error || worst.reason || worst.next}</p>` : null}
     ${silent ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
     ${data.note ? html`<p class="muted">${data.note}</p>` : null}

@@ -3,7 +3,7 @@ import { html, useState } from "/assets/ui.js";
 import { view } from "/assets/api.js";
 import { brief, count, percent } from "/assets/format.js";
 import { setQuery, useStore, useView } from "/assets/store.js";
-import { Empty, Problem, TableLink } from "/assets/parts.js";
+import { Empty, Problem, TableLink, Typed } from "/assets/parts.js";
 
 const title = (each) => `${each.policy}, ${each.tracks} ${each.tracks === 1 ? "track" : "tracks"}${each.objective === "staleness" ? "" : `, ${each.objective}`}`;
 
@@ -79,46 +79,52 @@ function Changes() {
   const { query } = useStore();
   const got = useView("/v1/ui/tables?last=60", { every: 3600 });
   const [table, choose] = useState("");
+  const [added, add] = useState([]);
   const priorities = changed(query.get("priority"));
   const targets = changed(query.get("target"));
   const tables = got.data ? got.data.tables : [];
   const known = Object.fromEntries(tables.map((each) => [each.name, each]));
-  const names = [...new Set([...Object.keys(priorities), ...Object.keys(targets)])];
+  const names = [...new Set([...Object.keys(priorities), ...Object.keys(targets), ...added])].sort();
   const set = (name, values, key, value) => {
     const next = { ...values };
     if (value) next[name] = value;
     else delete next[name];
     setQuery({ [key]: written(next) });
   };
-  const add = () => {
-    const each = known[table];
-    if (!each) return;
-    setQuery({ priority: written({ ...priorities, [table]: each.priority ?? 1 }) });
-    choose("");
+  const leave = (name) => {
+    const others = (values) => written(Object.fromEntries(Object.entries(values).filter(([each]) => each !== name)));
+    add(added.filter((each) => each !== name));
+    setQuery({ priority: others(priorities), target: others(targets) });
   };
   return html`<fieldset><legend>Priorities and targets</legend>
-    ${names.map((name) => html`<div class="change" data-change=${name}><b>${name}</b>
-      <label>priority <input name="priority" inputmode="decimal" value=${priorities[name] || ""} placeholder=${known[name] ? known[name].priority ?? "" : ""} onChange=${(event) => set(name, priorities, "priority", event.target.value.trim())} /></label>
-      <label>target <input name="target" value=${targets[name] || ""} placeholder=${known[name] && known[name].target_lag_s ? brief(known[name].target_lag_s) : "none"} onChange=${(event) => set(name, targets, "target", event.target.value.trim())} /></label>
-      <button type="button" class="chip" aria-label=${`Leave ${name} as it is`} onClick=${() => { const [p, t] = [{ ...priorities }, { ...targets }]; delete p[name]; delete t[name]; setQuery({ priority: written(p), target: written(t) }); }}>✕</button></div>`)}
+    ${names.map((name) => html`<div class="change" key=${name} data-change=${name}><b>${name}</b>
+      <label>priority <${Typed} name="priority" inputmode="decimal" value=${priorities[name] || ""} placeholder=${known[name] ? known[name].priority ?? "" : ""} onDone=${(text) => set(name, priorities, "priority", text)} /></label>
+      <label>target <${Typed} name="target" value=${targets[name] || ""} placeholder=${known[name] && known[name].target_lag_s ? brief(known[name].target_lag_s) : "none"} onDone=${(text) => set(name, targets, "target", text)} /></label>
+      <button type="button" class="chip" aria-label=${`Leave ${name} as it is`} onClick=${() => leave(name)}>✕</button></div>`)}
     <select aria-label="A table to change" value=${table} onChange=${(event) => choose(event.target.value)}><option value="">a table …</option>${tables.filter((each) => !names.includes(each.name)).map((each) => html`<option value=${each.name}>${each.name}</option>`)}</select>
-    <button type="button" class="chip" disabled=${!table} onClick=${add}>Change it</button>
+    <button type="button" class="chip" disabled=${!table} onClick=${() => { add([...added, table]); choose(""); }}>Change it</button>
   </fieldset>`;
 }
+
+const FIELDS = ["policy", "tracks", "objective", "priority", "target"];
 
 export function WhatIf() {
   const { session, query } = useStore();
   const [got, set] = useState({ data: null, error: null, busy: null });
   const policies = session ? session.policies : [];
-  const chosen = (query.get("policy") || `${session ? session.now.policy : ""},edf`).split(",").filter(Boolean);
+  const [picked, pick] = useState(null);
+  const chosen = picked ?? (query.get("policy") || `${session ? session.now.policy : ""},edf`).split(",").filter(Boolean);
+  const choose = (event) => {
+    const { value, checked } = event.target;
+    const next = policies.filter((each) => (each === value ? checked : chosen.includes(each)));
+    pick(next);
+    setQuery({ policy: next.join(",") });
+  };
   const play = async (event, sweep) => {
     event.preventDefault();
-    const form = event.target.closest("form");
-    const picked = [...form.querySelectorAll("input[name=policy]:checked")].map((each) => each.value);
-    const values = { policy: picked.join(","), tracks: form.elements.tracks.value.replace(/\s/g, ""), objective: form.elements.objective.value };
-    setQuery(values);
+    setQuery({ policy: chosen.join(",") });
     const now = new URLSearchParams(location.search);
-    const asked = { ...values, priority: now.get("priority"), target: now.get("target"), ...(sweep ? { sweep: "target" } : {}) };
+    const asked = { ...Object.fromEntries(FIELDS.map((each) => [each, now.get(each)])), ...(sweep ? { sweep: "target" } : {}) };
     set((old) => ({ ...old, error: null, busy: sweep ? "sweep" : "play" }));
     try {
       set({ data: await view(`/v1/ui/what-if?${new URLSearchParams(Object.entries(asked).filter(([, each]) => each))}`), error: null, busy: null });
@@ -129,9 +135,9 @@ export function WhatIf() {
   return html`<h1>What if</h1>
     <p class="lead">The ${session && session.run !== null ? `run ${session.run}` : "last run"} is played again, with what its updates took, under other rules.</p>
     <form class="card whatif" onSubmit=${(event) => play(event, false)}>
-      <fieldset><legend>Policies</legend>${policies.map((each) => html`<label class="pick"><input type="checkbox" name="policy" value=${each} checked=${chosen.includes(each)} /> ${each}</label>`)}</fieldset>
-      <label>Tracks <input name="tracks" placeholder="as it was; or 1,2,4" value=${query.get("tracks") || ""} pattern="[0-9, ]*" /></label>
-      <label>Objective <select name="objective">${["", "staleness", "cost", "staleness,cost"].map((each) => html`<option value=${each} selected=${each === (query.get("objective") || "")}>${each || "as it was"}</option>`)}</select></label>
+      <fieldset><legend>Policies</legend>${policies.map((each) => html`<label class="pick"><input type="checkbox" name="policy" value=${each} checked=${chosen.includes(each)} onChange=${choose} /> ${each}</label>`)}</fieldset>
+      <label>Tracks <${Typed} name="tracks" placeholder="as it was; or 1,2,4" value=${query.get("tracks") || ""} pattern="[0-9, ]*" onDone=${(text) => setQuery({ tracks: text.replace(/\s/g, "") })} /></label>
+      <label>Objective <select name="objective" value=${query.get("objective") || ""} onChange=${(event) => setQuery({ objective: event.target.value })}>${["", "staleness", "cost", "staleness,cost"].map((each) => html`<option value=${each}>${each || "as it was"}</option>`)}</select></label>
       <${Changes} />
       <button type="submit" class="button primary" data-play disabled=${got.busy}>${got.busy === "play" ? "Playing …" : "Play"}</button>
       <button type="button" class="button" data-sweep disabled=${got.busy} title="The run under nearer and farther targets: what does freshness cost?" onClick=${(event) => play(event, true)}>${got.busy === "sweep" ? "Playing 16 times …" : "Sweep the targets"}</button>
