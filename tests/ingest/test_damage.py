@@ -1,7 +1,7 @@
 """A log that was cut short or in which a bit flipped: the same data, or said what is not.
 
 Never wrong data, never silence, never a start that fails; after the first start the log is
-whole again. FRESHLINE_FLIPS sets how many flips are tried (200), FRESHLINE_CUTS that only each
+whole again. FRESHLINE_FLIPS sets how many flips are tried (100), FRESHLINE_CUTS that only each
 so-many-th byte is cut at (``make soak PART=gateway``: each).
 """
 
@@ -18,8 +18,8 @@ import pytest
 
 from tests.support.pushing import batch, engine
 
-_FLIPS = int(os.environ.get("FRESHLINE_FLIPS", "200"))
-_EACH = int(os.environ.get("FRESHLINE_CUTS", "37"))
+_FLIPS = int(os.environ.get("FRESHLINE_FLIPS", "100"))
+_EACH = int(os.environ.get("FRESHLINE_CUTS", "73"))
 _CUT_BYTES = 8 * 1024
 _REQUESTS = 24
 

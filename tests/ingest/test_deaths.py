@@ -1,6 +1,6 @@
 """Killed at any moment: what was acknowledged is landed, once, and every file is readable.
 
-FRESHLINE_KILLS sets how many random moments are tried (100; ``make soak PART=gateway``: 1,000) and
+FRESHLINE_KILLS sets how many random moments are tried (40; ``make soak PART=gateway``: 1,000) and
 FRESHLINE_SEED which.
 """
 
@@ -22,7 +22,7 @@ from freshline.ingest.receipts import Unavailable
 from tests.ingest.lives import FEEDS, Committing, check, produce
 from tests.support.pushing import batch, engine, landed
 
-_KILLS = int(os.environ.get("FRESHLINE_KILLS", "100"))
+_KILLS = int(os.environ.get("FRESHLINE_KILLS", "40"))
 _SEED = int(os.environ.get("FRESHLINE_SEED", "1"))
 _SOURCES = Path(freshline.ingest.__file__).parent.rglob("*.py")
 FAILPOINTS = sorted(
