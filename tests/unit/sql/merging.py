@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -42,6 +43,7 @@ class Merging:
     database: duckdb.DuckDBPyConnection = field(
         default_factory=lambda: duckdb.connect(config={"threads": 1})
     )
+    _shown: dict[str, str] = field(default_factory=dict)
 
     @property
     def streams(self) -> list[str]:
@@ -64,6 +66,9 @@ class Merging:
         for name in self.streams:
             which = range(self.batches) if wanted is None else wanted[name]
             listed = ", ".join(str(at) for at in which) or "NULL"
+            if self._shown.get(name) == listed:
+                continue
+            self._shown[name] = listed
             self.database.execute(
                 f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * EXCLUDE (batch_of) "
                 f"FROM all_{name} WHERE batch_of IN ({listed})"
@@ -181,6 +186,7 @@ class Merging:
         assert first_difference(everything, apart) is None
 
 
+@cache
 def in_duckdb(query: str) -> str:
     """``query`` in DuckDB's words."""
     tree = sqlglot.parse_one(query, dialect="spark")
