@@ -155,9 +155,9 @@ def _played(made, updates, now_s, chance):
         track = min(range(TRACKS), key=lambda each: free_s[each])
         now_s = free_s[track]
         waiting = [
-            (each.available_s(now_s) - each.fresh_s, each)
+            (ahead_s, each)
             for each in chance.sample(tables, min(len(tables), 40))
-            if each.available_s(now_s) > each.fresh_s
+            if (ahead_s := each.available_s(now_s) - each.fresh_s) > 0.0
         ]
         waiting.sort(key=lambda item: -item[0])
         if not waiting:
