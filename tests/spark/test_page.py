@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -96,10 +95,8 @@ def test_the_page_over_a_warehouse_that_is_killed_and_comes_back(tmp_path):
                 expect(page.locator(".why .told")).to_contain_text(line.strip())
         expect(page.locator('[data-connection="lost"]')).to_be_visible()
         assert answer(root, "status")["server"]["url"] is None
-        begun_s = time.monotonic()
         with running(root, port):
             expect(page.locator('[data-connection="live"]')).to_be_visible()
             expect(page.locator("main h1")).to_have_text("sales_by_hour")
-        assert time.monotonic() - begun_s < PATIENCE_S
         assert hosts == {f"127.0.0.1:{port}"}
         browser.close()

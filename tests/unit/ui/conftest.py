@@ -44,7 +44,7 @@ class Client:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(self.url + path, data, named, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as reply:
+            with urllib.request.urlopen(request, timeout=120) as reply:
                 return Reply(reply.status, dict(reply.headers), reply.read())
         except urllib.error.HTTPError as reply:
             return Reply(reply.code, dict(reply.headers), reply.read())

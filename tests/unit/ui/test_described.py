@@ -71,7 +71,7 @@ def test_the_stream_of_events_is_what_it_is_described_as(site):
     request = urllib.request.Request(
         f"{url}/v1/events", headers={"Authorization": f"Bearer {token}"}
     )
-    with urllib.request.urlopen(request, timeout=20) as stream:
+    with urllib.request.urlopen(request, timeout=120) as stream:
         assert stream.headers["content-type"].partition(";")[0] in described
         assert stream.readline() == b"retry: 2000\n"
 

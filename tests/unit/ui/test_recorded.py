@@ -49,14 +49,14 @@ def test_the_command_serves_a_project_at_rest_until_it_is_stopped(shop):
         assert ask("/metrics").status == 404
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
         assert process.stdout is not None
         process.stdout.close()
 
 
 def test_a_run_that_is_not_in_the_journal_cannot_be_shown(shop):
     process = served_by_the_command(shop, "--from-run", "9")
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     assert process.returncode == 2
 
 

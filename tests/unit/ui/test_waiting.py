@@ -43,7 +43,7 @@ def test_it_ends_when_a_run_commits(shop, serve):
     with LiveRun(shop), serve(shop.project) as ask:
         shop.recorder.wait_for("start big")
         threading.Timer(0.3, gate.set).start()
-        found = ask(f"/v1/tables/big?fresh_to={MINUTE_1}&timeout=30s").json
+        found = ask(f"/v1/tables/big?fresh_to={MINUTE_1}&timeout=110s").json
     assert found["fresh"]
     assert found["freshness"] == "2026-01-02T00:01:00.000000Z"
 

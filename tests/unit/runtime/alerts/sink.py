@@ -7,7 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class Sink:
