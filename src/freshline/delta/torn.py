@@ -8,6 +8,7 @@ Either way nothing can read the table until the commits are out of its log.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -107,6 +108,8 @@ def put_aside(torn: Torn, aside: Path) -> None:
     for number in range(torn.newest, torn.since - 1, -1):  # a death between leaves no gap
         for file in sorted(log.glob(f"{number:020d}.*")):
             _move(file, aside)
+        for stray in log.glob(f".{number:020d}.*"):  # Hadoop's sum of a file that went before
+            _move(stray, aside)
     sync_folder(log)
     sync_folder(aside)
 
@@ -166,7 +169,11 @@ def _commit(log: Path, number: int) -> Path:
 
 
 def _move(file: Path, into: Path) -> None:
-    try:
-        file.replace(into / file.name)
-    except FileNotFoundError:
-        return
+    """Move a file, and the sum that Hadoop keeps beside it.
+
+    A file that gets the name later, and is not written by Hadoop, would not match that sum, and
+    Spark would refuse to read it.
+    """
+    for each in (file.with_name(f".{file.name}.crc"), file):
+        with contextlib.suppress(FileNotFoundError):
+            each.replace(into / each.name)

@@ -35,6 +35,10 @@ def data_file(shop, table, version) -> Path:
     return Path(shop.project.table_path(table), str(added["path"]))
 
 
+def sum_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.crc")
+
+
 def newest(shop, table) -> int:
     return DeltaTable(shop.project.table_path(table)).version()
 
@@ -50,6 +54,7 @@ def test_a_commit_that_is_not_whole_is_taken_back_and_made_again(shop, part, jou
         file = commit_file(shop, table, newest(shop, table))
         whole = file.read_bytes()
         file.write_bytes([b"", whole[: len(whole) // 2], bytes(len(whole))][part])
+        sum_of(file).write_bytes(b"Hadoop's sum of what was there")
     if not journal:
         for each in (Path(shop.project.storage) / "_freshline").glob("journal.db*"):
             each.unlink()
@@ -57,6 +62,8 @@ def test_a_commit_that_is_not_whole_is_taken_back_and_made_again(shop, part, jou
     assert shop.run_until_idle() == 0
     for table in VIEWS:
         assert shop.executor.numbers(table) == [1, 2, 3]
+        # A sum that stayed would make Spark refuse the new commit, which has the same name.
+        assert not sum_of(commit_file(shop, table, newest(shop, table))).exists(), table
     shop.check_views()
     assert len(told(shop)) == 2
 
@@ -97,8 +104,10 @@ def test_a_checkpoint_that_is_not_whole_is_moved_aside(shop):
     log = Path(path) / "_delta_log"
     (checkpoint,) = log.glob("*.checkpoint.parquet")
     checkpoint.write_bytes(checkpoint.read_bytes()[:-5])
+    for each in (checkpoint, log / "_last_checkpoint"):
+        sum_of(each).write_bytes(b"Hadoop's sum of what was there")
     assert shop.run_until_idle() == 0
-    assert not list(log.glob("*checkpoint*"))
+    assert not [*log.glob("*checkpoint*"), *log.glob(".*checkpoint*")]
     assert shop.executor.numbers("orders") == [1, 2]
 
 
