@@ -3,13 +3,15 @@
 A look at a topic that finds records is a row, up to two a second. Ranges that meet are one range
 (:mod:`freshline.executor.offsets`), so of the older ones a row for each gap between them stays. It
 has the number of the newest update that loaded a part of it. Where a table's log went back behind
-that, the row says too much: the log says what was loaded (:mod:`.recovery`).
+that, the row says too much: the log says what was loaded (:mod:`.recovery`). Ranges that were
+lost before they were loaded are joined as well.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from sqlite3 import Row
 
 from freshline.executor.offsets import joined_names
 from freshline.project.model import Project
@@ -24,6 +26,8 @@ FOLDED = "joined"
 _LOOK_EVERY_S = 600.0
 _PIECE = 5_000
 _PIECE_EVERY_S = 1.0
+_NUMBER = "ifnull(number, 0)"
+"""Of the update that loaded a range; lost ones have none."""
 
 
 class RangeFolding:
@@ -47,6 +51,8 @@ class RangeFolding:
         self._kept = kept
         self._clock = clock
         self._due_s = float("-inf")
+        self._behind: dict[tuple[str, str], tuple[int, str]] = {}
+        """Number and name of the range behind which the next piece begins."""
         self._tables = [
             table.name
             for table in project.tables
@@ -58,42 +64,56 @@ class RangeFolding:
         now_s = self._clock()
         if not self._tables or now_s < self._due_s or not self._journal.is_written:
             return
-        some = [self._join(table) for table in self._tables]
+        some = [self._join(table, state) for table in self._tables for state in ("loaded", "lost")]
         self._due_s = now_s + (_PIECE_EVERY_S if any(some) else _LOOK_EVERY_S)
         if any(some):
             self._journal.flush()
 
-    def _join(self, table: str) -> bool:
-        """Whether ranges of a table were joined."""
-        loaded = "FROM files WHERE table_name=? AND state='loaded'"
-        counted = self._journal.row(f"SELECT count(*) AS n {loaded}", (table,))
+    def _join(self, table: str, state: str) -> bool:
+        """Whether there was a piece of a table's ranges to join.
+
+        Ranges that lie apart stay so: behind a piece of them the next one is looked at.
+        """
+        ranges = "FROM files WHERE table_name=? AND state=?"
+        counted = self._journal.row(f"SELECT count(*) AS n {ranges}", (table, state))
         if counted is None or counted["n"] <= 2 * self._kept:
+            self._behind.pop((table, state), None)
             return False
         newest = self._journal.row(
-            f"SELECT number {loaded} ORDER BY number DESC LIMIT 1 OFFSET ?", (table, self._kept)
+            f"SELECT {_NUMBER} AS number {ranges} ORDER BY 1 DESC LIMIT 1 OFFSET ?",
+            (table, state, self._kept),
         )
         assert newest is not None
+        behind = self._behind.pop((table, state), (-1, ""))
         rows = self._journal.rows(
-            f"SELECT * {loaded} AND number<=? ORDER BY number LIMIT ?",
-            (table, newest["number"], _PIECE),
+            f"SELECT * {ranges} AND {_NUMBER}<=? AND ({_NUMBER}, name)>(?,?)"
+            f" ORDER BY {_NUMBER}, name LIMIT ?",
+            (table, state, newest["number"], *behind, _PIECE),
         )
-        names = joined_names(row["name"] for row in rows)
-        if len(names) >= len(rows):
+        if not rows:
             return False
+        names = joined_names(row["name"] for row in rows)
+        if len(names) < len(rows):
+            self._replace(table, state, rows, names)
+            # What was joined has the last number; it may meet what comes next.
+            self._behind[table, state] = (rows[-1]["number"] or 0, "")
+        else:
+            self._behind[table, state] = (rows[-1]["number"] or 0, rows[-1]["name"])
+        return True
+
+    def _replace(self, table: str, state: str, rows: Sequence[Row], names: Sequence[str]) -> None:
         for row in rows:
             self._journal.write(
                 "DELETE FROM files WHERE table_name=? AND name=?", (table, row["name"])
             )
+        columns = ("modified_s", "timestamp_s", "arrived_s", "number")
+        greatest = [_greatest(rows, column) for column in columns]
         for name in names:
             self._journal.write(
                 "INSERT INTO files (table_name, name, size_bytes, modified_s, timestamp_s,"
-                " arrived_s, state, number, reason) VALUES (?,?,0,?,?,?,'loaded',?,?)",
-                (
-                    table, name, *(_greatest(rows, column) for column in
-                    ("modified_s", "timestamp_s", "arrived_s", "number")), FOLDED,
-                ),
-            )  # fmt: skip
-        return True
+                " arrived_s, number, state, reason) VALUES (?,?,0,?,?,?,?,?,?)",
+                (table, name, *greatest, state, FOLDED),
+            )
 
 
 def note_folded(journal: Journal, table: str, names: Collection[str]) -> None:
@@ -113,6 +133,6 @@ def says_too_much(journal: Journal, table: str, number: int) -> bool:
     return row is not None
 
 
-def _greatest(rows: Collection[object], column: str) -> object:
-    values = [row[column] for row in rows if row[column] is not None]  # type: ignore[index]
+def _greatest(rows: Collection[Row], column: str) -> object:
+    values = [row[column] for row in rows if row[column] is not None]
     return max(values, default=None)

@@ -101,6 +101,33 @@ def test_rows_that_wait_and_tables_without_topics_are_left_alone(project, journa
     assert names_in(journal, "table_name='orders' AND state='loaded'") == ["t/0:0-50"]
 
 
+def test_ranges_that_lie_apart_do_not_keep_later_ones_from_being_joined(project, journal):
+    ledger = Ledger(journal)
+    apart = [f"t/0:{10 * n}-{10 * n + 3}" for n in range(12_000)]
+    later = [f"t/1:{n}-{n + 1}" for n in range(3_000)]
+    for number, name in enumerate(apart + later, start=1):
+        ledger.files_loaded("orders", [name], number)
+    journal.flush()
+    now_s = 0.0
+    folding = RangeFolding(project, journal, kept=5, clock=lambda: now_s)
+    for _ in range(10):
+        folding.step()
+        now_s += 600.0
+    names = names_in(journal)
+    assert len(names) < len(apart) + 20
+    assert covered(names) == covered(apart + later)
+
+
+def test_ranges_that_were_lost_are_joined_like_loaded_ones(project, journal):
+    ledger = Ledger(journal)
+    lost = [f"t/0:{n}-{n + 1}" for n in range(50)]
+    for name in lost:
+        ledger.file_lost("orders", name, 7.0)
+    journal.flush()
+    RangeFolding(project, journal, kept=5).step()
+    assert names_in(journal, "state='lost'") == ["t/0:0-50"]
+
+
 class Log:
     """Commits of a table that reads a topic, written by hand; update n has 10n to 10n+9."""
 
