@@ -212,19 +212,12 @@ def _clock(project: Project) -> Iterator[Finding]:
 def _memory(project: Project) -> Finding:
     """Whether the heap is enough for the tables, and the machine for the heap."""
     heap_bytes = _heap_bytes(project)
-    tables = len(project.tables) + len(project.reports)
     if heap_bytes is None:
         return Finding("memory", "warning", "spark.driver.memory is no size", "Write it like 2g.")
-    needed_bytes = tables * _TABLE_BYTES / _SHARE
-    what = f"a heap of {heap_bytes / 2**30:.3g} GB for {tables} tables"
-    if needed_bytes > heap_bytes:
-        return Finding(
-            "memory",
-            "warning",
-            f"{what}: each keeps about 10 MB, and updates need the rest",
-            "Set `spark.driver.memory` in `configuration:` to"
-            f" {math.ceil(needed_bytes / 2**30)}g or more.",
-        )
+    small = small_heap(project)
+    if small is not None:
+        return small
+    what = _heap_text(project, heap_bytes)
     machine_bytes = _machine_bytes()
     if heap_bytes * _BESIDE > machine_bytes:
         return Finding(
@@ -235,6 +228,29 @@ def _memory(project: Project) -> Finding:
             "Lower `spark.driver.memory`, or raise the limit.",
         )
     return Finding("memory", "ok", what)
+
+
+def small_heap(project: Project) -> Finding | None:
+    """What to say of a heap that is too small for the project's tables; None of any other."""
+    heap_bytes = _heap_bytes(project)
+    needed_bytes = _table_count(project) * _TABLE_BYTES / _SHARE
+    if heap_bytes is None or needed_bytes <= heap_bytes:
+        return None
+    return Finding(
+        "memory",
+        "warning",
+        f"{_heap_text(project, heap_bytes)}: each keeps about 10 MB, and updates need the rest",
+        "Set `spark.driver.memory` in `configuration:` to"
+        f" {math.ceil(needed_bytes / 2**30)}g or more.",
+    )
+
+
+def _heap_text(project: Project, heap_bytes: int) -> str:
+    return f"a heap of {heap_bytes / 2**30:.3g} GB for {_table_count(project)} tables"
+
+
+def _table_count(project: Project) -> int:
+    return len(project.tables) + len(project.reports)
 
 
 def _port(project: Project, served_at: str | None) -> Finding:

@@ -141,6 +141,15 @@ def test_a_trial_that_failed_exits_with_3_and_names_its_case(freshline, tried):
     assert freshline("validate").exit_code == 0
 
 
+def test_a_heap_that_is_too_small_for_the_tables_is_noted(freshline, shop, tried):
+    assert "heap" not in freshline("validate").stdout
+    with (shop.root / "freshline.yml").open("a") as file:
+        file.write("configuration: {spark.driver.memory: 32m}\n")
+    (note,) = [line for line in freshline("validate").stdout.splitlines() if "heap" in line]
+    assert note.startswith("note: a heap of 0.0312 GB for 3 tables: each keeps about 10 MB")
+    assert note.endswith("Set `spark.driver.memory` in `configuration:` to 1g or more.")
+
+
 def test_trials_are_in_the_json_where_they_were_asked_for(freshline, tried):
     done = freshline("validate", "--try", "--json")
     assert done.exit_code == 3

@@ -74,6 +74,7 @@ def validate(
             except UserError as error:
                 errors = [*errors, error]
         if spark or tries:
+            notes += _heap_notes(found)
             analysis, trials = _analysed(found, tries=tries and not errors)
             errors = [*errors, *analysis.errors]
             notes += analysis.notes
@@ -90,6 +91,14 @@ def validate(
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
     return WRONG if any(each.outcome == "failed" for each in trials.values()) else 0
+
+
+def _heap_notes(project: Project) -> list[str]:
+    """What to say where Spark's heap is too small for the tables."""
+    from freshline.doctor.project import small_heap
+
+    small = small_heap(project)
+    return [] if small is None else [f"{small.what}. {small.next_step}"]
 
 
 def _trial_records(trials: Mapping[str, Verdict]) -> dict[str, Any]:
