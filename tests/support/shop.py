@@ -393,6 +393,9 @@ class Recorder:
     def ready(self, seconds: float) -> None:
         self._add("ready")
 
+    def spark_lost(self, why: PlatformError) -> None:
+        self._add(f"notice {why.what}; Spark is started again")
+
     def started(self, command: StartUpdate) -> None:
         self._add(f"start {command.table}")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from freshline.core.commands import StartUpdate
+from freshline.core.errors import PlatformError
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 
@@ -18,6 +19,9 @@ class Observer(Protocol):
 
     def ready(self, seconds: float) -> None:
         """Spark is there after ``seconds``."""
+
+    def spark_lost(self, why: PlatformError) -> None:
+        """Spark is gone, or of no use any more; it is started again."""
 
     def started(self, command: StartUpdate) -> None:
         """An update starts."""
@@ -45,6 +49,11 @@ class Observers:
         """Spark is ready after ``seconds``."""
         for observer in self._observers:
             observer.ready(seconds)
+
+    def spark_lost(self, why: PlatformError) -> None:
+        """Spark is gone, or of no use any more; it is started again."""
+        for observer in self._observers:
+            observer.spark_lost(why)
 
     def started(self, command: StartUpdate) -> None:
         """An update starts."""

@@ -206,7 +206,7 @@ class Warehouse:
         Raises:
             PlatformError: Spark cannot run.
         """
-        self._observer.notice(f"{lost.what}; Spark is started again", level="error")
+        self._observer.spark_lost(lost)
         if self._tracks is not None:
             for outcome in self._tracks.abandon(lost):
                 ended += self._ended(outcome)

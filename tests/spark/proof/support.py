@@ -116,6 +116,9 @@ class Seen:
     def ready(self, seconds: float) -> None:
         pass
 
+    def spark_lost(self, why: PlatformError) -> None:
+        self.notices.append(why.what)
+
     def started(self, command: StartUpdate) -> None:
         pass
 

@@ -9,6 +9,7 @@ from typing import Self
 from freshline.cli.render.output import clock
 from freshline.core.background.upkeep import TRY, VERIFY
 from freshline.core.commands import StartUpdate
+from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.runtime.failures import one_line
 from freshline.runtime.observer import Level
@@ -44,6 +45,10 @@ class Counting:
         self.notice(f"Spark ready after {seconds:.1f} s")
         if self.spark_ui:
             self.notice(f"Spark's own pages: {self.spark_ui}")
+
+    def spark_lost(self, why: PlatformError) -> None:
+        """Spark is lost and is started again."""
+        self.notice(f"{why.what}; Spark is started again", level="error")
 
     def started(self, command: StartUpdate) -> None:
         """An update starts."""

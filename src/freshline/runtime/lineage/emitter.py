@@ -17,7 +17,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter
 
 from freshline.core.commands import StartUpdate
-from freshline.core.errors import UserError
+from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Project
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.observer import Level, Observer, Observers
@@ -83,6 +83,9 @@ class Lineage:
 
     def ready(self, seconds: float) -> None:
         """Spark is ready; no event."""
+
+    def spark_lost(self, why: PlatformError) -> None:
+        """Spark is started again; no event."""
 
     def decided(self, seconds: float) -> None:
         """The scheduler decided; no event."""

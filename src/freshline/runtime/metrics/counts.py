@@ -69,6 +69,12 @@ class RunCounts:
         self._starts = Counter(
             "freshline_spark_starts", "Starts of Spark's process in this run", registry=registry
         )
+        self._losses = Counter(
+            "freshline_spark_losses",
+            "How often Spark was lost and started again; reason is the code of the error",
+            ("reason",),
+            registry=registry,
+        )
         self._decision_s = Histogram(
             "freshline_decision_duration_seconds",
             "Seconds that the scheduler took to decide at one instant",
@@ -79,6 +85,10 @@ class RunCounts:
     def ready(self, seconds: float) -> None:
         """Spark is ready, for the first time or again."""
         self._starts.inc()
+
+    def spark_lost(self, why: PlatformError) -> None:
+        """Spark is lost and is started again."""
+        self._losses.labels(why.code).inc()
 
     def started(self, command: StartUpdate) -> None:
         """An update starts; it is counted when it ends."""

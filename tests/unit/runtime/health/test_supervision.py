@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
 from freshline.runtime.health.deadlines import Deadlines
 from freshline.runtime.health.heartbeat import Heartbeat
 from freshline.runtime.health.supervision import Supervision
+from freshline.runtime.metrics.counts import RunCounts
+from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.tracks import Outcome, Running, Tracks
 from freshline.runtime.warehouse import Warehouse
@@ -38,12 +41,17 @@ class Restarted(Shop):
         self.made: list[DeltaExecutor] = []
         self._left = list(executors)
         self._supervision = supervision
+        self.registry = CollectorRegistry()
+        self.counts = RunCounts(self.registry)
 
     def warehouse(self, options=None):
         return Warehouse(
-            self.shop.project, self._make, self.shop.recorder, options,
+            self.shop.project, self._make, Observers((self.shop.recorder, self.counts)), options,
             backoff=self.shop.backoff, supervision=self._supervision,
         )  # fmt: skip
+
+    def losses(self, reason):
+        return self.registry.get_sample_value("freshline_spark_losses_total", {"reason": reason})
 
     def _make(self):
         self.made.append(self._left.pop(0))
@@ -348,6 +356,7 @@ def test_updates_that_are_cancelled_one_after_the_other_cost_spark_its_process(s
         shop.recorder.wait_for("done parts")
     assert first.killed
     assert (second.numbers("orders"), second.numbers("parts")) == ([1], [2])
+    assert runs.losses("slots-held") == 1
 
 
 def test_an_update_that_hangs_outside_of_spark_costs_spark_its_process(shop):
