@@ -158,13 +158,16 @@ def test_what_the_journal_knows_is_told_without_spark(loaded):
 
 def test_a_running_warehouse_is_asked_and_stopped(loaded):
     project, _ = loaded
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     with subprocess.Popen(
         [*PROGRAM, "run"],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0,
     ) as run:
+        signal.signal(signal.SIGHUP, before)
         try:
             eventually(lambda: run.poll() is not None or _is_ready(project))
             assert run.poll() is None
@@ -185,7 +188,7 @@ def test_a_running_warehouse_is_asked_and_stopped(loaded):
             eventually(lambda: _table(project, "orders")["updates"] == 3)
             started = children(run.pid)
             assert started
-            run.send_signal(signal.SIGTERM)
+            os.killpg(run.pid, signal.SIGHUP)  # to Spark's process, too: a terminal is closed
             _, err = run.communicate(timeout=PATIENCE_S)
         finally:
             if run.poll() is None:

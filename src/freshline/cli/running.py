@@ -19,6 +19,7 @@ from freshline.cli.render.json_lines import JsonObserver
 from freshline.cli.render.log_observer import Counting, LogObserver, write_line
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
+from freshline.cli.signals import ending
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
@@ -35,7 +36,6 @@ from freshline.runtime.warehouse import Warehouse
 LEFT_BEHIND = 3
 """The exit status of a run that could not bring everything up to date."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -163,7 +163,10 @@ def _observer(project: Project, log: Log) -> Counting:
 
 
 class _Stopping:
-    """What the first signal does; the second ends the process at once."""
+    """What the first signal does; the second ends the process at once.
+
+    A second SIGHUP does nothing: when a terminal is closed, its shell sends one, too.
+    """
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
@@ -171,6 +174,8 @@ class _Stopping:
 
     def heard(self, number: int, _: FrameType | None) -> None:
         """A signal came."""
+        if self._heard and number == signal.SIGHUP:
+            return
         self._heard += 1
         if self._heard > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
@@ -190,7 +195,7 @@ class _Stopping:
 def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
     """The first signal stops what runs; the second ends the process at once."""
     stopping = _Stopping(stop)
-    before = {number: signal.signal(number, stopping.heard) for number in _SIGNALS}
+    before = {number: signal.signal(number, stopping.heard) for number in ending()}
     try:
         yield stopping
     finally:

@@ -18,7 +18,7 @@ from freshline.delta import small_files
 from freshline.runtime.options import RunOptions
 from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse
-from tests.support.shop import QUICK, LiveRun
+from tests.support.shop import QUICK, LiveRun, eventually
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_a_file_in_quarantine_is_left_behind(freshline, shop):
     assert shop.executor.numbers("small") == [7]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_the_running_update_finish(freshline, shop, number):
     gate = shop.executor.gates["orders"] = threading.Event()
     shop.file("orders", 1, [1])
@@ -120,10 +120,13 @@ def test_a_signal_lets_the_running_update_finish(freshline, shop, number):
         # Only once the update runs can its end be what the stop waits for.
         while not shop.executor.requests:
             gate.wait(0.001)
-        os.kill(os.getpid(), number)
-        gate.wait(0.05)
+        for _ in range(2 if number == signal.SIGHUP else 1):  # the terminal's, and its shell's
+            os.kill(os.getpid(), number)
+            gate.wait(0.05)
         gate.set()
 
+    if number == signal.SIGHUP:  # the tests may run under nohup
+        signal.signal(number, signal.SIG_DFL)
     thread = threading.Thread(target=stop)
     thread.start()
     before = signal.getsignal(number)
@@ -134,6 +137,29 @@ def test_a_signal_lets_the_running_update_finish(freshline, shop, number):
     assert "orders +1 rows in " in done.stderr
     assert done.stderr.splitlines()[-1].endswith(": 1 update")
     assert signal.getsignal(number) is before
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing(freshline, shop):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    shop.file("orders", 1, [1])
+
+    def close_the_terminal():
+        while not shop.executor.requests:
+            gate.wait(0.001)
+        os.kill(os.getpid(), signal.SIGHUP)
+        shop.file("orders", 2, [2])
+        gate.set()
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        thread = threading.Thread(target=close_the_terminal)
+        thread.start()
+        assert freshline("run").exit_code == 0
+        thread.join()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_run_is_refused_at_once(freshline, shop):

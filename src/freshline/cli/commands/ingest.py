@@ -16,6 +16,7 @@ from freshline.cli.commands.run import grace_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.output import print_json
+from freshline.cli.signals import ending
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Project
 from freshline.project.names import correction, listed
@@ -82,11 +83,11 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
     stopped = threading.Event()
 
     def heard(number: int, _: FrameType | None) -> None:
-        if stopped.is_set():
+        if stopped.is_set() and number != signal.SIGHUP:  # a closed terminal sends it twice
             os._exit(128 + number)  # what was acknowledged is on disk; the next start lands it
         stopped.set()
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, heard) for number in ending()}
     gateway = Gateway(project, lambda text: print(text, file=sys.stderr, flush=True))
     try:
         gateway.start()

@@ -13,6 +13,7 @@ import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import print_json
+from freshline.cli.signals import ending
 from freshline.project.model import Project
 
 
@@ -71,7 +72,7 @@ def _serve(project: Project, run: int | None, port: int | None, *, as_json: bool
     def heard(_: int, __: FrameType | None) -> None:
         stopped.set()
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, heard) for number in ending()}
     address = address_of(project, port=port, elsewhere=port is None)
     try:
         server = address.serve(Site(reader, Access(project), _healthy, run=run))

@@ -6,13 +6,16 @@ as arguments; keys of object stores are settings.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from freshline.core.errors import PlatformError
@@ -48,6 +51,18 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     with submitted(settings):
         # The one public call that starts the JVM without passing settings on.
         SparkContext.getSystemProperty("java.version")
+    _outlive_the_terminal()
+
+
+def _outlive_the_terminal() -> None:
+    """Have the JVM ignore SIGHUP, as PySpark has it ignore SIGINT.
+
+    A terminal that is closed sends it to both. This process then waits for the updates that run.
+    """
+    java: Any = SparkContext._jvm  # noqa: SLF001 - there is no session yet
+    with contextlib.suppress(Py4JError):  # -Xrs: the user's options say what signals do
+        hangup = java.sun.misc.Signal("HUP")
+        java.sun.misc.Signal.handle(hangup, java.sun.misc.SignalHandler.SIG_IGN)
 
 
 @contextmanager
