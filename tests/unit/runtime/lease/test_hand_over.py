@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -30,7 +31,7 @@ import pytest
 
 import freshline
 from freshline.core.lease import LAPSE_S
-from freshline.delta.log import commits
+from freshline.delta.log import commits, last_commit
 from freshline.runtime.lease.leader import leader_record
 from tests.support.share import WHOLE
 from tests.support.shop import Shop, eventually, made_project
@@ -43,7 +44,7 @@ SHARE = 1.0 if WHOLE else 2.5
 """The tests' lease is so much shorter than the real one."""
 APART_S = 10.0
 """Between the clocks of a leader and its standby."""
-BEYOND_S = 5.0
+BEYOND_S = 10.0
 """What a take-over may take beside the lease: the last look, fences, and a busy machine's turn."""
 ROOT = Path(__file__).parents[4]
 
@@ -119,12 +120,13 @@ def holds_more(shop: Shop, numbers: int) -> bool:
     return len(shop.executor.numbers("sums")) > numbers
 
 
-def has_epoch(shop: Shop, epoch: int) -> bool:
-    """Whether a leader has made an update: a fence is none."""
+def has_updated(shop: Shop, epoch: int) -> bool:
+    """Whether the leader of an epoch has made an update: a fence is none."""
+    newest = (last_commit(shop.project.table_path(name)) for name in ("orders", "sums"))
     return any(
         each.metadata["epoch"] == epoch and each.metadata.get("reason") != "fence"
-        for name in ("orders", "sums")
-        for each in commits(shop.project.table_path(name))
+        for each in newest
+        if each is not None
     )
 
 
@@ -143,8 +145,11 @@ def keep_the_lease_without_tables(shop: Shop, leader: Child, spare: Child) -> No
 def say_how_long(took_s: dict[str, list[float]]) -> None:
     """Seconds from a fault to the first update of the successor."""
     for way, seconds in sorted(took_s.items()):
-        sys.stderr.write(f"{way}: {len(seconds)} hand-overs, longest {max(seconds):.1f} s\n")
-        assert max(seconds) <= LAPSE_S + BEYOND_S
+        middle, longest = statistics.median(seconds), max(seconds)
+        sys.stderr.write(
+            f"{way}: {len(seconds)} hand-overs, median {middle:.1f} s, longest {longest:.1f} s\n"
+        )
+    assert max(map(max, took_s.values())) <= LAPSE_S + BEYOND_S
 
 
 def test_no_row_is_lost_or_doubled_and_the_epochs_grow(tmp_path):
@@ -179,7 +184,7 @@ def test_no_row_is_lost_or_doubled_and_the_epochs_grow(tmp_path):
             leader.hurt(way)
             hurt_s = time.monotonic()
             eventually(standby.leads)
-            eventually(partial(has_epoch, shop, number + 2))
+            eventually(partial(has_updated, shop, number + 2))
             took_s[way].append(time.monotonic() - hurt_s)
             leader.heal(way)
         spare = Child(tmp_path, HAND_OVERS + 1, "kill")
@@ -194,11 +199,11 @@ def test_no_row_is_lost_or_doubled_and_the_epochs_grow(tmp_path):
         for child in children:
             child.process.kill()
             child.process.wait()
-    if WHOLE:
-        say_how_long(took_s)
     assert shop.executor.numbers("orders") == written
     assert shop.executor.numbers("sums") == written
     for name in ("orders", "sums"):
         epochs = [each.metadata["epoch"] for each in commits(shop.project.table_path(name))]
         assert epochs == sorted(epochs)
     shop.check_views()
+    if WHOLE:
+        say_how_long(took_s)
