@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from freshline.core.errors import UserError
+from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import Project
 from freshline.runtime.options import RunOptions
+from freshline.times import brief_s
 
 if TYPE_CHECKING:
     from freshline.ingest.gateway import Gateway
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _LOOK_S = 1.0
 _LAND_S = 300.0
 """With ``--until-idle`` everything that was pushed before belongs to what is there."""
+_LAND_STANDBY_S = 30.0
+"""A standby has to take over soon."""
 
 
 class Listener(Protocol):
@@ -67,11 +70,27 @@ def pushes(project: Project, options: RunOptions, listener: Listener) -> Iterato
         gateway.stop(options.grace_s)
 
 
-def _land(project: Project, listener: Listener) -> None:
+def land_before_standing_by(project: Project, listener: Listener) -> None:
+    """Land what this host was still to land when its last run ended, for the leader to load.
+
+    Only where landed files go to the storage: elsewhere a standby shares the leader's disk.
+    """
+    if project.ingest is None or project.ingest.store is None:
+        return
+    if not any(project.ingest.folder.glob("segment-*.db")):
+        return
+    try:
+        _land(project, listener, _LAND_STANDBY_S)
+    except FreshlineError as error:
+        if error.code != "already-running":
+            listener.notice(f"what was pushed here earlier waits: {error.what}")
+
+
+def _land(project: Project, listener: Listener, timeout_s: float = _LAND_S) -> None:
     from freshline.ingest.gateway import land_what_was_pushed
 
-    if not land_what_was_pushed(project, _LAND_S):
-        listener.notice(f"not all that was pushed could be landed within {_LAND_S:.0f} s")
+    if not land_what_was_pushed(project, timeout_s):
+        listener.notice(f"not all that was pushed could be landed within {timeout_s:.0f} s")
 
 
 def _opened(project: Project, listener: Listener) -> Gateway:
@@ -79,6 +98,12 @@ def _opened(project: Project, listener: Listener) -> Gateway:
 
     gateway = Gateway(project, listener.notice)
     gateway.open()
+    assert project.ingest is not None
+    if project.ingest.store is not None:
+        after = brief_s(project.ingest.land_after_s)
+        listener.notice(
+            f"pushed records go to the storage after {after}; until then only this host has them"
+        )
     return gateway
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from freshline.cli.push_thread import land_before_standing_by
 from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.json_lines import JsonObserver
 from freshline.cli.render.log_observer import Counting, LogObserver, write_line
@@ -111,6 +112,8 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
     )
     left_behind = 0
     with observer, lease, _stopped_by_signals(lease.stop) as stopping:
+        if options.standby:
+            land_before_standing_by(project, observer)
         if lease.take():
             serving = served(project, options, observer, pulse, metrics, beside=lease.beside)
             with told as observers, alerts:

@@ -52,12 +52,13 @@ def make_engine(
             landing=settings.landed(feed.name),
             quota_bytes=source.quota_bytes,
             time_column=source.time,
+            store=settings.in_store(feed.name),
         )
     own = project.own_folder
     return Engine(
         settings.folder,
         specs,
-        EngineSettings(memory_bytes=settings.memory_bytes),
+        EngineSettings(memory_bytes=settings.memory_bytes, landing_period_s=settings.land_after_s),
         # A folder that the user named may be shared with others; the files in it are private.
         private=(own,) if settings.folder.is_relative_to(own) else (),
     )

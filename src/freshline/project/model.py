@@ -360,6 +360,8 @@ class IngestSettings:
 
     Attributes:
         folder: Log and landed files, on this machine.
+        store: Where files are landed if the storage is a URI: a URI, too.
+        land_after_s: Records are landed when they are this old.
         max_body_bytes: Of a request, before and after decompression.
         max_record_bytes: Of one record.
         tokens: SHA-256 of the bearer tokens of each feed, in hexadecimal; a feed that is not
@@ -368,6 +370,8 @@ class IngestSettings:
     """
 
     folder: Path
+    store: str | None = None
+    land_after_s: float = 5.0
     memory_bytes: int = 256_000_000
     max_body_bytes: int = 64_000_000
     max_record_bytes: int = 1_000_000
@@ -375,8 +379,12 @@ class IngestSettings:
     place: Place = field(default_factory=lambda: Place("freshline.yml"))
 
     def landed(self, feed: str) -> Path:
-        """Where a feed's files are landed."""
+        """Where a feed's files are landed, or wait to be put into the store."""
         return self.folder / "landed" / feed
+
+    def in_store(self, feed: str) -> str | None:
+        """The folder of a feed's landed files in the store; None: they stay on the disk."""
+        return None if self.store is None else f"{self.store}/{feed}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,9 @@ def pushed_remarks(project: Project, now_s: float) -> list[str]:
     feeds = record.get("feeds", {})
     waiting = sum(feed["backlog_records"] for feed in feeds.values())
     age_s = max((feed["backlog_age_s"] for feed in feeds.values()), default=0.0)
-    backlog = f", {counted(waiting, 'record')} not landed, for {brief_s(age_s)}" if waiting else ""
+    where = ", on this host alone" if project.ingest.store is not None else ""
+    waits = f"{counted(waiting, 'record')} not landed, for {brief_s(age_s)}{where}"
+    backlog = f", {waits}" if waiting else ""
     if record["url"] is None:
         state = "is starting" if record["running"] else "does not run"
         return [f"gateway: {state}{backlog}"]

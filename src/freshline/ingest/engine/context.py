@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from freshline.ingest.engine.backlog import Backlog
 from freshline.ingest.engine.counters import Counters
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
+from freshline.ingest.engine.store_landing import StoreLanding
 from freshline.ingest.log.commit_marker import Witness
 from freshline.ingest.log.disk import Ballast, DiskAdmission
 from freshline.ingest.log.log import Log
@@ -17,7 +18,13 @@ from freshline.ingest.log.quarantine import Quarantine
 
 @dataclass(frozen=True, slots=True)
 class EngineContext:
-    """``settings`` are those that fit the disk; ``clock`` says seconds since the epoch."""
+    """``settings`` are those that fit the disk; ``clock`` says seconds since the epoch.
+
+    Attributes:
+        stores: Of the feeds whose files go into an object store.
+        unshown: What the ledger has and the store has not, by feed: found by recovery, and put
+            there by the lander.
+    """
 
     folder: Path
     feeds: Mapping[str, FeedSpec]
@@ -30,3 +37,5 @@ class EngineContext:
     gate: DiskAdmission
     ballast: Ballast
     counters: Counters
+    stores: Mapping[str, StoreLanding] = field(default_factory=dict)
+    unshown: dict[str, list[str]] = field(default_factory=dict)

@@ -24,6 +24,7 @@ from freshline.ingest.engine.lander import Lander
 from freshline.ingest.engine.metrics import FeedMetrics, Metrics
 from freshline.ingest.engine.recovery import Recoverer, Recovery
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec, fitted
+from freshline.ingest.engine.store_landing import StoreLanding, log_id
 from freshline.ingest.log.catalogue import Catalogue
 from freshline.ingest.log.commit_marker import Witness
 from freshline.ingest.log.disk import Ballast, DiskAdmission, FolderLock, free_bytes
@@ -135,6 +136,7 @@ class Engine:
             gate=DiskAdmission(self.folder, settings.stop, settings.resume, settings.ballast_bytes),
             ballast=ballast,
             counters=Counters(names),
+            stores=self._stores(),
         )
         self._log, self._backlog, self._gate = context.log, context.backlog, context.gate
         self._counters, self._quarantine = context.counters, context.quarantine
@@ -148,6 +150,15 @@ class Engine:
         self._lander = Lander(context, self._committer)
         self._lander.housekeep()
         return recovery
+
+    def _stores(self) -> dict[str, StoreLanding]:
+        far = {feed: spec for feed, spec in self.feeds.items() if spec.store is not None}
+        log = log_id(self.folder) if far else ""
+        return {
+            feed: StoreLanding(feed, spec.store, spec.landing, log)
+            for feed, spec in far.items()
+            if spec.store is not None
+        }
 
     def _committed(self) -> None:
         """After each commit and each new segment."""

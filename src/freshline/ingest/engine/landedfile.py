@@ -80,7 +80,7 @@ def publish(folder: Path, name: str) -> None:
     """Show a file that is whole and in the ledger to readers; done twice, it is done once."""
     failpoint("ingest.land.before-publish")
     with contextlib.suppress(FileNotFoundError):
-        _hidden(folder, name).rename(folder / name)
+        hidden_path(folder, name).rename(folder / name)
     failpoint("ingest.land.after-publish")
     sync_folder(folder)
 
@@ -90,19 +90,22 @@ def settle_hidden(folder: Path, noted: Collection[str]) -> None:
 
     Nobody has seen those yet, and their records are still in the log.
     """
-    if not folder.is_dir():
-        return
-    for path in folder.glob(f".*{_HIDDEN}"):
-        name = path.name.removeprefix(".").removesuffix(_HIDDEN)
+    for name in hidden_names(folder):
         if name in noted:
             publish(folder, name)
         else:
-            path.unlink(missing_ok=True)
+            hidden_path(folder, name).unlink(missing_ok=True)
 
 
-def _hidden(folder: Path, name: str) -> Path:
+def hidden_path(folder: Path, name: str) -> Path:
     """Where a whole file waits to be in the ledger; no reader of the folder takes it."""
     return folder / f".{name}{_HIDDEN}"
+
+
+def hidden_names(folder: Path) -> list[str]:
+    """The files that wait."""
+    found = folder.glob(f".*{_HIDDEN}")
+    return [path.name.removeprefix(".").removesuffix(_HIDDEN) for path in found]
 
 
 class OtherColumnsError(Exception):
@@ -222,7 +225,7 @@ class LandedFile:
         os.fsync(self._file.fileno())
         self._file.close()
         failpoint("ingest.land.before-rename")
-        self._draft.rename(_hidden(self._folder, name))
+        self._draft.rename(hidden_path(self._folder, name))
         failpoint("ingest.land.after-rename")
         sync_folder(self._folder)
         failpoint("ingest.land.after-sync")

@@ -52,6 +52,8 @@ class Lander:
         self._ballast = context.ballast
         self._witness = context.witness
         self._quarantine = context.quarantine
+        self._stores = context.stores
+        self._unshown = context.unshown
         self._counters = context.counters
         self._settings = context.settings
         self._clock = context.clock
@@ -96,7 +98,10 @@ class Lander:
             done |= self._attempt(feed, partial(self._land, feed))
             if self._stopping:
                 return done
-        for segment in self._log.finished():
+        for feed in list(self._unshown):
+            done |= self._attempt(feed, partial(self._show_waiting, feed))
+        # The ledger of a segment says which files that wait on the disk may be shown.
+        for segment in () if self._unshown else self._log.finished():
             done |= self._attempt("removing", partial(self._remove, segment))
         self.housekeep()
         return done
@@ -218,7 +223,7 @@ class Lander:
             done = self._noted[feed] = self._written(feed, segment, items)
         landed, records, count = done
         if landed.name:
-            publish(self._feeds[feed].landing, landed.name)
+            self._show(feed, landed.name)
         del self._noted[feed]
         self._backlog.landed(feed, count)
         segment.remaining -= count
@@ -229,6 +234,23 @@ class Lander:
             self._counters.landed.add(sum(item.size_bytes for item in items[:count]))
         self._turn.remove(feed)
         self._turn.append(feed)
+        return True
+
+    def _show(self, feed: str, name: str) -> None:
+        """Let readers see a file that is in the ledger."""
+        store = self._stores.get(feed)
+        if store is None:
+            publish(self._feeds[feed].landing, name)
+        else:
+            store.put(name)
+
+    def _show_waiting(self, feed: str) -> bool:
+        """Files that a death left between the ledger and the store."""
+        names = self._unshown[feed]
+        while names:
+            self._show(feed, names[-1])
+            names.pop()
+        del self._unshown[feed]
         return True
 
     def _written(
@@ -282,8 +304,11 @@ class Lander:
             file.write_waiting()
             received_us = max(item.received_us for item in items[:count])
             time_us = min(received_us, file.newest_us or received_us)
-            name = file_name(feed, max(0, time_us), first, last)
+            store = self._stores.get(feed)
+            name = file_name(feed if store is None else store.stem, max(0, time_us), first, last)
             file.finish(name)
+            if store is not None:
+                name = store.named(name, self._clock())
             return Landed(feed, first, last, name), file.records, count
         finally:
             file.abandon()

@@ -9,13 +9,15 @@ from __future__ import annotations
 import sqlite3
 import time
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.landedfile import (
     LandedName,
+    hidden_names,
+    hidden_path,
     landed_names,
     remove_drafts,
     settle_hidden,
@@ -63,7 +65,11 @@ class Recoverer:
         self._witness = context.witness
         self._quarantine = context.quarantine
         self._checkpoint_bytes = context.settings.checkpoint_bytes
+        self._stores = context.stores
+        self._unshown = context.unshown
         self._landed: dict[str, list[LandedName]] = {}
+        self._listed_since_us: dict[str, int] = {}
+        """Of feeds whose files are in a store: how far back it was listed."""
         self._noted: dict[str, set[str]] = {}
         self._lasts: dict[str, int] = {}
         self._requests = self._records = self._read_bytes = self._corrupt_rows = 0
@@ -83,7 +89,8 @@ class Recoverer:
         self._check_catalogue()
         known = self._catalogue.segments()
         for feed, spec in self._feeds.items():
-            self._landed[feed] = landed_names(feed, spec.landing)
+            if feed not in self._stores:
+                self._landed[feed] = landed_names(feed, spec.landing)
         segments = self._segments()
         self._miss_segments(segments, known)
         least_next_id = 1 + (testimony.last_id if testimony else 0)
@@ -97,7 +104,11 @@ class Recoverer:
             segment.sealed = segment.number in known and not _has_log(segment)
             segment.close()
         for feed, spec in self._feeds.items():
-            settle_hidden(spec.landing, self._noted.get(feed, ()))
+            noted = self._noted.get(feed, set())
+            if feed in self._stores:
+                self._settle_for_store(feed, noted)
+            else:
+                settle_hidden(spec.landing, noted)
         self._count_up(testimony)
         if not segments and testimony and testimony.last_id and not known:
             self._quarantine.tell("the log is gone; its numbers continue from the commit marker")
@@ -223,6 +234,7 @@ class Recoverer:
                 if not is_damage(error):
                     raise
         lost = []
+        self._list_stores(contents)
         for feed in sorted({*ends, *(name for name, _ in contents.rows.values())}):
             ranges = [
                 (item.first, item.last) for name, item in contents.rows.values() if name == feed
@@ -246,6 +258,7 @@ class Recoverer:
     def _adopt(self, segment: Segment, contents: Contents) -> None:
         """Files that are there but not in the ledger: a death came between the two."""
         noted = {(item.feed, item.first) for item in contents.ledger}
+        self._list_stores(contents)
         wanted = {
             (name, file.first): Landed(name, file.first, file.last, file.name)
             for name, item in contents.rows.values()
@@ -257,6 +270,34 @@ class Recoverer:
                 # In a damaged segment it is written with the rest.
                 if not contents.damage:
                     segment.note_landed(landed)
+
+    def _list_stores(self, contents: Contents) -> None:
+        """Look for files of requests that wait, as far back as the oldest was received.
+
+        Raises:
+            OSError: The store does not answer.
+        """
+        oldest: dict[str, int] = {}
+        ranges: dict[str, list[Landed]] = {}
+        for entry in sorted(contents.ledger, key=lambda entry: entry.first):
+            ranges.setdefault(entry.feed, []).append(entry)
+        for feed, item in contents.rows.values():
+            if feed in self._stores and not _covers(ranges.get(feed, []), item):
+                oldest[feed] = min(item.received_us, oldest.get(feed, item.received_us))
+        for feed, since_us in oldest.items():
+            if since_us < self._listed_since_us.get(feed, since_us + 1):
+                self._listed_since_us[feed] = since_us
+                self._landed[feed] = self._stores[feed].names_since(since_us / 1e6)
+
+    def _settle_for_store(self, feed: str, noted: Collection[str]) -> None:
+        """What waits on the disk goes into the store if the ledger has it, else away."""
+        names = {name.rpartition("/")[2]: name for name in noted}
+        landing = self._feeds[feed].landing
+        for waiting in hidden_names(landing):
+            if waiting in names:
+                self._unshown.setdefault(feed, []).append(names[waiting])
+            else:
+                hidden_path(landing, waiting).unlink(missing_ok=True)
 
     def _file_with(self, feed: str, item: Waiting) -> LandedName | None:
         """The landed file that is there and holds a request."""
@@ -274,9 +315,7 @@ class Recoverer:
         for row_id in sorted(contents.rows):
             feed, item = contents.rows[row_id]
             self._lasts[feed] = max(item.last, self._lasts.get(feed, 0))
-            ranges = landed.get(feed, [])
-            at = bisect_right(ranges, item.first, key=lambda entry: entry.first) - 1
-            if at >= 0 and ranges[at].last >= item.last:
+            if _covers(landed.get(feed, []), item):
                 continue
             segment.remaining += 1
             if segment.oldest_us is None:
@@ -302,6 +341,12 @@ class Recoverer:
             if files:
                 newest = max(file.last for file in files)
                 self._lasts[feed] = max(newest, self._lasts.get(feed, 0))
+
+
+def _covers(ranges: Sequence[Landed], item: Waiting) -> bool:
+    """Whether a request is in one of the ranges, which are in order."""
+    at = bisect_right(ranges, item.first, key=lambda entry: entry.first) - 1
+    return at >= 0 and ranges[at].last >= item.last
 
 
 def _has_log(segment: Segment) -> bool:

@@ -18,6 +18,7 @@ class FeedSpec:
         name: As in freshline.yml; also the name of its folder.
         schema: Of every batch.
         landing: Where its files are landed, usually ``landed/NAME`` in the engine's folder.
+        store: The URI of its folder in an object store, into which they go from there.
         quota_bytes: The most it may keep in the log, compressed and not landed yet.
         time_column: The records' own time, which gives a landed file its timestamp; None: the
             moment at which the newest of them was received.
@@ -28,6 +29,7 @@ class FeedSpec:
     landing: Path
     quota_bytes: int | None = None
     time_column: str | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,15 @@ def read_ingest(
         return None
     if section is None:
         folder = _default_folder(top, "storage", pushed, storage)
-        return IngestSettings(folder, place=top.place("feeds"))
-    section.only("host", "port", "memory", "max_body", "max_record", "folder", "tls", "tokens")
+        return IngestSettings(folder, _store(storage), place=top.place("feeds"))
+    section.only(
+        "host", "port", "memory", "max_body", "max_record", "folder", "land_after", "tls", "tokens"
+    )
     default = IngestSettings(Path())
     return IngestSettings(
         folder=_folder(section, pushed, root, storage),
+        store=_store(storage),
+        land_after_s=section.duration_s("land_after") or default.land_after_s,
         memory_bytes=section.size_bytes("memory") or default.memory_bytes,
         max_body_bytes=section.size_bytes("max_body") or default.max_body_bytes,
         max_record_bytes=section.size_bytes("max_record") or default.max_record_bytes,
@@ -59,9 +63,14 @@ def read_ingest(
 
 def landed_feed(feed: Feed, settings: IngestSettings) -> Feed:
     """A push feed as everybody but the gateway sees it: Parquet files in a folder."""
-    return dataclasses.replace(
-        feed, path=str(settings.landed(feed.name)), format="parquet", timestamp=LANDED_TIMESTAMP
-    )
+    path = settings.in_store(feed.name) or str(settings.landed(feed.name))
+    return dataclasses.replace(feed, path=path, format="parquet", timestamp=LANDED_TIMESTAMP)
+
+
+def _store(storage: str) -> str | None:
+    """Where files are landed if the storage is a URI: what only this disk has, dies with it."""
+    is_path = not storage or storage.startswith("/")
+    return None if is_path else f"{storage}/_freshline/landed"
 
 
 def _folder(section: Section, pushed: Collection[str], root: Path, storage: str) -> Path:
@@ -75,7 +84,7 @@ def _folder(section: Section, pushed: Collection[str], root: Path, storage: str)
             f"folder of ingest is '{written}'",
             key="folder",
             rule=_FOLDER_RULE,
-            next_step="Name a local folder; landed files must be readable by Spark there.",
+            next_step="Name a local folder.",
         )
     return Path(path)
 
@@ -90,7 +99,7 @@ def _default_folder(
             f"the storage {storage} is a URI, and ingest has no folder",
             key=key,
             rule=_FOLDER_RULE,
-            next_step="Add ingest.folder: with a local folder that Spark can read too.",
+            next_step="Add ingest.folder: with a local folder. Landed files go to the storage.",
         )
     return Path(storage) / "_freshline" / "ingest"
 
