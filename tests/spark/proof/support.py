@@ -181,10 +181,16 @@ class Child:
         arguments: Of ``run``.
         failpoint: Where it is to die.
         prelude: Python statements that it begins with.
+        log: Name of the file in the project's folder that it writes to.
     """
 
     def __init__(
-        self, shop: OnDisk, *arguments: str, failpoint: str = "", prelude: str = "pass"
+        self,
+        shop: OnDisk,
+        *arguments: str,
+        failpoint: str = "",
+        prelude: str = "pass",
+        log: str = "child.log",
     ) -> None:
         source = str(Path(freshline.__file__).parents[1])
         environment = {
@@ -195,9 +201,9 @@ class Child:
             "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
         }
         self._storage = Path(shop.project.storage)
-        self.log = shop.root / "child.log"
+        self.log = shop.root / log
         self._seen = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as written:
             self.process = subprocess.Popen(
                 [
                     sys.executable, "-c", f"{prelude}; from freshline.cli.main import main; main()",
@@ -205,8 +211,8 @@ class Child:
                 ],
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=written,
+                stderr=written,
                 process_group=0,
             )  # fmt: skip
 
