@@ -57,20 +57,23 @@ class Pools:
     pool without a running task comes before every pool that has one. Within a pool the oldest
     job goes first, so every update gets on; and a large one never holds all slots while
     others wait in other pools.
-
-    Args:
-        slots: Tasks that can run at once.
     """
 
-    def __init__(self, slots: int) -> None:
-        self._running = [0] * max(1, slots)
+    def __init__(self) -> None:
+        self._running = [0]
         self._lock = threading.Lock()
 
     @contextmanager
-    def lease(self) -> Iterator[str]:
-        """The name of the pool with the fewest updates, for one more."""
+    def lease(self, slots: int) -> Iterator[str]:
+        """The name of the pool with the fewest updates, for one more.
+
+        Args:
+            slots: Tasks that can run at once now; executors of a cluster come and go.
+        """
         with self._lock:
-            index = self._running.index(min(self._running))
+            usable = max(1, slots)
+            self._running += [0] * (usable - len(self._running))
+            index = self._running.index(min(self._running[:usable]))
             self._running[index] += 1
         try:
             yield f"freshline-{index}"
@@ -104,7 +107,10 @@ class SparkExecutor:
         self._project = project
         self._session = session
         self._process = SparkProcess(session)
-        self._pools = Pools(session.sparkContext.defaultParallelism)
+        self._pools = Pools()
+        is_local = (session.sparkContext.master or "").startswith("local")
+        self._slots = jvm.slots(session) if is_local else None
+        """None: the executors that are there are asked."""
         self._topics = {
             name: JvmTopic(session, feed)
             for name, feed in project.feeds.items()
@@ -153,7 +159,7 @@ class SparkExecutor:
         amount = f"{len(request.files)} files" if request.files else "from its parents"
         amount = request.upkeep or amount
         group = _group(request)
-        with self._pools.lease() as pool:
+        with self._pools.lease(self._slots or jvm.slots(self._session)) as pool:
             context.setLocalProperty("spark.scheduler.pool", pool)
             context.setJobGroup(
                 group,
@@ -238,7 +244,7 @@ class SparkExecutor:
         """
         context = self._session.sparkContext
         name = request.window.table.name
-        with self._pools.lease() as pool:
+        with self._pools.lease(self._slots or jvm.slots(self._session)) as pool:
             context.setLocalProperty("spark.scheduler.pool", pool)
             what = "the final" if request.final else "a batch"
             context.setJobGroup(f"freshline/report/{name}", f"{what} of the report {name}")

@@ -1,16 +1,23 @@
-"""A standalone cluster: an update is named in Spark's UI, and survives a worker's death."""
+"""A standalone cluster: updates survive the deaths of workers and executors, and use all of it.
+
+Executors are killed in the middle of an update of every table, with and without dynamic allocation.
+To be sure that they are in the middle, they run in slow motion: stopped and continued in turns.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,9 +25,10 @@ from typing import Any
 import pyspark
 import pytest
 
+from freshline.delta.log import commit_of, last_commit
 from tests.spark.proof.equality import DUCKDB, Checker
-from tests.spark.proof.shop import START, Shop, file_name
-from tests.spark.proof.support import Child, eventually
+from tests.spark.proof.shop import START, Shop, file_name, one_of_each
+from tests.spark.proof.support import PATIENCE_S, Child, eventually, run_here
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(1800)]
 
@@ -44,19 +52,22 @@ def fetched(url: str) -> Any:
 
 
 class Cluster:
-    """A master and two workers of one core each, as processes of this machine."""
+    """A master and two workers of one core each, as processes of this machine.
+
+    Each worker and its executor have a processor of their own, as far as there are two.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.port, self.web_port = free_port(), free_port()
         self.master = f"spark://127.0.0.1:{self.port}"
+        self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._processes = [
             self._start(
                 "master", "master.Master", "--host", "127.0.0.1", "--port", str(self.port),
                 "--webui-port", str(self.web_port),
             )
         ]  # fmt: skip
-        self._workers: dict[int, subprocess.Popen[bytes]] = {}
         for number in (1, 2):
             web_port = free_port()
             self._workers[web_port] = self._start(
@@ -75,6 +86,22 @@ class Cluster:
         os.killpg(self._workers[web_port].pid, signal.SIGKILL)
         self._workers[web_port].wait()
 
+    def executors(self) -> list[int]:
+        """The processes that compute, which are in their workers' groups."""
+        groups = {process.pid for process in self._workers.values()}
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it ended while we looked
+                computes = b"CoarseGrainedExecutorBackend" in (entry / "cmdline").read_bytes()
+                if computes and os.getpgid(int(entry.name)) in groups:
+                    found.append(int(entry.name))
+        return found
+
+    def signal_executors(self, number: signal.Signals) -> None:
+        for pid in self.executors():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def stop(self) -> None:
         for process in self._processes:
             if process.poll() is None:
@@ -83,9 +110,11 @@ class Cluster:
 
     def _start(self, name: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        processor = str(len(self._workers) % (os.cpu_count() or 1))
+        pinned = ["taskset", "-c", processor] if main.startswith("worker") else []
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [str(program), f"org.apache.spark.deploy.{main}", *arguments],
+                [*pinned, str(program), f"org.apache.spark.deploy.{main}", *arguments],
                 env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -101,10 +130,10 @@ def cluster(tmp_path) -> Iterator[Cluster]:
     started.stop()
 
 
-def test_an_update_is_named_in_the_ui_and_survives_the_death_of_its_worker(
-    tmp_path, cluster, spark
-):
-    ui_port = free_port()
+def made_shop(
+    root: Path, cluster: Cluster, views: Iterable[str], ui_port: int, **more: str
+) -> Shop:
+    """A shop that runs on the cluster, on two tracks; ``more`` are settings of Spark."""
     settings = {
         "spark.executor.memory": "600m",
         "spark.driver.host": "127.0.0.1",
@@ -112,16 +141,23 @@ def test_an_update_is_named_in_the_ui_and_survives_the_death_of_its_worker(
         "spark.pyspark.python": sys.executable,
         "spark.ui.enabled": "true",
         "spark.ui.port": str(ui_port),
+        "spark.ui.liveUpdate.period": "0",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
+        **more,
     }
     lines = "".join(f'  {name}: "{value}"\n' for name, value in settings.items())
-    shop = Shop(
-        tmp_path / "shop",
-        ("hourly", "crossed"),
-        master=cluster.master,
-        settings=f"configuration:\n{lines}",
-    )
+    return Shop(
+        root, views, master=cluster.master,
+        settings=f"scheduler: {{tracks: 2}}\nconfiguration:\n{lines}",
+    )  # fmt: skip
+
+
+def test_an_update_is_named_in_the_ui_and_survives_the_death_of_its_worker(
+    tmp_path, cluster, spark
+):
+    ui_port = free_port()
+    shop = made_shop(tmp_path / "shop", cluster, ("hourly", "crossed"), ui_port)
     for number in range(4):
         at = START + timedelta(hours=number)
         shop.orders(file_name("orders", at, number, ".csv"), at, ROWS // 4, number)
@@ -147,3 +183,126 @@ def busy_workers(child: Child, ui_port: int) -> list[int]:
                 if executor["activeTasks"] and executor["id"] != "driver"
             ]
     return []
+
+
+# ---- executors ----
+
+VIEWS = ("hourly", "daily", "met", "near", "spenders", "regions", "visitors", "busy")
+ALLOCATED = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "1",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.executorIdleTimeout": "5s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
+    "spark.executor.cores": "1",
+}
+_UPDATE = re.compile(r"update (\d+) of (\w+): (?:\d+ files|from its parents)")
+
+
+class Ui:
+    """What Spark's own web page says of the run's jobs and executors."""
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}/api/v1/applications"
+
+    def computing(self) -> dict[str, int]:
+        """The tables that tasks are running for now, and the numbers of their updates."""
+        found = {}
+        for job in self._asked("jobs?status=running"):
+            named = _UPDATE.fullmatch(job.get("description") or "")
+            if named is not None and job["numActiveTasks"]:
+                found[named[2]] = int(named[1])
+        return found
+
+    def pools(self) -> set[str]:
+        """The pools whose tasks are running."""
+        stages = self._asked("stages?status=active")
+        return {each["schedulingPool"] for each in stages if each["numActiveTasks"]}
+
+    def busy_executors(self) -> int:
+        executors = self._asked("executors")
+        return sum(each["id"] != "driver" and each["activeTasks"] > 0 for each in executors)
+
+    def _asked(self, what: str) -> Any:
+        for application in fetched(self._url) or []:
+            return fetched(f"{self._url}/{application['id']}/{what}") or []
+        return []
+
+
+def is_built(shop: Shop) -> bool:
+    return all(last_commit(shop.project.table_path(each.name)) for each in shop.project.tables)
+
+
+def killed_in_the_middle(
+    child: Child, cluster: Cluster, ui: Ui, wanted: set[str]
+) -> dict[str, int]:
+    """Kill all executors while one of the wanted tables is computed; whose updates those were."""
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        assert child.process.poll() is None, child.output()
+        assert time.monotonic() < end_s, (wanted, child.output())
+        cluster.signal_executors(signal.SIGSTOP)
+        time.sleep(0.1)  # what a task has said before it was stopped is heard
+        found = ui.computing()
+        if wanted & found.keys():
+            cluster.signal_executors(signal.SIGKILL)
+            return found
+        cluster.signal_executors(signal.SIGCONT)
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("allocated", [False, True])
+def test_executors_are_killed_in_the_middle_of_every_tables_update(
+    tmp_path, cluster, spark, allocated
+):
+    ui_port = free_port()
+    more = ALLOCATED if allocated else {}
+    shop = made_shop(tmp_path / "shop", cluster, VIEWS, ui_port, **more)
+    one_of_each(shop, 0)
+    cluster.wait_for_workers()
+    ui = Ui(ui_port)
+    wanted = {table.name for table in shop.project.tables}
+    killed: dict[str, int] = {}
+    with Child(shop) as child:
+        eventually(lambda: child.process.poll() is not None or is_built(shop))
+        assert child.process.poll() is None, child.output()
+        hour = 1
+        while left := wanted - killed.keys():
+            one_of_each(shop, hour)
+            hour += 1
+            killed |= killed_in_the_middle(child, cluster, ui, left)
+        # Two updates at once, each in a pool of its own, on both executors.
+        hour = both_work(shop, cluster, ui, hour)
+        if allocated:
+            eventually(lambda: len(cluster.executors()) == 1)
+            one_of_each(shop, hour)
+        child.process.send_signal(signal.SIGTERM)
+        assert child.wait() == 0, child.output()
+    run_here(shop, spark)
+    Checker(shop, spark).check(by=(DUCKDB,))
+    made = {
+        table: commit_of(shop.project.table_path(table), number) for table, number in killed.items()
+    }
+    strategies = {name: each and each.metadata["strategy"] for name, each in made.items()}
+    sys.stderr.write(f"\nkilled in the middle of: {strategies}\n")
+    assert None not in strategies.values()
+    assert len(set(strategies.values())) >= 4
+
+
+def both_work(shop: Shop, cluster: Cluster, ui: Ui, hour: int) -> int:
+    """Two updates run at once, each in its pool, on both executors; the next hour of files."""
+    eventually(lambda: len(cluster.executors()) > 0)
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        assert time.monotonic() < end_s
+        cluster.signal_executors(signal.SIGSTOP)
+        time.sleep(0.1)
+        seen = ui.computing(), ui.pools(), ui.busy_executors()
+        cluster.signal_executors(signal.SIGCONT)
+        if len(seen[0]) == len(seen[1]) == seen[2] == 2:
+            return hour
+        if not seen[0]:
+            one_of_each(shop, hour)
+            hour += 1
+        time.sleep(0.1)

@@ -38,19 +38,27 @@ def test_the_weight_of_tables_is_in_their_checksum_files(tmp_path: Path):
 
 
 def test_updates_share_no_pool_as_long_as_there_is_one_for_each():
-    pools = Pools(2)
-    with pools.lease() as first, pools.lease() as second:
+    pools = Pools()
+    with pools.lease(2) as first, pools.lease(2) as second:
         assert {first, second} == {"freshline-0", "freshline-1"}
-        with pools.lease() as third:
+        with pools.lease(2) as third:
             assert third in (first, second)
-    with pools.lease() as again:
+    with pools.lease(2) as again:
         assert again == "freshline-0"
 
 
+def test_executors_that_come_bring_pools_and_those_that_go_take_them_along():
+    pools = Pools()
+    with pools.lease(0) as first, pools.lease(3) as second, pools.lease(3) as third:
+        assert (first, second, third) == ("freshline-0", "freshline-1", "freshline-2")
+        with pools.lease(1) as fourth:
+            assert fourth == "freshline-0"
+
+
 def test_a_pool_is_given_back_when_an_update_fails():
-    pools = Pools(1)
+    pools = Pools()
     try:
-        with pools.lease():
+        with pools.lease(1):
             raise OSError
     except OSError:
         pass

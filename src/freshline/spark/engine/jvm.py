@@ -47,6 +47,14 @@ def java_frame(frame: DataFrame) -> Any:
     return frame._jdf  # noqa: SLF001 - this module's purpose
 
 
+def slots(session: SparkSession) -> int:
+    """How many tasks can run at once now: of a cluster, on the executors that are there."""
+    context = session.sparkContext._jsc.sc()  # noqa: SLF001 - this module's purpose
+    return int(
+        context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile())
+    )
+
+
 def activate(session: SparkSession) -> None:
     """Make ``session`` the one that Delta finds active in this thread.
 
