@@ -117,6 +117,7 @@ KEYS = {
         "compact": "Whether small files are put together on idle tracks; true.",
         "vacuum": "Whether old files are removed on idle tracks; true.",
         "retention": "How long old versions stay readable; 7 days.",
+        "rejected": "How long rejected rows are kept; 90 days.",
         "audit": "The share of the time that idle tracks verify views; 1%, 0 turns it off.",
         "trials": "Whether a view is tried on generated inputs before it is maintained from"
         " changes; true.",
@@ -146,6 +147,7 @@ KEYS = {
         "max_body": "The largest body of a request, before and after decompression; 64MB.",
         "max_record": "The largest record; 1MB.",
         "folder": "Where the log of pushed records lies; STORAGE/_freshline/ingest.",
+        "land_after": "Records are landed when they are this old; 5 s.",
         "tls": "As `server.tls`, where there is no `server`.",
         "tokens": "The tokens of the feeds, by name.",
     },

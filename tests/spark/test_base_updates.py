@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,7 @@ from freshline.delta.log import (
     oldest_version,
     version,
 )
+from freshline.delta.rejected import forget_rejected
 from freshline.executor.records import UnreadableFilesError
 
 pytestmark = pytest.mark.spark
@@ -189,6 +191,21 @@ def test_a_null_that_the_schema_forbids_is_rejected(shop):
     (row,) = shop.rows("t__rejected")
     assert row["reason"] == "column id is null where the schema says NOT NULL"
     assert row["record"] == '{"v":"b"}'
+
+
+def test_updates_go_on_after_old_rejected_rows_were_removed(shop):
+    folder = shop.feed("f", "csv", "id BIGINT NOT NULL, v STRING")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text(",a\n")
+    (folder / "b.csv").write_text("1,b\n,c\n")
+    assert shop.load("t", "a.csv").rejected_rows == 1
+    later_s = time.time() + 100 * 86_400.0
+    assert forget_rejected(shop.project, "t", later_s)
+    assert shop.rows("t__rejected") == []
+    shop.restart()  # it looks for rows of an update that died
+    assert shop.load("t", "b.csv").rejected_rows == 1
+    (row,) = shop.rows("t__rejected")
+    assert (row["file"], row["update"]) == ("b.csv", 2)
 
 
 def test_a_query_without_rows_still_counts_what_does_not_fit(shop):

@@ -249,6 +249,7 @@ class MaintenanceSettings:
         trials: A view is computed in full until its strategies passed a trial.
         audit: Part of the tracks' time in which views are verified; 0: none are.
         retention_s: Every version of the last so many seconds stays readable.
+        rejected_s: Rejected rows are removed when they are this old.
     """
 
     compact: bool = True
@@ -256,6 +257,7 @@ class MaintenanceSettings:
     trials: bool = True
     audit: float = 0.01
     retention_s: float = 7 * 86_400.0
+    rejected_s: float = 90 * 86_400.0
 
 
 ALERT_KINDS = (

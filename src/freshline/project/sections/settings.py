@@ -74,7 +74,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
     """``maintenance:``; whether to compact, to remove old files, and what to keep."""
     if section is None:
         return _MAINTENANCE
-    section.only("compact", "vacuum", "trials", "retention", "audit")
+    section.only("compact", "vacuum", "trials", "retention", "audit", "rejected")
     retention_s = section.duration_s("retention")
     if retention_s is not None and retention_s < _LEAST_RETENTION_S:
         section.fault(
@@ -84,6 +84,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
             rule="it is at least 1 hour: a query that runs must find the files it reads",
             next_step="Give a longer one.",
         )
+    rejected_s = section.duration_s("rejected")
     audit = _share(section, "audit", _MAINTENANCE.audit)
     return MaintenanceSettings(
         compact=section.flag("compact", default=_MAINTENANCE.compact),
@@ -91,6 +92,7 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
         trials=section.flag("trials", default=_MAINTENANCE.trials),
         audit=audit,
         retention_s=_MAINTENANCE.retention_s if retention_s is None else retention_s,
+        rejected_s=_MAINTENANCE.rejected_s if rejected_s is None else rejected_s,
     )
 
 

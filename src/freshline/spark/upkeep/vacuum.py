@@ -19,13 +19,14 @@ from pyspark.sql import SparkSession
 from freshline.core.errors import PlatformError
 from freshline.delta.loaded import fold
 from freshline.delta.log import last_commit
+from freshline.delta.rejected import forget_rejected
 from freshline.delta.retention import (
     files_needed_since_s,
     log_kept_since_s,
     log_needed_since_s,
     state_needed_since_s,
 )
-from freshline.delta.states import remove_given_up
+from freshline.delta.states import remove_given_up, remove_of_others
 from freshline.executor.records import UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -43,6 +44,8 @@ _ASKED_ELSEWHERE = (
 )
 _SLACK_S = 60.0
 _HOUR_MS = 3_600_000
+_TOMBSTONES_S = 7 * 86_400.0
+"""So long Delta knows which files a table of rejected rows no longer has."""
 
 
 def vacuum(
@@ -77,10 +80,13 @@ def vacuum(
             _remove(session, state, state_needed_since_s(project, state, version, now_s), now_s)
         if table.kind == "base":
             fold(project, table.name)
-            rejected = project.table_path(rejected_name(table.name))
-            if last_commit(rejected) is not None:
+            if forget_rejected(project, table.name, now_s):
+                rejected = project.table_path(rejected_name(table.name))
+                since_s = now_s - min(project.maintenance.retention_s, _TOMBSTONES_S)
+                _remove(session, rejected, since_s, now_s)
                 _forget(session, rejected, log_kept_since_s(project, now_s), now_s)
         remove_given_up(project, table.name, dict(_states(last.metadata)), now_s)
+        remove_of_others(project, now_s)
         _forget(session, path, log_needed_since_s(project, table, now_s), now_s)
         failpoint("vacuum.after")
     except SparkError as error:
