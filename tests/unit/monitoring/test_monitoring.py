@@ -24,8 +24,9 @@ OPTIONAL = {
     "freshline_lineage_events_total", "freshline_bounds_broken_total", "freshline_audits_total",
     "freshline_feed_lag_records", "freshline_feed_lag_versions",
     "freshline_table_staleness_bound_seconds", "freshline_report_late",
+    "freshline_ingest_backlog_age_seconds",
 }  # fmt: skip
-"""Of lineage, policy aus, audits, topics, reports: a small run has none of them."""
+"""Of lineage, policy aus, audits, topics, reports, pushes: a small run has none of them."""
 
 
 def promtool(*arguments):
