@@ -10,16 +10,21 @@ from typer.testing import CliRunner
 
 from freshline.cli import running
 from freshline.cli.main import app_for
+from freshline.cli.push_thread import land_before_standing_by
 from freshline.cli.render.log_observer import Counting
+from freshline.cli.render.push_status import pushed_remarks
 from freshline.cli.serving import served
 from freshline.client import push
+from freshline.delta.stores import use
 from freshline.ingest.gateway import Gateway
 from freshline.ingest.http.auth import token_hash
 from freshline.project.load import load_project
+from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
 from freshline.ui.pulse import Pulse
+from tests.support.s3_server import S3Server
 from tests.support.shop import QUICK
 
 PUSHED = """\
@@ -129,6 +134,34 @@ def test_a_run_leaves_pushes_to_a_gateway_that_runs_already(pushed):
     elsewhere = [text for text in observer.told if not text.startswith("web page: ")]
     assert len(elsewhere) == 2
     assert all(text.startswith("pushes come in elsewhere: process ") for text in elsewhere)
+
+
+def test_a_host_that_comes_back_as_a_standby_lands_what_it_still_has(pushed):
+    with S3Server() as server:
+        use(server.settings)
+        (pushed.root / "freshline.yml").write_text(
+            PUSHED.replace("storage: warehouse", "storage: s3a://lake/shop").replace(
+                "{port: 0}", "{port: 0, folder: ingest, land_after: 1 minute}"
+            )
+        )
+        far = load_project(pushed.root, pushed.root)
+        assert far.feeds["clicks"].path == "s3a://lake/shop/_freshline/landed/clicks"
+        observer = Notices(far)
+        land_before_standing_by(far, observer)
+        assert not far.ingest.folder.exists(), "a host without a log has nothing to land"
+        gateway = Gateway(far, print)
+        gateway.start()
+        push(gateway.url, "clicks", [{"n": 1}, {"n": 2}])
+        land_before_standing_by(far, observer)  # a gateway is at work: it lands
+        gateway.stop(0.0)
+        waits = "gateway: does not run, 2 records not landed, for "
+        (line,) = [each for each in pushed_remarks(far, time.time()) if waits in each]
+        assert line.endswith(", on this host alone")
+        land_before_standing_by(far, observer)
+        (file,) = FeedListing(far.feeds["clicks"]).new_files()
+        assert (file.name.count("/"), far.feeds["clicks"].format) == (1, "parquet")
+        assert observer.told == []
+        use({})
 
 
 def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
