@@ -41,7 +41,7 @@ from freshline.executor.fence import fenced
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
-from freshline.runtime.journal.succession import leave_behind
+from freshline.runtime.journal.succession import finish_leaving, leave_behind
 from freshline.runtime.lease.machine import has_ended, this_machine
 from freshline.runtime.lease.place import store_of
 from freshline.runtime.lease.store import LeaseStore, SwapRefusedError
@@ -130,8 +130,13 @@ class Leadership:
             target=self._keep, args=(action,), name="lease", daemon=True
         )
         self._thread.start()
+        journal = journal_path(self._project)
         if self.beside:
-            leave_behind(journal_path(self._project))
+            text = leave_behind(journal)
+            if text is not None:
+                self._tell(text)
+        else:
+            finish_leaving(journal)
         if self._lease.lapsed:
             for text in fence_tables(self._project, self.epoch):
                 self._tell(text)
