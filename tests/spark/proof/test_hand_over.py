@@ -228,9 +228,10 @@ class Host:
 
         return eventually(said)
 
-    def waiting(self) -> int:
+    def landed(self) -> int:
+        """How many records this gateway has put into the storage; it says so once a second."""
         state = json.loads((self.root / "ingest" / "gateway.json").read_text())
-        return int(state["feeds"]["pushed"]["backlog_records"])
+        return int(state["feeds"]["pushed"]["landed_records"])
 
 
 def ids(project: Project, table: str = "clicks") -> list[int]:
@@ -255,7 +256,8 @@ def test_what_was_pushed_to_a_host_that_is_lost_with_its_disk_is_loaded_by_anoth
         # Landed in the storage, but not loaded: the leader's Spark is stopped.
         os.kill(spark_of(leader), signal.SIGSTOP)
         push(url, "pushed", ({"id": number} for number in range(100, 200)), key="b")
-        eventually(lambda: first.waiting() == 0)
+        eventually(lambda: first.landed() == 200)
+        assert ids(first.project) == list(range(100))
         leader.kill(group=True)
         lost_s = time.monotonic()
         shutil.rmtree(first.root)
