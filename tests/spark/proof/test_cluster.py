@@ -249,7 +249,7 @@ def killed_in_the_middle(
             cluster.signal_executors(signal.SIGKILL)
             return found
         cluster.signal_executors(signal.SIGCONT)
-        time.sleep(0.1)
+        time.sleep(0.3)
 
 
 @pytest.mark.parametrize("allocated", [False, True])
