@@ -146,6 +146,7 @@ def test_a_host_that_comes_back_as_a_standby_lands_what_it_still_has(pushed):
         )
         far = load_project(pushed.root, pushed.root)
         assert far.feeds["clicks"].path == "s3a://lake/shop/_freshline/landed/clicks"
+        assert far.ingest is not None
         observer = Notices(far)
         land_before_standing_by(far, observer)
         assert not far.ingest.folder.exists(), "a host without a log has nothing to land"
