@@ -158,6 +158,7 @@ print(session.sql("DESCRIBE TABLE shop.orders").collect()[0].comment)
 """
 
 
+@pytest.mark.proof  # four starts of Spark
 def test_another_spark_finds_the_tables_in_a_metastore_until_they_are_dropped(tmp_path):
     (tmp_path / "freshline.yml").write_text(PROJECT.replace("ROOT", str(tmp_path)))
     (tmp_path / "tables.sql").write_text(

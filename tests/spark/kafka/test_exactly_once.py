@@ -15,7 +15,7 @@ from tests.support.share import share
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 FAILPOINTS = ("files.after_journal", "base.after_data", "base.before_commit", "base.after_commit")
-TRIED = share(FAILPOINTS, part=4, first=3)
+TRIED = share(FAILPOINTS, part=1)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def deaths(broker, spark, tmp_path_factory) -> Iterator[dict[str, Future[tuple[T
         yield {failpoint: pool.submit(die, failpoint) for failpoint in TRIED}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("failpoint", TRIED)
 def test_a_kill_loses_nothing_and_doubles_nothing(failpoint, deaths):
     shop, status = deaths[failpoint].result()
