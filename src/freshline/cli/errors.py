@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import select
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ import typer
 
 from freshline.cli.render.output import print_json
 from freshline.core.errors import FreshlineError, InternalError, UserErrors
+from freshline.times import rfc3339
 
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
@@ -22,21 +25,25 @@ _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 def reported(command: Callable[..., Any]) -> Callable[..., None]:
     """The command with its errors told in the documented form.
 
-    Standard error gets the message. With ``--json`` standard output gets one object with
-    ``error``, and ``errors`` where there are several. A command that returns a number ends
-    with it.
+    Standard error gets the message, as JSON with ``--log-format json``. With ``--json`` standard
+    output gets one object with ``error``, and ``errors`` where there are several. A command that
+    returns a number ends with it.
     """
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        told = {
+            "as_json": bool(options.get("as_json")),
+            "in_log": options.get("log_format") == "json",
+        }
         try:
             status = command(*arguments, **options)
             sys.stdout.flush()  # here, where a reader that is gone is no surprise
         except FreshlineError as error:
-            status = show(error, as_json=bool(options.get("as_json")))
+            status = show(error, **told)
         except BrokenPipeError as error:
             if not _reader_is_gone():
-                status = show(_internal(error), as_json=bool(options.get("as_json")))
+                status = show(_internal(error), **told)
             else:
                 # Whoever read our output (head, less) has enough. The interpreter would try to
                 # flush the rest when it ends.
@@ -45,19 +52,25 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
                     os.dup2(nowhere, stream.fileno())
                 status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
-            status = show(_internal(error), as_json=bool(options.get("as_json")))
+            status = show(_internal(error), **told)
         if status:
             raise typer.Exit(int(status))
 
     return run
 
 
-def show(error: FreshlineError, *, as_json: bool) -> int:
-    """Tell an error; its exit status."""
+def show(error: FreshlineError, *, as_json: bool, in_log: bool = False) -> int:
+    """Tell an error; its exit status.
+
+    Args:
+        as_json: Also as an object on standard output.
+        in_log: Standard error is a log of JSON objects, one a line.
+    """
     several = error.errors if isinstance(error, UserErrors) else [error]
     with contextlib.suppress(OSError):  # the exit status says it, too
         for each in several:
-            print(_coloured(each.render()), file=sys.stderr, flush=True)
+            line = _logged(each) if in_log else _coloured(each.render())
+            print(line, file=sys.stderr, flush=True)
     if as_json:
         told: dict[str, Any] = {"error": error_record(several[0])}
         if len(several) > 1:
@@ -93,6 +106,13 @@ def _coloured(message: str) -> str:
         return message
     code, _, rest = message.partition("] ")
     return f"{_RED}{code}]{_PLAIN} {rest}"
+
+
+def _logged(error: FreshlineError) -> str:
+    """As :class:`freshline.cli.render.json_lines.JsonObserver` writes what people should hear."""
+    at = rfc3339(time.time())
+    record = {"at": at, "level": "error", "event": "notice", "message": error.render()}
+    return json.dumps(record, ensure_ascii=False)
 
 
 def _internal(error: Exception) -> InternalError:

@@ -69,11 +69,6 @@ def run_warehouse(
     with guarded_stderr():
         try:
             return _run(project, options, log or Log(), as_json=as_json)
-        except FreshlineError as error:
-            if log is None or log.form != "json" or as_json:
-                raise
-            JsonObserver(project).notice(error.render(), level="error")
-            return error.exit_status
         except BrokenPipeError as error:
             raise PlatformError("broken-pipe", f"a connection within the run broke: {error}") from (
                 error
@@ -95,7 +90,8 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
             from freshline.spark.engine.session import start_session
             from freshline.spark.updates import SparkExecutor
 
-            session = start_session(project, tell=observer.notice)
+            json_log = log.form == "json"
+            session = start_session(project, tell=observer.notice, json_log=json_log)
             observer.spark_ui = session.sparkContext.uiWebUrl
             return SparkExecutor(project, session, notice=partial(observer.notice, level="warning"))
         except Exception as error:

@@ -309,6 +309,19 @@ def test_a_run_that_cannot_start_says_so_as_json_too(freshline, shop):
     assert line["message"].startswith("[already-running] ")
 
 
+def test_a_project_with_errors_says_each_as_a_line_of_json(freshline, shop):
+    (shop.root / "freshline.yml").write_text("nme: x\n")
+    done = freshline("run", "--log-format", "json")
+    lines = logged(done)
+    assert done.exit_code == 2
+    assert {(line["level"], line["event"]) for line in lines} == {("error", "notice")}
+    assert [line["message"].split("]")[0] for line in lines] == [
+        "[unknown-key",
+        *["[missing-key"] * 3,
+    ]
+    assert done.stderr.count("missing-key") == 3  # nothing twice
+
+
 def test_an_unknown_log_format_is_refused(freshline):
     assert freshline("run", "--log-format", "xml").exit_code == 2
 

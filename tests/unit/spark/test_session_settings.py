@@ -1,9 +1,15 @@
 """The settings a session starts with: ours where they suit, the user's always."""
 
+import json
+import subprocess
 from pathlib import Path
+
+import pyspark
+import pytest
 
 from freshline.project.model import Project
 from freshline.spark.engine import session
+from freshline.spark.engine.java import find_java
 from freshline.spark.engine.session import settings
 
 
@@ -82,6 +88,48 @@ def test_who_chose_a_collector_gets_no_second_one(tmp_path, monkeypatch):
     assert collector(tmp_path, mine) == "-XX:+UseZGC"
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m -XX:+UseSerialGC")
     assert collector(tmp_path) == ""
+
+
+def test_sparks_own_log_is_json_where_the_run_s_is(tmp_path):
+    options = "spark.driver.extraJavaOptions"
+    assert "-Dfreshline.log=json" in settings(project(tmp_path), json_log=True)[options]
+    assert "-Dfreshline.log" not in settings(project(tmp_path))[options]
+    mine = project(tmp_path, [(options, "-Dlog4j2.configurationFile=file:///mine.properties")])
+    assert "-Dfreshline.log" not in settings(mine, json_log=True)[options]
+
+
+LOGGED = """
+import org.apache.logging.log4j.*;
+public class Logged { public static void main(String[] given) {
+  Logger some = LogManager.getLogger("org.apache.spark.Some");
+  some.error("a \\"b\\"\\nnext", new RuntimeException("c"));
+  some.warn("not told");
+} }
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_line_of_sparks_log_has_the_form_that_was_asked_for(tmp_path, form):
+    """By Spark's own log4j, without Spark."""
+    jars = Path(pyspark.__file__).parent / "jars"
+    path = ":".join(str(each) for each in jars.glob("log4j-*.jar"))
+    (tmp_path / "Logged.java").write_text(LOGGED)
+    settings = f"-Dlog4j2.configurationFile={session._LOG_SETTINGS.as_uri()}"
+    java = find_java()
+    if java is None:
+        pytest.skip("no Java")
+    program = [str(java.home / "bin" / "java"), "-cp", path, f"-Dfreshline.log={form}", settings]
+    done = subprocess.run(
+        [*program, str(tmp_path / "Logged.java")], capture_output=True, text=True, check=True
+    )
+    if form == "json":
+        (line,) = [json.loads(each) for each in done.stderr.splitlines()]
+        assert (line["level"], line["event"]) == ("error", "spark")
+        assert line["message"].startswith('Some: a "b"\nnext java.lang.RuntimeException: c')
+        assert line["at"].endswith("Z")
+    else:
+        assert done.stderr.startswith("spark: ")
+    assert "not told" not in done.stderr
 
 
 def test_the_log_settings_that_spark_is_started_with_exist():

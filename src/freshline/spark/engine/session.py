@@ -94,7 +94,7 @@ def is_local(location: str) -> bool:
     return urlsplit(location).scheme in ("", "file")
 
 
-def settings(project: Project) -> dict[str, str]:
+def settings(project: Project, *, json_log: bool = False) -> dict[str, str]:
     """Every setting a session of ``project`` starts with, the user's over our defaults."""
     chosen = dict(_ALWAYS)
     configuration = project.configuration
@@ -123,6 +123,8 @@ def settings(project: Project) -> dict[str, str]:
         options.append("-XX:+ExitOnOutOfMemoryError")
     if "log4j" not in options[0]:
         options.append(f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}")
+        if json_log:
+            options.append("-Dfreshline.log=json")
     if chosen.get("spark.driver.memory") == _SMALL and master.startswith("local"):
         options += _collector(options[0])
     chosen["spark.driver.extraJavaOptions"] = " ".join(options).strip()
@@ -163,11 +165,13 @@ def start_session(
     *,
     app_name: str = "freshline",
     tell: Callable[[str], None] = lambda _: None,
+    json_log: bool = False,
 ) -> SparkSession:
     """Start Spark for a project, or take the one that runs in this process.
 
     Args:
         tell: Told in a sentence what takes long: jars that have to be fetched first.
+        json_log: Spark's own errors on standard error are JSON, one object a line.
 
     Raises:
         PlatformError: There is no Java for it (``no-java``), jars are missing
@@ -177,7 +181,7 @@ def start_session(
     use_java()
     # Spark's own default is the first python3 of the PATH, which may be another version.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = resolved(settings(project), tell)
+    chosen = resolved(settings(project, json_log=json_log), tell)
     if SparkContext._gateway is None:  # noqa: SLF001 - as process.py
         chosen |= _temporary(chosen)
     builder = SparkSession.builder.appName(app_name)
