@@ -48,12 +48,15 @@ class Bundle:
         priority: Sum of the members' own, each times the table's share in it.
         alpha_s: Sum of the start-ups of those members that are derived from it alone.
         beta: Sum of the members' slopes, each times the table's share in it.
+        late: Sum of the members' priority * slope, each times the share: by how much the bundle is
+            staler for each second of data that its updates load, since loading takes that long.
         members: Their places, the table's own among them.
     """
 
     priority: float
     alpha_s: float
     beta: float
+    late: float
     members: frozenset[int]
 
     def seconds(self, amount_s: float) -> float:
@@ -129,7 +132,7 @@ def _first_guess(child: Table, part: float, bundle: Bundle, amount_s: float) -> 
     The exact one costs a walk over its bundle, and is found when its turn comes.
     """
     alpha_s = child.cost.alpha_s if part >= _ALONE else 0.0
-    own = Bundle(part * child.priority, alpha_s, part * child.cost.beta, frozenset())
+    own = Bundle(part * child.priority, alpha_s, part * child.cost.beta, 0.0, frozenset())
     return min(own.slowness(amount_s), bundle.slowness(amount_s))
 
 
@@ -137,7 +140,8 @@ def _bundle(
     table: Table, tables: Sequence[Table], found: dict[int, Bundle], share: Shares
 ) -> Bundle:
     """``table`` and, best first, the bundles below it as long as they are better than it."""
-    bundle = Bundle(table.priority, table.cost.alpha_s, table.cost.beta, frozenset([table.order]))
+    cost, alone = table.cost, frozenset([table.order])
+    bundle = Bundle(table.priority, cost.alpha_s, cost.beta, table.priority * cost.beta, alone)
     if not table.children:
         return bundle
     amount_s = table.period_s
@@ -147,15 +151,16 @@ def _bundle(
     def extra(order: int) -> Bundle:
         """What the bundle of that dependent would add."""
         added = _with_sources(found[order].members, bundle.members, tables, share)
-        priority = alpha_s = beta = 0.0
+        priority = alpha_s = beta = late = 0.0
         for member in sorted(added):
             part = share.get(member, 0.0)
             cost = tables[member].cost
             priority += part * tables[member].priority
             beta += part * cost.beta
+            late += part * tables[member].priority * cost.beta
             if part >= _ALONE:
                 alpha_s += cost.alpha_s
-        return Bundle(priority, alpha_s, beta, added)
+        return Bundle(priority, alpha_s, beta, late, added)
 
     def offer(of: Table) -> None:
         for child in of.children:
@@ -177,6 +182,7 @@ def _bundle(
         bundle.priority += more.priority
         bundle.alpha_s += more.alpha_s
         bundle.beta += more.beta
+        bundle.late += more.late
         bundle.members |= more.members
         for member in sorted(more.members):
             offer(tables[member])

@@ -1,12 +1,13 @@
 """Start what the wait has made most worth its seconds: an index after Whittle.
 
-Key: p * d * min'(d, patience) / E(d), where d is the data an update would load (seconds), p and
-E the priority and seconds of the table's bundle (``core/bundles.py``), and min' the smooth
-minimum d / (1 + d / patience). With unlimited patience that is p * d^2 / E, Whittle's index for
-the least weighted age where start-up is amortised by waiting (Hsu 2018, arXiv 1801.03422;
-Tripathi and Modiano 2019); with none it is p * d / E, max benefit (Golab et al. 2011, 3.1),
-which is right where the machine cannot keep up however long anybody waits. Patience follows
-from the load (``_patience``). Derivation, and where it is not the best: docs/whittle-policy.md.
+Key: p * d^2 / (alpha * (1 + d / patience) + beta * d * (0.7 + d / patience)), where d is the data
+that an update would load (seconds), alpha and beta the start-up and slope of the table's bundle
+(``core/bundles.py``), and p its priority, for each member times 1 + 2 beta. With unlimited patience
+that is close to p * d^2 / alpha, Whittle's index for the least weighted age where start-up is
+amortised by waiting (Hsu 2018, arXiv 1801.03422; Tripathi and Modiano 2019); with none it is
+p * d / E, max benefit (Golab et al. 2011, 3.1), which is right where the machine cannot keep up
+however long anybody waits. Patience follows from the load (``_patience``). Derivation, and where it
+is not the best: docs/whittle-policy.md.
 """
 
 from __future__ import annotations
@@ -27,9 +28,17 @@ _RECENT = 1.0 / 8.0
 _ROUNDS_REMEMBERED = 30
 """Rounds (updates of as many tables as there are) in which a slow stretch is forgotten."""
 
-_ROUNDS_WAITED = 5.0
+_HELD_UP = 0.7
+"""Share of the seconds for an update's data that counts while patience lasts. In the long run they
+are paid whenever the data is loaded (0); at the moment they keep others waiting (1)."""
+
+_ROUNDS_WAITED = 10.0
 """Patience at most, in rounds of everybody's turn, where the machine keeps up; found by playing
 the grid (docs/whittle-policy.md, 3)."""
+
+_TIMES_TO_REST = 4.0
+"""Times that the machine needs to come to rest. A table that waits longer does not wait for that:
+the others are served too often for it to have its turn."""
 
 _REKEY_FACTOR = 1.5
 """Patience has to change by this before every waiting table gets a new key."""
@@ -51,7 +60,7 @@ def _floats(values: Iterable[float] = ()) -> array[float]:
 
 @dataclass(slots=True)
 class Whittle(Policy):
-    """Largest priority * gain * patient gain / seconds first."""
+    """Largest priority * gain^2 / seconds first, or gain where patience ends."""
 
     name: ClassVar[str] = "whittle"
     also_called: ClassVar[tuple[str, ...]] = ("index",)
@@ -62,7 +71,7 @@ class Whittle(Policy):
     _bundles: list[Bundle] = field(default_factory=list, init=False)
     # The same by table, and below what was started: packed, since with 10,000 tables a float of
     # its own is one more line that is not in the processor's cache.
-    _priority: array[float] = field(default_factory=_floats, init=False)
+    _worth: array[float] = field(default_factory=_floats, init=False)
     _alpha_s: array[float] = field(default_factory=_floats, init=False)
     _beta: array[float] = field(default_factory=_floats, init=False)
     _loaded_s: array[float] = field(default_factory=_floats, init=False)
@@ -76,6 +85,7 @@ class Whittle(Policy):
     _is_summed_up: bool = field(default=True, init=False)
     _start_up_s: float = field(default=0.0, init=False)
     _start_ups: float = field(default=0.0, init=False)
+    _longest_s: float = field(default=0.0, init=False)
     _slope: float = field(default=0.0, init=False)
     _all_took_s: float = field(default=0.0, init=False)
     _all_expected_s: float = field(default=0.0, init=False)
@@ -99,13 +109,15 @@ class Whittle(Policy):
 
     def key(self, table: Table) -> float:
         order = table.order
-        priority = self._priority[order]
+        worth = self._worth[order]
         amount_s = table.next_to_s - table.freshness_s + table.late_s
-        seconds = self._alpha_s[order] + self._beta[order] * amount_s
+        patient = amount_s / self._patience_s
+        seconds = self._alpha_s[order] * (1.0 + patient) + self._beta[order] * amount_s * (
+            _HELD_UP + patient
+        )
         if seconds > 0.0:
-            patient_s = amount_s / (1.0 + amount_s / self._patience_s)
-            return -(priority * amount_s * patient_s / seconds)
-        return -inf if priority > 0.0 else 0.0
+            return -(worth * amount_s * amount_s / seconds)
+        return -inf if worth > 0.0 else 0.0
 
     def score(self, table: Table) -> str:
         bundle = self._bundles[table.order]
@@ -171,7 +183,8 @@ class Whittle(Policy):
         While backlogs grow: as long as waiting saves more of them than the machine lacks now.
         Where it keeps up: a few rounds in which everybody has a turn; what waits longer waits
         because of an outage or a slow stretch, and its seconds per second of data are all that
-        counts.
+        counts. The same once a table has waited far longer than such a machine needs to come to
+        rest: what it lacks now says only that the others are served too often.
         """
         if self._slope <= 0.0:
             return inf  # taking up a backlog keeps nobody waiting
@@ -182,8 +195,13 @@ class Whittle(Policy):
         patience_s = start_up_s / missing if missing > 0.0 else inf
         if load < 1.0:
             rounds_s = _ROUNDS_WAITED * start_up_s / (1.0 - load)
-            if rounds_s < patience_s:  # noqa: PLR1730 - a call costs three times as much
+            if rounds_s < patience_s:
                 patience_s = rounds_s
+            elif self._longest_s > 0.0:
+                # From nothing, while all tables are still on their way to rest, to all rounds.
+                rest_s = _TIMES_TO_REST * 0.5 * start_up_s / (1.0 - load) ** 2
+                late = self._longest_s / (self._longest_s + rest_s * rest_s / self._longest_s)
+                patience_s = max(patience_s, rounds_s * late)
         return max(1e-9, patience_s)
 
     def _sum_up(self, view: View) -> bool:
@@ -207,7 +225,7 @@ class Whittle(Policy):
         self._start_up_s = sum(table.cost.alpha_s for table in at_work) / view.track_count
         self._slope = sum(table.cost.beta for table in at_work) / view.track_count
         self._bundles = bundles(tables, self._shares)
-        self._priority = _floats([bundle.priority for bundle in self._bundles])
+        self._worth = _floats([bundle.priority + 2.0 * bundle.late for bundle in self._bundles])
         self._alpha_s = _floats([bundle.alpha_s for bundle in self._bundles])
         self._beta = _floats([bundle.beta for bundle in self._bundles])
         return True
@@ -217,8 +235,9 @@ class Whittle(Policy):
 
         An interval is what the last update loaded, or what waits where that is more: a table
         that is never chosen would else seem to want updates as often as when it last had one.
+        Also finds the longest interval of a table that is worth anything.
         """
-        wanted = 0.0
+        wanted = longest_s = 0.0
         each = zip(tables, self._loaded_s, self._own_alpha_s, strict=True)
         for table, loaded_s, alpha_s in each:
             waiting_s = table.trailing_edge_s - table.freshness_s
@@ -226,6 +245,9 @@ class Whittle(Policy):
             interval_s = waiting_s if waiting_s > loaded_s else loaded_s  # noqa: FURB136
             if interval_s > 0.0:
                 wanted += alpha_s / interval_s
+                if interval_s > longest_s and alpha_s > 0.0 and (table.priority or table.children):
+                    longest_s = interval_s
+        self._longest_s = longest_s
         return wanted
 
     def _rekey(self, view: View) -> None:
