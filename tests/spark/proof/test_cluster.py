@@ -197,6 +197,7 @@ ALLOCATED = {
     "spark.dynamicAllocation.maxExecutors": "2",
     "spark.dynamicAllocation.executorIdleTimeout": "5s",
     "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
+    "spark.dynamicAllocation.cachedExecutorIdleTimeout": "5s",
     "spark.executor.cores": "1",
 }
 _UPDATE = re.compile(r"update (\d+) of (\w+): (?:\d+ files|from its parents)")
@@ -288,7 +289,7 @@ def test_executors_are_killed_in_the_middle_of_every_tables_update(
     }
     strategies = {name: each and each.metadata["strategy"] for name, each in made.items()}
     sys.stderr.write(f"\nkilled in the middle of: {strategies}\n")
-    assert set(strategies.values()) == STRATEGIES
+    assert set(strategies.values()) >= STRATEGIES
 
 
 def both_work(shop: Shop, cluster: Cluster, ui: Ui, hour: int) -> int:
