@@ -34,7 +34,7 @@ def test_every_commit_equals_its_query(tpcds):
     wrong: dict[tuple[str, int, str], str] = {}
     told: dict[str, list[str]] = {}
     for step in range(STEPS):
-        tpcds.arrive(step)
+        tpcds.arrive(step, tpcds.read())
         for name in PROVED:
             found, _, difference = tpcds.updated(name)
             told.setdefault(name, []).append(found)
