@@ -143,7 +143,7 @@ def asked(monkeypatch) -> None:
     monkeypatch.setattr(commit, "_TAKEN_WHOLE_BYTES", -1)
 
 
-@pytest.fixture(params=["small", "asked"])
+@pytest.fixture(params=share(["small", "asked"], part=2, first=1))
 def table(filled, tmp_path, request) -> Table:
     if request.param == "asked":
         request.getfixturevalue("asked")

@@ -10,7 +10,7 @@ import pytest
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
-from tests.spark.proof.equality import Checker
+from tests.spark.proof.equality import DUCKDB, SPARK, Checker
 from tests.spark.proof.shop import START, Shop, file_name
 from tests.spark.proof.support import run_here, running_here
 from tests.support.share import WHOLE
@@ -78,7 +78,7 @@ def test_every_version_of_every_table_equals_its_query(tmp_path, spark):
         run_here(shop, spark)
         checker.check_base("orders")
     with running_here(shop, spark) as seen:
-        for number in range(100, 112):
+        for number in range(100, 112 if WHOLE else 108):
             at = START + timedelta(hours=number - 80)
             release(shop, ("orders", "visits")[number % 2], at, number, 10, 1, [])
             if number % 4 == 0:
@@ -90,6 +90,6 @@ def test_every_version_of_every_table_equals_its_query(tmp_path, spark):
     assert "2 files" in carry_out_offline(journal, "retry", "visits", 0.0)["message"]
     journal.close()
     run_here(shop, spark)
-    checker.check()
+    checker.check(by=(SPARK, DUCKDB) if WHOLE else (DUCKDB,))
     versions = {table: len(checker.commits(table)) for table in ("orders", "hourly", "busy")}
     assert min(versions.values()) >= len(steps), versions

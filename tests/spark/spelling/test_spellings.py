@@ -41,7 +41,7 @@ FIELDS = ("names_in_other_case", "struct_as_an_aggregate")
 """Views in whose plans names of fields stand as they are written."""
 
 
-PART = 60
+PART = 120
 """Of as many pairs of a view and a spelling one is tried in every run of the tests."""
 
 
