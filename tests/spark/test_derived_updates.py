@@ -9,11 +9,13 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.delta.log import CommitRecord, commit_mark, commits, last_commit, version
 from freshline.project.definition import definition_of
+from freshline.spark.engine.errors import one_line
 
 pytestmark = pytest.mark.spark
 
@@ -243,3 +245,9 @@ def test_two_updates_at_once_do_not_see_each_other(shop, totals):
         a, b = threads.map(run, ("a", "b"))
     assert a == [(0, 2), (1, 3), (0, 2)]
     assert b == [(0, 2), (1, 3), (0, 2)]
+
+
+def test_a_message_that_is_a_mere_name_is_told_with_what_it_means(spark):
+    with pytest.raises(Py4JJavaError) as raised:
+        spark._jvm.java.lang.Class.forName("no.such.Catalog")
+    assert one_line(raised.value) == "java.lang.ClassNotFoundException: no.such.Catalog"

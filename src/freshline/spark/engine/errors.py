@@ -74,7 +74,10 @@ def _chain(error: BaseException) -> list[str]:
         return [str(error).split("\n\tat ")[0].strip()]
     told = []
     while cause is not None:
-        told.append(str(cause.getMessage() or cause.getClass().getName()).strip())
+        kind, text = str(cause.getClass().getName()), str(cause.getMessage() or "").strip()
+        if " " not in text:  # of a class that is not found, Java says its name alone
+            text = f"{kind}: {text}" if text else kind
+        told.append(text)
         cause = cause.getCause()
     return told
 
