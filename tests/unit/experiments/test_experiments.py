@@ -42,7 +42,9 @@ VERDICTS = {
     "golab_long_update": "yy",
     "golab_lookahead": "yyyy",
     "golab_partitions": "yyyynyyy",
+    "whittle_dags": "yn",
     "whittle_grid": "yyny",
+    "whittle_optimum": "nnn",
     "leontyev_fig09": "yyyyn",
     "queues": "ynyyn",
 }
@@ -52,6 +54,9 @@ QUICK_VERDICTS = VERDICTS | {
     # A tenth of the grid has few of the cells where most is gained, and stops too soon about full
     # load.
     "whittle_grid": "nnny",
+    "whittle_dags": "yy",
+    # Two tables only.
+    "whittle_optimum": "n",
     # One order of the deadlines instead of twenty.
     "chandrasekaran_fig07": "ynyyyy",
     "chandrasekaran_fig08": "nnny",
