@@ -10,6 +10,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +144,12 @@ def test_rows_appear_as_a_warehouse_makes_them(shop, serve, opened):
         expect(row(page, "small")).to_have_attribute("data-late", "false")
         assert float(row(page, "small").get_attribute("data-staleness-s")) > 600
         expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 3 tables late")
+        # The reason is that of its slowest ancestor, here and on the table's own page.
+        expect(row(page, "big")).to_contain_text("waits for orders: feed orders_feed")
+        row(page, "big").get_by_role("link", name="big").click()
+        expect(page.locator(".title [data-reason]")).to_contain_text("feed orders_feed")
+        page.go_back()
+        expect(row(page, "big")).to_be_visible()
         kept(page, "running")
 
 
@@ -154,6 +161,32 @@ def test_a_page_opened_before_a_run_sees_it_however_slow_the_machine_is(shop, se
         with LiveRun(shop):
             expect(page.locator('[data-connection="live"]')).to_be_visible()
         expect(page.locator('[data-connection="stopped"]')).to_be_visible()
+
+
+def test_an_answer_from_before_a_run_began_does_not_hide_it(shop, serve, opened):
+    """The answers to two questions come in the other order."""
+    held: list[Any] = []
+
+    def hold(route):
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+            held.append(route.fetch())
+
+    with serve(shop.project) as ask:
+        page = opened("about:blank")
+        page.route("**/v1/ui/session", hold)
+        page.goto(ask.url)
+        expect(page.locator('[data-connection="stopped"]')).to_be_visible()
+        with LiveRun(shop):
+            expect(page.locator('[data-connection="live"]')).to_be_visible()
+            route, before = held
+            assert before.json()["now"]["running"] is False
+            with page.expect_response("**/v1/ui/session"):
+                route.fulfill(response=before)
+            redraw(page)
+            expect(page.locator('[data-connection="live"]')).to_be_visible()
 
 
 def test_a_server_of_which_nothing_is_heard_is_shown_as_such(shop, serve, opened):
@@ -382,6 +415,11 @@ def test_every_view_is_usable_in_both_themes_and_on_a_phone(recorded, serve, ope
 
 
 def test_the_keyboard_is_enough(recorded, serve, opened):
+    journal = Journal(journal_path(recorded), create=False)
+    for table in recorded.tables:
+        bounds = ('{"staleness": 7200.0}', table.name)
+        journal.write("INSERT OR REPLACE INTO watched (bounds, name) VALUES (?,?)", bounds)
+    journal.close()
     with serve(recorded) as ask:
         page = opened(f"{ask.url}/tracks")
         lanes = page.locator("canvas[aria-label]")
@@ -396,6 +434,8 @@ def test_the_keyboard_is_enough(recorded, serve, opened):
         expect(page.locator('main[data-page="table"]')).to_be_visible()
         chart = page.locator('.chart[role="img"]')
         assert "target" in chart.get_attribute("aria-label")
+        assert "guaranteed bound 2 h" in chart.get_attribute("aria-label")
+        expect(page.locator("[data-bound-s]")).to_contain_text("at most 2 h")
         label = chart.get_attribute("aria-label")
         assert chart.locator("canvas").get_attribute("aria-label") == label
         chart.focus()

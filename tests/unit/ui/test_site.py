@@ -9,6 +9,8 @@ import pytest
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.ui.page import ASSETS
 from freshline.ui.pulse import Pulse
 from tests.support.shop import Shop, made_project
@@ -43,6 +45,16 @@ def test_the_status_is_that_of_the_command(loaded, serve):
         ("orders", "fresh", 1),
         ("big", "fresh", 1),
     ]
+
+
+def test_the_executor_s_time_is_that_of_all_tables(loaded, serve):
+    journal = Journal(journal_path(loaded.project), create=False)
+    journal.write("UPDATE updates SET seconds=CASE table_name WHEN 'big' THEN 3 ELSE 1 END")
+    journal.close()
+    with serve(loaded.project) as ask:
+        found = ask("/v1/ui/tables").json
+    shares = {each["name"]: each["executor_s"] for each in found["tables"]}
+    assert (shares, found["executor_s"]) == ({"orders": 1.0, "big": 3.0}, 4.0)
 
 
 def test_what_was_answered_before_is_not_sent_again(loaded, serve):

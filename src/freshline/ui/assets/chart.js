@@ -58,6 +58,8 @@ function hatch(context, ratio) {
   return context.createPattern(tile, "repeat");
 }
 
+const FAR = 5;
+
 export function Sawtooth({ data, at, onPick, end }) {
   const [box, width] = useWidth();
   const { theme } = useStore();
@@ -81,7 +83,12 @@ export function Sawtooth({ data, at, onPick, end }) {
         scales: {
           x: { time: true, range: () => [latest.current.data.from_s, latest.current.data.to_s] },
           y: {
-            range: (_, __, most) => [0, Math.max(most || 1, (latest.current.data.target_lag_s || 0) * 1.3) * 1.08],
+            // A bound that is far above all that was seen is told, and would flatten what is drawn.
+            range: (_, __, most) => {
+              const { target_lag_s: lag, bound_s: bound } = latest.current.data;
+              const top = Math.max(most || 1, (lag || 0) * 1.3);
+              return [0, (bound && bound < FAR * top ? Math.max(top, bound * 1.1) : top) * 1.08];
+            },
           },
         },
         axes: [
@@ -184,7 +191,7 @@ export function Sawtooth({ data, at, onPick, end }) {
   }, [width, theme]);
 
   const most = ys.length ? Math.max(...ys) : null;
-  const label = `Staleness of ${data.table} from ${clock(data.from_s)} to ${clock(data.to_s)} UTC: largest ${brief(most)}, target ${target ? brief(target) : "none"}. Arrow keys move the moment that is explained.`;
+  const label = `Staleness of ${data.table} from ${clock(data.from_s)} to ${clock(data.to_s)} UTC: largest ${brief(most)}, target ${target ? brief(target) : "none"}${data.bound_s ? `, guaranteed bound ${brief(data.bound_s)}` : ""}. Arrow keys move the moment that is explained.`;
   useEffect(() => {
     if (!plot.current) return;
     plot.current.setData([xs, ys]);
@@ -197,5 +204,6 @@ export function Sawtooth({ data, at, onPick, end }) {
     const wide = data.to_s - data.from_s;
     onPick(Math.min(data.to_s, Math.max(data.from_s, (at || data.to_s) + (step * wide) / 100)));
   };
-  return html`<div class="chart" ref=${box} role="img" tabindex="0" aria-label=${label} onKeyDown=${key}></div>`;
+  return html`<div class="chart" ref=${box} role="img" tabindex="0" aria-label=${label} onKeyDown=${key}></div>
+    ${data.bound_s ? html`<p class="muted" data-bound-s=${data.bound_s}>Policy aus guarantees a staleness of at most ${brief(data.bound_s)}.</p>` : null}`;
 }

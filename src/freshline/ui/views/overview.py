@@ -40,8 +40,9 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
     """Counts of all tables, and those that pass the filter, as many as fit into 200 kB.
 
     ``line`` is the largest staleness in each of 24 equal parts of the window, in seconds, null
-    where there was no data; ``kept`` and ``executor_s`` are of the window, too. ``last`` are the
-    latest updates in it: their numbers, ``ok`` or ``failed``, and which of ``strategies`` it was.
+    where there was no data; ``kept`` and ``executor_s`` are of the window, too, and the object's
+    own ``executor_s`` is the sum over all tables. ``last`` are the latest updates in it: their
+    numbers, ``ok`` or ``failed``, and which of ``strategies`` it was.
     A late table has a ``reason``, another one says what comes ``next``; ``error`` and ``wrong`` are
     there where they say something: so 500 tables fit.
     """
@@ -71,6 +72,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         ],
         "total": len(found.tables),
         "targets": sum(each.target_lag_s is not None for each in found.tables),
+        "executor_s": round(sum(each.executor_s for each in lines.values()), 3),
         "strategies": [],
         "tables": [],
         "next": None,

@@ -19,6 +19,7 @@ from freshline.project.model import Project
 from freshline.runtime.status.status import TableStatus
 from freshline.ui.answers import Problem
 from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.reasons import Reasons
 
 _MOST_SQL = 60_000
 _MOST_COLUMNS = 500
@@ -42,13 +43,14 @@ def known_name(project: Project, name: str) -> str:
 
 
 def answer(reader: Reader, name: str) -> dict[str, Any]:
-    """The table's status, definition and relations."""
+    """The table's status, definition and relations; ``reason`` says why it is late."""
     project = reader.project
     found = reader.status(account=True)
     item = next(each for each in found.tables if each.name == name)
     table = project.table(name)
     return {
         "at_s": found.now_s,
+        "reason": Reasons(project, found).reason(item),
         **table_record(item, found.uses(name)),
         **strategies_record(found, name),
         **watched_record(found.watched_table(name), running=found.run.running),

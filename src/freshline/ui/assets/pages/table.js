@@ -182,7 +182,8 @@ export function Table({ name }) {
       <div class="title" data-table=${data.name} data-state=${data.state} data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${data.target_lag_s ?? ""}>
         <h1>${data.name}</h1><${State} state=${data.state} late=${late} />
         <${Meter} staleness=${staleness} target=${data.target_lag_s} late=${late} />
-        <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")} · ${data.next}</span>
+        <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")}${late && data.reason ? "" : ` · ${data.next}`}</span>
+        ${late && data.reason ? html`<b class="reason" data-reason>${data.reason}</b>` : null}
       </div>
       ${data.wrong ? html`<${Wrong} wrong=${{ ...data.wrong, table: data.name }} />` : null}
       ${data.error ? html`<div class="note bad" role="alert">${data.error}</div>` : null}

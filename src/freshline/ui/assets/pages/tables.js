@@ -26,12 +26,12 @@ function Headline({ data }) {
       ? [wrong && `${plural(wrong, "table")} wrong`, late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
       : allGood(data)}</h1>
     ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${(worst.state === "wrong" && worst.wrong) || worst.error || worst.reason || worst.next}</p>` : null}
-    ${silent ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
+    ${silent && !(worst && worst.reason && data.silent.every((each) => worst.reason.includes(`feed ${each} `))) ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
     ${data.note ? html`<p class="muted">${data.note}</p>` : null}
   </section>`;
 }
 
-function Row({ item, at, strategies }) {
+function Row({ item, at, strategies, total }) {
   const staleness = item.fresh_to_s === null ? null : Math.max(0, at - item.fresh_to_s);
   const late = staleness !== null && item.target_lag_s ? staleness > item.target_lag_s : item.late;
   // What does not change from second to second is made once an answer.
@@ -39,9 +39,9 @@ function Row({ item, at, strategies }) {
     <td class="c-spark"><${SparkLine} line=${item.line} target=${item.target_lag_s}
       label=${`Staleness of ${item.name} over time, largest ${brief(Math.max(0, ...item.line.filter((each) => each !== null)))}, target ${item.target_lag_s ? brief(item.target_lag_s) : "none"}`} /></td>
     <td class="c-kept num">${percent(item.kept)}</td>
-    <td class="c-exec num">${item.executor_s ? brief(item.executor_s) : "–"}</td>
+    <td class="c-exec num">${item.executor_s ? html`${percent(item.executor_s / total)} <small class="muted">${brief(item.executor_s)}</small>` : "–"}</td>
     <td class="c-pending num">${item.pending ? (item.kind === "base" ? plural(item.pending, "file") : brief(item.pending)) : "–"}</td>
-    <td class="c-last"><${Dots} last=${item.last} strategies=${strategies} /></td>`, [item]);
+    <td class="c-last"><${Dots} last=${item.last} strategies=${strategies} /></td>`, [item, total]);
   return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
       data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
     <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
@@ -57,14 +57,14 @@ const FIRST = 40;
 const MORE = 120;
 
 // The rows that are in view are painted first, the others follow a piece at a time.
-function Rows({ tables, at, strategies }) {
+function Rows({ tables, at, strategies, total }) {
   const [most, set] = useState(FIRST);
   useEffect(() => {
     if (most >= tables.length) return undefined;
     const timer = setTimeout(() => set(most + MORE));
     return () => clearTimeout(timer);
   }, [most, tables.length]);
-  return html`<tbody>${tables.slice(0, most).map((item) => html`<${Row} key=${item.name} item=${item} at=${at} strategies=${strategies} />`)}</tbody>`;
+  return html`<tbody>${tables.slice(0, most).map((item) => html`<${Row} key=${item.name} item=${item} at=${at} strategies=${strategies} total=${total} />`)}</tbody>`;
 }
 
 export function Tables() {
@@ -94,8 +94,8 @@ export function Tables() {
       ${tables.length
         ? html`<div class="scroller"><table class="tables">
             <thead><tr><th>table</th><th>state</th><th>staleness</th><th>over time</th><th class="num" title="Share of the time within the target">kept</th>
-              <th class="num" title="Seconds of executor time">executor</th><th class="num">pending</th><th>updates</th><th>next, or why late</th></tr></thead>
-            <${Rows} tables=${tables} strategies=${data.strategies} at=${store.session && store.session.run !== null ? data.at_s : at} />
+              <th class="num" title="Share of all tables' executor time, and that time">executor</th><th class="num">pending</th><th>updates</th><th>next, or why late</th></tr></thead>
+            <${Rows} tables=${tables} strategies=${data.strategies} total=${data.executor_s} at=${store.session && store.session.run !== null ? data.at_s : at} />
           </table></div>`
         : html`<${Empty}>No table matches. <button type="button" class="chip" onClick=${() => setQuery({ state: null, q: null, after: null })}>Show all</button></${Empty}>`}
       ${data.next ? html`<p class="more"><button type="button" class="chip" onClick=${() => setQuery({ after: new URL(data.next, location.origin).searchParams.get("after") }, {})}>More tables</button></p>` : null}`;
