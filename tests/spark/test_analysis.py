@@ -113,8 +113,8 @@ def test_what_is_no_column_of_a_table(orders):
             " STRING."
         ),
         (
-            "[bad-column-type] tables/nothing.sql:3: table nothing has column c of type"
-            " ARRAY<STRING COLLATE UTF8_LCASE>, which Delta cannot store; a column has a type that"
+            "[bad-column-type] tables/nothing.sql:3: table nothing has column c[] of type"
+            " STRING COLLATE UTF8_LCASE, which Delta cannot store; a column has a type that"
             " Delta knows. Cast it, for example to STRING."
         ),
         (

@@ -7,13 +7,12 @@ give, whether those tables exist yet or not. A table whose parent was refused is
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
@@ -27,6 +26,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.feeds.source_reader import SourceReader
 from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
+from freshline.spark.storable import check_storable
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.strict import not_incremental
@@ -50,9 +50,6 @@ _CODES = (
 )
 _POSITION = re.compile(r"\(line (\d+), pos \d+\)")
 _ADVICE = re.compile(r" Did you mean one of| Verify the spelling|  ?Please, refer to")
-_FORBIDDEN = " ,;{}()\n\t="
-_UNSTORABLE = ("void", "interval")
-_COLLATED = "string collate "
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -90,10 +87,10 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
             continue
-        schema = _result(project, table, sources, session, found)
-        if schema is None:
+        result = _result(project, table, sources, session, found)
+        if result is None:
             continue
-        faults = _column_faults(table, schema)
+        faults, schema = _column_faults(table, result), result.schema
         if table.kind == "derived":
             parents = {name: accepted[name] for name in table.parents}
             plan = plan_of(session, project, table, parents, accepted.__getitem__)
@@ -160,8 +157,8 @@ def _result(
     sources: Mapping[str, StructType | None],
     session: SparkSession,
     found: Analysis,
-) -> StructType | None:
-    """The columns of the query's result; None, with an error, where Spark refuses it."""
+) -> DataFrame | None:
+    """The query as Spark analyses it; None, with an error, where Spark refuses it."""
     try:
         own = own_session(session, table)
     except SparkError as error:
@@ -194,7 +191,7 @@ def _result(
         found.notes.append(f"table {table.name} was not checked: {one_line(error)}")
         return None
     try:
-        return own.sql(query).schema
+        return own.sql(query)
     except SparkError as error:
         found.errors.append(_refused(table, query, error))
         return None
@@ -239,7 +236,7 @@ def _line(table: TableDef, query: str, error: Exception) -> int:
     return first + int(position[1]) - 1 if position else first
 
 
-def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
+def _column_faults(table: TableDef, frame: DataFrame) -> list[UserError]:
     """What keeps the query's columns from being a table's."""
     faults = []
 
@@ -254,30 +251,8 @@ def _column_faults(table: TableDef, schema: StructType) -> list[UserError]:
             )
         )
 
-    counts = Counter(each.name.lower() for each in schema)
-    for name in [name for name, count in counts.items() if count > 1]:
-        fault(
-            "duplicate-column",
-            f"has {counts[name]} columns named {name}",
-            "names of columns differ, whatever the case",
-            "Give each a name of its own with AS.",
-        )
-    for each in schema:
-        if any(character in _FORBIDDEN for character in each.name):
-            fault(
-                "bad-column-name",
-                f"has a column named {each.name!r}",
-                "Delta allows no spaces and none of ,;{}()= in names of columns",
-                "Give it a name with AS.",
-            )
-        kind = each.dataType.simpleString()
-        if kind.startswith(_UNSTORABLE) or _COLLATED in kind:
-            fault(
-                "bad-column-type",
-                f"has column {each.name} of type {kind.upper()}, which Delta cannot store",
-                "a column has a type that Delta knows",
-                "Cast it, for example to STRING.",
-            )
+    check_storable(frame, fault)
+    schema = frame.schema
     listed = [name.lower() for name, _ in table.columns]
     if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:
         fault(

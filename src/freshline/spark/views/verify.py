@@ -34,8 +34,13 @@ def typer(session: Asks) -> Callable[[str], list[tuple[str, str]]]:
     """
 
     def types(query: str) -> list[tuple[str, str]]:
-        schema = session.sql(query).schema
-        return [(each.name, each.dataType.simpleString()) for each in schema]
+        frame = session.sql(query)
+        found = [(each.name, each.dataType.simpleString()) for each in frame.schema]
+        schema = java_frame(frame).schema()
+        if "collate" in schema.json():  # of which PySpark does not tell all
+            kinds = [field.dataType().catalogString() for field in schema.fields()]
+            return [(name, kind) for (name, _), kind in zip(found, kinds, strict=True)]
+        return found
 
     return types
 

@@ -14,7 +14,9 @@ from freshline.sql.states.aggregates import State
 Typer = Callable[[str], Sequence[tuple[str, str]]]
 """Column and Spark type of each output column of a query over the sources."""
 
-_NOT_STORED = re.compile(r"(\A|[<:,])(interval|void)\b|string collate ")
+_NOT_STORED = re.compile(
+    r"(\A|[<:,])(interval|void|time\(|geometry|geography|struct<>)|string collate "
+)
 """Spark's names of types that no Delta table can have, also within another type."""
 _NUMBERS = ("decimal", "double", "float", "bigint", "int", "smallint", "tinyint")
 
