@@ -190,7 +190,7 @@ CASES = (
     ),
     Case(
         "first click of the hour, joined in a band",
-        "SELECT o.ts, o.id, x.id AS c FROM orders o LEFT JOIN (SELECT ts, id, row_number() OVER "
+        "SELECT o.ts, o.id, x.id AS c FROM orders o LEFT JOIN (SELECT ts, id, rank() OVER "
         "(PARTITION BY date_trunc('hour', ts) ORDER BY id) AS r FROM clicks) x ON x.ts BETWEEN "
         "o.ts - INTERVAL 5 MINUTES AND o.ts AND x.r = 1",
         "ts",

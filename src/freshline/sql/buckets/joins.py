@@ -22,6 +22,8 @@ def side_by_side(left: Relation, right: Relation, differences: Differences) -> R
         grains={**left.grains, **right.grains},
         columns={**left.columns, **right.columns},
         padded=[*left.padded, *right.padded],
+        bases={**left.bases, **right.bases},
+        choices=[*left.choices, *right.choices],
     )
 
 
@@ -71,6 +73,13 @@ def watching(outer: Relation, inner: Relation, matched: Differences) -> None:
         matched: Holds for the rows of ``inner`` that the subquery looks at.
     """
     reads, null_ok = outer.depending_on(inner, matched, outer.own_times())
+    for shared, what in inner.choices:
+        equal = {
+            time
+            for time in outer.own_times()
+            if any(matched.between(time, other) == (0, 0) for other in shared)
+        }
+        outer.choices.append((outer.following(equal), what))
     outer.reads = reads
     outer.null_ok = null_ok
     outer.sources |= inner.sources

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
 from sqlglot import exp
 
-from freshline.sql.buckets.relation import Relation, hull
+from freshline.sql.buckets.relation import Choice, Relation, hull
+from freshline.sql.buckets.ties import unique_columns
 from freshline.sql.buckets.times import Times
 from freshline.sql.query.zone import Zone
 
@@ -36,6 +41,9 @@ def united(left: Relation, right: Relation, node: exp.SetOperation, alias: str) 
                 result.differences.nonnull.add(mine)
         if names:
             result.columns[alias, one.lower()] = names
+    shown = {mine: mine for mine, _, _ in pairs}
+    result.choices += _choices(left, shown)
+    result.choices += _choices(right, {name: theirs for name, _, theirs in pairs})
     for at, (name, mine, theirs) in enumerate(pairs):
         for other_name, other_mine, other_theirs in pairs[at + 1 :]:
             known = left.differences.between(mine, other_mine)
@@ -80,9 +88,37 @@ def projected(relation: Relation, select: exp.Select, alias: str, zone: Zone) ->
             result.differences.nonnull.add(name)
         if relation.is_null_ok(time):
             result.null_ok.add(name)
+    result.choices = _choices(relation, inner)
+    result.unique = unique_columns(select, relation, alias)
     names = list(inner)
     for at, one in enumerate(names):
         for other in names[at + 1 :]:
             if (known := relation.differences.between(inner[one], inner[other])) is not None:
                 result.differences.bound(one, other, *known)
     return result
+
+
+def _choices(relation: Relation, shown: Mapping[str, str]) -> list[Choice]:
+    """The choices of a relation among rows that tie, by the names under which times are shown.
+
+    Args:
+        relation: A block's rows, or a side of a set operation.
+        shown: Its times, by the names that they get.
+    """
+    found: list[Choice] = []
+    for shared, what in relation.choices:
+        kept = {name for name, time in shown.items() if relation.follows(time, shared)}
+        found.append((kept | _still_made(relation, shared, shown), what))
+    return found
+
+
+def _still_made(relation: Relation, shared: AbstractSet[str], shown: Mapping[str, str]) -> set[str]:
+    """What blocks above call the shared times that are not shown, made of columns that are."""
+    found = set()
+    for time in shared:
+        base = relation.bases.get(time)
+        if base:
+            column = re.compile(rf"(?<![\w.`]){re.escape(base)}(?![\w.`])")
+            names = (name for name, is_shown in shown.items() if is_shown == base)
+            found |= {name.join(column.split(time)) for name in names}
+    return found

@@ -8,6 +8,7 @@ session's zone). Times are called by names: ``alias.column``, or the SQL of an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Literal
@@ -18,6 +19,7 @@ Kind = Literal["timestamp", "ntz", "date"]
 Range = tuple[int, int]
 Grain = tuple[int, int]
 """(step, phase): a time is always a multiple of the step plus the phase, in microseconds."""
+Choice = tuple[AbstractSet[str], str]
 ANYWHERE: Range = (-INFINITE, INFINITE)
 
 
@@ -59,6 +61,11 @@ class Relation:
         null_ok: Times whose NULL rows depend on rows with a NULL event time only.
         padded: Sides of outer joins that may be NULL.
         aggregated: What the groups were made from, where it is a grouped relation.
+        bases: Of a time that is a function of one other time, that one; "" of several.
+        choices: Of every function that chooses freely among rows that tie (see
+            :mod:`freshline.sql.buckets.ties`): the times that all of these rows share, and the
+            function's text.
+        unique: Columns by which its rows are known to be unique, as SQL.
     """
 
     aliases: frozenset[str] = frozenset()
@@ -71,6 +78,25 @@ class Relation:
     null_ok: set[str] = field(default_factory=set)
     padded: list[Padded] = field(default_factory=list)
     aggregated: Relation | None = None
+    bases: dict[str, str] = field(default_factory=dict)
+    choices: list[Choice] = field(default_factory=list)
+    unique: AbstractSet[str] | None = None
+
+    def follows(self, time: str, shared: AbstractSet[str]) -> bool:
+        """Whether rows that share one of these times share ``time`` too."""
+        seen: str | None = time
+        while seen:
+            if seen in shared or any(
+                self.differences.between(seen, other) == (0, 0) for other in shared
+            ):
+                return True
+            seen = self.bases.get(seen)
+        return False
+
+    def following(self, shared: Iterable[str]) -> set[str]:
+        """All times of the relation that follow from one of these."""
+        wanted = set(shared)
+        return {time for time in self.own_times() if self.follows(time, wanted)}
 
     def bound(self, one: str, other: str, change: Range) -> None:
         """Says that ``one`` less ``other`` lies in ``change``, narrowed where both have grains.

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from freshline.sql.buckets.differences import Contradiction, is_infinite
 from freshline.sql.buckets.relation import Range, Relation
+from freshline.sql.buckets.ties import split_choice
 from freshline.sql.buckets.times import kind_of_type
 from freshline.sql.buckets.walk import Walk
 from freshline.sql.query.nondeterministic import require_deterministic
@@ -57,6 +58,7 @@ def buckets(
         all rows. STATIC_OUTER: rows of a static table are kept without a match. NULL_TIME:
         rows without a time can change rows that have one. NO_TIME_BUCKET: no output column is
         a time made from a source's. TIME_COLUMN: a source has no column that holds times.
+        TIES: buckets would show parts of two choices among rows that tie.
         STATIC: no source changes. CONTRADICTION: its conditions leave no rows.
     """
     try:
@@ -120,7 +122,8 @@ def _with(
             continue
         times += 1
         ranges = {source: relation.reads_at(time, source) for source in columns}
-        if loss := _fault(name, time, ranges, relation, columns):
+        loss = _fault(name, time, ranges, relation, columns) or split_choice(relation, time)
+        if loss is not None:
             losses.append(loss)
             continue
         width = max((hi - lo for lo, hi in ranges.values()), default=0)

@@ -87,6 +87,8 @@ class Times:
         """Adds the time ``name``, which is ``base`` plus something in ``change``."""
         relation = self.relation
         relation.kinds[name] = kind
+        if relation.bases.setdefault(name, base) != base:
+            relation.bases[name] = ""
         if grain is not None and grain[0] > 1:
             relation.grains[name] = grain
         elif change[0] == change[1] and base in relation.grains:

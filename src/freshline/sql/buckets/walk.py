@@ -12,6 +12,7 @@ from freshline.sql.buckets.differences import Differences, is_infinite
 from freshline.sql.buckets.joins import joined, side_by_side, watching
 from freshline.sql.buckets.projection import projected, united
 from freshline.sql.buckets.relation import Relation
+from freshline.sql.buckets.ties import chosen_in_groups, chosen_in_subquery
 from freshline.sql.buckets.times import Times, kind_of_type
 from freshline.sql.buckets.window_frames import windowed
 from freshline.sql.query.grouping import common_keys, group_keys, has_subtotals
@@ -87,7 +88,10 @@ class Walk:
         source, where = select.args.get("from_"), select.args.get("where")
         relation = self._relation(source.this) if source is not None else Relation()
         asked = list(conjuncts(where.this if where else None))
-        return self._joins(relation, select.args.get("joins") or [], asked)
+        relation = self._joins(relation, select.args.get("joins") or [], asked)
+        if select.args.get("laterals"):
+            relation.unique = None
+        return relation
 
     def _joins(
         self, relation: Relation, joins: Sequence[exp.Join], asked: Sequence[exp.Expr] = ()
@@ -202,6 +206,10 @@ class Walk:
             groups.reads[time] = {source: rows.reads_at(time, source) for source in rows.sources}
             if rows.is_null_ok(time):
                 groups.null_ok.add(time)
+        for shared, what in rows.choices:
+            kept = {time for time in own if rows.follows(time, shared)}
+            groups.choices.append((kept, what))
+        chosen_in_groups(select, groups)
         return groups
 
     def _subqueries(self, select: exp.Select, relation: Relation) -> None:
@@ -221,6 +229,7 @@ class Walk:
         body = query.unnest()
         if isinstance(body, exp.Select):
             inner, matched = self._correlated(body, relation)
+            chosen_in_subquery(body, inner)
         else:
             inner = self.query(body, "")
             matched = relation.differences.copy()

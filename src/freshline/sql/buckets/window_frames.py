@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from freshline.sql.buckets.relation import ANYWHERE, Range, Relation, hull
+from freshline.sql.buckets.ties import called, chosen_by_windows, parts_of
 from freshline.sql.buckets.times import Times
 from freshline.sql.query.calendar import span_of
 from freshline.sql.query.records import Reason
@@ -62,19 +63,18 @@ def windowed(
             if not any(relation.is_null_ok(name) for name, _, _ in linked):
                 null_ok.discard(time)
     relation.reads, relation.null_ok = reads, null_ok
+    chosen_by_windows(select, windows, relation, times)
     return lost
 
 
 def _reach(window: exp.Window, select: exp.Select, times: Times) -> Iterator[tuple[str, Range]]:
     """Times by which rows in the window are near: its partition's, and that of its order."""
-    named = _named(window, select)
+    named = parts_of(window, select)
     partition = [key for part in named for key in part.args.get("partition_by") or []]
     for key in partition:
         for member in times.fields(key).values():
             yield member, (0, 0)
-    function: exp.Expr = window.this
-    while isinstance(function, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        function = function.this
+    function = called(window)
     if isinstance(function, _IGNORE_FRAMES + _IGNORE_FRAMES_TOO):
         return
     orders = [part.args["order"] for part in named if part.args.get("order")]
@@ -85,17 +85,6 @@ def _reach(window: exp.Window, select: exp.Select, times: Times) -> Iterator[tup
     frame = _range_frame(frames[0], times, bool(ordered.args.get("desc")))
     if frame is not None and (time := times.time(ordered.this)) is not None:
         yield time, frame
-
-
-def _named(window: exp.Window, select: exp.Select) -> list[exp.Expr]:
-    """The window's own words and those of the window it names."""
-    found: list[exp.Expr] = [window]
-    name = window.args.get("alias")
-    if name is not None:
-        for other in select.args.get("windows") or []:
-            if other.name.lower() == name.name.lower():
-                found.extend(_named(other, select) if other.args.get("alias") else [other])
-    return found
 
 
 def _range_frame(spec: exp.Expr, times: Times, descending: bool) -> Range | None:  # noqa: FBT001
