@@ -16,8 +16,9 @@ from tests.support.share import WHOLE, share
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SOME = (
-    *("hourly_tag_sets", "ranks_in_hour", "hourly_revenue", "revenue_final"),
+    *("hourly_tag_sets", "qualify_alias", "hourly_revenue", "revenue_final"),
     *("reconciliation_by_user", "unordered_window", "lowered", "hinted"),
+    *("map_keys_of_groups", "first_places"),
 )
 STEPS = HISTORY if WHOLE else [HISTORY[at] for at in (0, 1, 4, 8)]
 

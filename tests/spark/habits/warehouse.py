@@ -31,7 +31,7 @@ from tests.spark.habits import tables
 from tests.spark.views.proving import over_statics, session_in
 
 ROOT = Path(__file__).parents[2] / "data" / "habits"
-AREAS = ("product", "finance", "machines", "syntax")
+AREAS = ("product", "finance", "machines", "syntax", "everyday")
 STATICS = ("customers", "cal")
 ZONE = "Europe/Berlin"
 
