@@ -40,7 +40,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, ids_of
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted, quoted_column
 from freshline.times import rfc3339
 
 STRATEGY = "backfill"
@@ -222,5 +222,5 @@ class Backfills:
 
 def _within(column: str, from_s: float, to_s: float) -> str:
     """The condition that a row's event time lies in [from_s, to_s); the zone is in the text."""
-    name = quoted(column)
+    name = quoted_column(column)
     return f"{name} >= TIMESTAMP '{rfc3339(from_s)}' AND {name} < TIMESTAMP '{rfc3339(to_s)}'"

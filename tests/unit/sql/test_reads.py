@@ -1,6 +1,6 @@
 import pytest
 
-from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.sql.text.reads import quoted, quoted_column, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 
 
@@ -122,6 +122,13 @@ def test_rewriting_without_a_change_is_verbatim():
 def test_what_cannot_be_read_is_said(query, what):
     with pytest.raises(SqlTextError, match=what):
         reads_of(query)
+
+
+def test_columns_called_by_words_of_sql_go_in_backquotes():
+    assert [quoted_column(name) for name in ("null", "True", "not", "user", "at", "date")] == [
+        "`null`", "`True`", "`not`", "`user`", "at", "date",
+    ]  # fmt: skip
+    assert [read.name for read in reads_of("SELECT * FROM user JOIN `left`")] == ["user", "left"]
 
 
 def test_only_ascii_names_go_without_backquotes():

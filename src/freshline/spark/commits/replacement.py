@@ -33,7 +33,7 @@ from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Staged, Touched, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 
 _TYPE = "_change_type"
 _SIGN = "_freshline_sign"
@@ -130,7 +130,7 @@ def replace(
         output = sized(session, rows, configuration, input_bytes)
         staged = transaction.write(output, touched)
         return Replaced(staged, counts.told(rows), staged.rows)
-    old, columns = touched.frame(session), [quoted(name) for name in rows.columns]
+    old, columns = touched.frame(session), [quoted_column(name) for name in rows.columns]
     size_bytes = input_bytes + touched.size_bytes
     kept = replaced.others(old).selectExpr(*columns, f"CAST(NULL AS STRING) AS {_TYPE}")
     signed = replaced.of(old).selectExpr(*columns, f"-1 AS {_SIGN}")
@@ -166,17 +166,17 @@ def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
         schema: Their columns without it.
     """
     kinds = {each.name: each.dataType.simpleString() for each in schema}
-    columns = [quoted(name) for name in kinds]
+    columns = [quoted_column(name) for name in kinds]
     if not all(_comparable(kind) for kind in kinds.values()):
         types = f"IF({_SIGN} > 0, array(NULL, 'insert'), array('delete'))"
         return signed.selectExpr(*columns, f"explode({types}) AS {_TYPE}")
     keys, values = [], []
     for number, (name, kind) in enumerate(kinds.items()):
         if kind in _FLOATS:
-            keys.append(F.expr(f"CAST({quoted(name)} AS STRING)").alias(f"{_KEY}{number}"))
-            values.append(F.any_value(quoted(name)).alias(name))
+            keys.append(F.expr(f"CAST({quoted_column(name)} AS STRING)").alias(f"{_KEY}{number}"))
+            values.append(F.any_value(quoted_column(name)).alias(name))
         else:
-            keys.append(F.col(quoted(name)))
+            keys.append(F.col(quoted_column(name)))
     counts = (
         F.expr(f"count_if({_SIGN} > 0)").alias(_NEW),
         F.expr(f"sum({_SIGN})").alias(_NET),
@@ -206,7 +206,7 @@ class _Counts:
         self._names = tuple(conditions)
         self._wanted = [F.count_if(F.expr(sql)).alias(name) for name, sql in conditions.items()]
         if timed is not None:
-            is_change, time = f"{_TYPE} IS NOT NULL", quoted(timed)
+            is_change, time = f"{_TYPE} IS NOT NULL", quoted_column(timed)
             micros = f"IF({is_change}, CAST(unix_micros({time}) AS STRING), NULL)"
             self._wanted += [
                 F.expr(f"array_join(collect_set({micros}), ',')").alias(_TIMES),

@@ -35,7 +35,7 @@ from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import LOG_REMOVED, Check, SkippedError, ordered
 from freshline.spark.verification.differences import union_of
 from freshline.sql.strategy import APPEND_FILES
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted, quoted_column
 
 _PLAIN = frozenset({APPEND_FILES.name, COMPACT})
 """Strategies of commits that are judged by what they changed."""
@@ -238,7 +238,7 @@ class BaseCheck(Check):
             if {*output.columns} != {*actual.columns}:
                 return output
             # Columns that were gained stand last, wherever the query has them.
-            return output.select([quoted(name) for name in actual.columns])
+            return output.select([quoted_column(name) for name in actual.columns])
 
         return self.compared(actual, expected, None)
 

@@ -21,7 +21,7 @@ from freshline.spark.engine.in_driver import Held
 from freshline.spark.views.timesets import literal
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.query.zone import DAY_US
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 
 MOST_NAMED = 200
 """Groups in one condition; of more, Spark takes longer to read it than to join."""
@@ -87,7 +87,10 @@ def scope(
     order = tuple(kinds)
     outputs = tuple(next(each for each, key in columns.items() if key == name) for name in order)
     keys = rows.select(
-        *(F.col(quoted(key)).alias(f"freshline_key_{number}") for number, key in enumerate(order))
+        *(
+            F.col(quoted_column(key)).alias(f"freshline_key_{number}")
+            for number, key in enumerate(order)
+        )
     )
     types = [kinds[key] for key in order]
     if not changed.is_in_driver:
@@ -101,7 +104,7 @@ def scope(
     if isinstance(plan.buckets, Buckets) and outputs[0].lower() == plan.buckets.column.lower():
         known = [value for (value,) in found if value is not None]
         if known:
-            earlier = f"{quoted(outputs[0])} < {_written(min(known), types[0])}"
+            earlier = f"{quoted_column(outputs[0])} < {_written(min(known), types[0])}"
     return Scope(
         Selection(_among(order, types, found)), Selection(_among(outputs, types, found)), earlier
     )
@@ -184,7 +187,7 @@ def _spanned(names: Sequence[str], kinds: Sequence[str], spans: Mapping[int, Spa
     """SQL: whether each column lies between the first and the last of its keys; never NULL."""
     terms = []
     for number, (first, last, nulls) in spans.items():
-        name, kind = quoted(names[number]), kinds[number]
+        name, kind = quoted_column(names[number]), kinds[number]
         either = [f"{name} IS NULL"] if nulls else []
         if first is not None:
             between = f"BETWEEN {_written(first, kind)} AND {_written(last, kind)}"
@@ -205,13 +208,13 @@ def _among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple[Any,
     if len(names) > 1:
         groups = (
             " AND ".join(
-                f"{quoted(name)} <=> {_written(value, kind)}"
+                f"{quoted_column(name)} <=> {_written(value, kind)}"
                 for name, kind, value in zip(names, kinds, row, strict=True)
             )
             for row in rows
         )
         return " OR ".join(f"({group})" for group in groups)
-    name, kind = quoted(names[0]), kinds[0]
+    name, kind = quoted_column(names[0]), kinds[0]
     values = ", ".join(_written(value, kind) for (value,) in rows if value is not None)
     terms = [f"({name} IS NOT NULL AND {name} IN ({values}))"] if values else []
     if any(value is None for (value,) in rows):

@@ -39,7 +39,7 @@ from freshline.spark.views.timesets import (
 )
 from freshline.spark.views.whole import EVERYTHING, is_small
 from freshline.sql.query.records import Buckets, Decomposition
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 
 _OUTSIDE = "outside"
 
@@ -112,7 +112,7 @@ def _written(
     assert own is not None
     transaction, session = increment.transaction, increment.session
     files = transaction.touched(touched.view.sql, by_condition=False)
-    columns = (f"{quoted(own[name])} AS {quoted(name)}" for name in rows.columns)
+    columns = (f"{quoted_column(own[name])} AS {quoted_column(name)}" for name in rows.columns)
     state = touched.view.of(files.frame(session)).selectExpr(*columns)
     if not same_columns(state.schema, rows.schema):
         raise NotIncrementalError("schema-changed")

@@ -17,7 +17,7 @@ from typing import Any
 
 from freshline.sql.query.records import Reads
 from freshline.sql.query.zone import DAY_US, zone
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 
 Interval = tuple[int, int]
 
@@ -128,7 +128,7 @@ def covered(kind: str, wanted: TimeSet, zone: str) -> TimeSet:
 
 def microseconds(column: str, kind: str) -> str:
     """SQL: the instant of a column of type timestamp, timestamp_ntz or date; a BIGINT."""
-    name = quoted(column)
+    name = quoted_column(column)
     return f"unix_micros({name if kind == 'timestamp' else f'CAST({name} AS TIMESTAMP)'})"
 
 
@@ -138,7 +138,7 @@ def within(column: str, kind: str, wanted: TimeSet, zone: str) -> str:
     Plain comparisons with literals, so that Delta can skip files by their statistics. Of a
     timestamp exactly; of the other types some more are selected, see :func:`covered`.
     """
-    name = quoted(column)
+    name = quoted_column(column)
     terms = []
     for lo, hi in _shown(kind, wanted, zone):
         bounds = []

@@ -22,7 +22,7 @@ from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.text.canonical import kind_of
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 from freshline.sql.text.tokens import Token, tokens
 
 
@@ -86,7 +86,9 @@ def shows_state(session: Asks, decomposition: Decomposition) -> bool:
     shown = decomposition.own_state
     if shown is None or len(decomposition.partials) != 1:
         return False
-    columns = ", ".join(f"{quoted(output)} AS {quoted(name)}" for name, output in shown.items())
+    columns = ", ".join(
+        f"{quoted_column(output)} AS {quoted_column(name)}" for name, output in shown.items()
+    )
     try:
         with with_partials(session, decomposition):
             wanted = session.sql(decomposition.partials[0].combine)

@@ -37,6 +37,20 @@ _ROLES = {
     **dict.fromkeys(("ALL", "DISTINCT", "LATERAL"), "kept"),
 }
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_WORDS = frozenset(
+    """
+    all and anti any as between both by case cast collate column constraint create cross cube
+    current_catalog current_database current_date current_schema current_time current_timestamp
+    current_user distinct div else end escape except exists explode extract false fetch filter for
+    foreign from full group grouping having if ilike in inner intersect interval into is join
+    lateral leading left like limit localtime localtimestamp minus natural not null nulls offset
+    on only or order outer over overlaps partition percent pivot primary qualify recursive
+    references regexp right rlike rollup select semi session_user set sets some sort table then to
+    trailing trim true union unique unknown unpivot user using values when where window with
+    within
+    """.split()  # noqa: SIM905
+)
+"""Words that mean something else in some place of a query, as ``null`` does everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,11 @@ class Read:
 def quoted(name: str) -> str:
     """``name`` in backquotes unless it is a plain identifier."""
     return name if _PLAIN.match(name) else backquoted(name)
+
+
+def quoted_column(name: str) -> str:
+    """A column's name in an expression: in backquotes also where it is a word of SQL."""
+    return backquoted(name) if name.lower() in _WORDS else quoted(name)
 
 
 def string_literal(text: str) -> str:
