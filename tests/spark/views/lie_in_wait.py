@@ -263,7 +263,7 @@ CURRENT ROW) AS s FROM sale
 
 first of each bucket | recompute
 SELECT at, id FROM sale QUALIFY row_number() OVER (PARTITION BY date_trunc('hour', at) ORDER BY
-id) = 1
+id, at) = 1
 
 intersection of streams | merge
 SELECT id FROM sale INTERSECT SELECT id FROM part
