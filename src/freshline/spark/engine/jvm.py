@@ -45,6 +45,11 @@ def java_session(session: SparkSession) -> Any:
 def java_frame(frame: DataFrame) -> Any:
     """Spark's own data frame."""
     return frame._jdf  # noqa: SLF001 - this module's purpose
+def hadoop_settings(session: SparkSession) -> Any:
+    """Hadoop's configuration, from which that of every query is copied."""
+    return session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - this module's purpose
+
+
 
 
 def slots(session: SparkSession) -> int:

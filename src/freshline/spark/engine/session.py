@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.hadoop import forget_sources
 from freshline.spark.engine.jars import joined, named_jars, resolved
 from freshline.spark.engine.scratch import scratch
 from freshline.spark.engine.submission import start_jvm, use_java
@@ -195,7 +196,9 @@ def start_session(
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     try:
         start_jvm(chosen)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        forget_sources(session)
+        return session
     except (*SparkError, RuntimeError, OSError) as error:
         raise PlatformError(
             "spark-start",
