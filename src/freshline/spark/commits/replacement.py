@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
@@ -33,13 +34,13 @@ from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Staged, Touched, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
-from freshline.sql.text.reads import quoted_column
+from freshline.sql.text.reads import backquoted, quoted_column
 
 _TYPE = "_change_type"
 _SIGN = "_freshline_sign"
 _NEW = "_freshline_new"
 _NET = "_freshline_net"
-_KEY = "_freshline_key_"
+_SIGNED = "_freshline_signed"
 _TIMES = "_freshline_times"
 _NULLS = "_freshline_nulls"
 _CUT_FROM_BYTES = 64 * 1024
@@ -132,9 +133,8 @@ def replace(
         return Replaced(staged, counts.told(rows), staged.rows)
     old, columns = touched.frame(session), [quoted_column(name) for name in rows.columns]
     size_bytes = input_bytes + touched.size_bytes
-    kept = replaced.others(old).selectExpr(*columns, f"CAST(NULL AS STRING) AS {_TYPE}")
-    signed = replaced.of(old).selectExpr(*columns, f"-1 AS {_SIGN}")
-    signed = signed.unionAll(rows.selectExpr(*columns, f"1 AS {_SIGN}"))
+    signed = jvm.selected(replaced.of(old), [*columns, f"-1 AS {_SIGN}"])
+    signed = signed.unionAll(jvm.selected(rows, [*columns, f"1 AS {_SIGN}"]))
     among = {
         _NEW: f"{_TYPE} IS NULL",
         _NET: f"{_TYPE} IS NOT NULL",
@@ -142,9 +142,14 @@ def replace(
     }
     counts = _Counts(among, timed)
     changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
-    if apart is None or touched.size_bytes < _CUT_FROM_BYTES:
+    kept_type = f"CAST(NULL AS STRING) AS {_TYPE}"
+    if replaced.is_all:
+        output = changes
+    elif apart is None or touched.size_bytes < _CUT_FROM_BYTES:
+        kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         output = sized(session, kept.unionAll(changes), configuration, size_bytes)
     else:
+        kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         # Else a union of two single partitions is one, and one file.
         session.conf.set("spark.sql.unionOutputPartitioning", "false")
         near = kept.filter(f"NOT coalesce({apart}, false)").unionAll(changes)
@@ -166,27 +171,28 @@ def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
         schema: Their columns without it.
     """
     kinds = {each.name: each.dataType.simpleString() for each in schema}
-    columns = [quoted_column(name) for name in kinds]
+    columns = [backquoted(name) for name in kinds]  # `from` is a word in some places only
     if not all(_comparable(kind) for kind in kinds.values()):
         types = f"IF({_SIGN} > 0, array(NULL, 'insert'), array('delete'))"
-        return signed.selectExpr(*columns, f"explode({types}) AS {_TYPE}")
+        return jvm.selected(signed, [*columns, f"explode({types}) AS {_TYPE}"])
     keys, values = [], []
-    for number, (name, kind) in enumerate(kinds.items()):
-        if kind in _FLOATS:
-            keys.append(F.expr(f"CAST({quoted_column(name)} AS STRING)").alias(f"{_KEY}{number}"))
-            values.append(F.any_value(quoted_column(name)).alias(name))
-        else:
-            keys.append(F.col(quoted_column(name)))
-    counts = (
-        F.expr(f"count_if({_SIGN} > 0)").alias(_NEW),
-        F.expr(f"sum({_SIGN})").alias(_NET),
-    )
-    grouped = signed.groupBy(*keys).agg(*values, *counts)
+    for column, kind in zip(columns, kinds.values(), strict=True):
+        is_float = kind in _FLOATS
+        key = f"{_SIGNED}.{column}"  # GROUP BY `all` alone would be all columns
+        keys.append(f"CAST({key} AS STRING)" if is_float else key)
+        values.append(f"any_value({column}) AS {column}" if is_float else column)
     times = (("CAST(NULL AS STRING)", _NEW), ("'insert'", _NET), ("'delete'", f"-{_NET}"))
     types = ", ".join(
         f"array_repeat({change}, CAST(greatest({count}, 0) AS INT))" for change, count in times
     )
-    return grouped.selectExpr(*columns, f"explode(concat({types})) AS {_TYPE}")
+    # In SQL: each column made in Python would be several messages to the JVM.
+    signed.createOrReplaceTempView(_SIGNED)
+    return jvm.query(
+        signed.sparkSession,
+        f"SELECT {', '.join(columns)}, explode(concat({types})) AS {_TYPE} FROM ("
+        f"SELECT {', '.join(values)}, count_if({_SIGN} > 0) AS {_NEW}, sum({_SIGN}) AS {_NET}"
+        f" FROM {_SIGNED} GROUP BY {', '.join(keys)})",
+    )
 
 
 def _comparable(kind: str) -> bool:
@@ -204,30 +210,34 @@ class _Counts:
 
     def __init__(self, conditions: Mapping[str, str], timed: str | None = None) -> None:
         self._names = tuple(conditions)
-        self._wanted = [F.count_if(F.expr(sql)).alias(name) for name, sql in conditions.items()]
+        self._wanted = {name: f"count_if({sql})" for name, sql in conditions.items()}
         if timed is not None:
             is_change, time = f"{_TYPE} IS NOT NULL", quoted_column(timed)
             micros = f"IF({is_change}, CAST(unix_micros({time}) AS STRING), NULL)"
-            self._wanted += [
-                F.expr(f"array_join(collect_set({micros}), ',')").alias(_TIMES),
-                F.expr(f"count_if({is_change} AND {time} IS NULL)").alias(_NULLS),
-            ]
+            self._wanted[_TIMES] = f"array_join(collect_set({micros}), ',')"
+            self._wanted[_NULLS] = f"count_if({is_change} AND {time} IS NULL)"
         self._observation = Observation()
         self.times_us: tuple[tuple[int, ...], bool] | None = None
         """Once :meth:`told`: the values in order, and whether NULL is among them."""
 
     def on(self, frame: DataFrame) -> DataFrame:
         """The frame to put into the query."""
-        return frame.observe(self._observation, *self._wanted) if self._wanted else frame
+        if not self._wanted:
+            return frame
+        wanted = (F.expr(sql).alias(name) for name, sql in self._wanted.items())
+        return frame.observe(self._observation, *wanted)
 
     def told(self, frame: DataFrame) -> dict[str, int]:
         """The counts by name; where Spark does not say, by a pass of its own over ``frame``."""
         if not self._wanted:
             return {}
-        found = jvm.observation(frame.sparkSession, self._observation, _OBSERVED_WITHIN_S)
+        found: Mapping[str, Any] | None = jvm.observation(
+            frame.sparkSession, self._observation, tuple(self._wanted), _OBSERVED_WITHIN_S
+        )
         if found is None:
-            found = frame.agg(*self._wanted).collect()[0].asDict()
+            wanted = (F.expr(sql).alias(name) for name, sql in self._wanted.items())
+            found = frame.agg(*wanted).collect()[0].asDict()
         if _TIMES in found:
             times = sorted(int(each) for each in found[_TIMES].split(",") if each)
-            self.times_us = tuple(times), bool(found[_NULLS])
+            self.times_us = tuple(times), int(found[_NULLS]) > 0
         return {name: int(found[name]) for name in self._names}

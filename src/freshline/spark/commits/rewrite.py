@@ -13,9 +13,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from freshline.delta.flushed import flush_commit, flush_files
+from freshline.delta.flushed import flush_commit
 from freshline.executor.fence import before_commit
-from freshline.spark.commits.transaction import Staged, Transaction, new_files
+from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.sizing import sized
 
@@ -72,7 +72,6 @@ class Rewrite(Transaction):
         )
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
-        flush_files(self._path, new_files(actions))
         metadata = before_commit(metadata)
         session = self._session
         identifier = jvm.named(session, f"{_DELTA}.actions.SetTransaction")(

@@ -10,6 +10,9 @@ from pyspark.sql import DataFrame
 
 from freshline.sql.text.reads import quoted
 
+ALL = "true"
+"""The condition that every row satisfies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -27,7 +30,12 @@ class Selection:
 
     def of(self, rows: DataFrame) -> DataFrame:
         """Those of ``rows`` that are of these groups."""
-        return self._joined(rows.filter(self.sql), "left_semi")
+        return self._joined(rows if self.sql == ALL else rows.filter(self.sql), "left_semi")
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is all rows, whatever their groups."""
+        return self.sql == ALL and self.keys is None
 
     def others(self, rows: DataFrame) -> DataFrame:
         """The rest of ``rows``."""

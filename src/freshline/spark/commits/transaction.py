@@ -16,6 +16,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,14 +26,13 @@ from freshline.delta.flushed import flush_commit, flush_files
 from freshline.delta.log import application, newest_transaction
 from freshline.executor.fence import before_commit
 from freshline.spark.commits.comments import Comments
+from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_empty_partitions
 from freshline.spark.engine.listed import listed_files
 from freshline.spark.engine.sizing import together
 
 Mode = Literal["append", "overwrite"]
-ALL = "true"
-"""The predicate that every row satisfies."""
 
 _TAKEN_WHOLE_BYTES = 64 * 1024
 """A table that is no larger is written anew sooner than Delta tells which of its files to write."""
@@ -95,6 +95,8 @@ class Transaction:
         self._predicate: str | None = None
         # Taken now: the transaction's own metadata changes when data is staged.
         self._metadata = self._transaction.snapshot().metadata()
+        self.version = int(self._transaction.readVersion())
+        """The version that the transaction reads; -1 before the first."""
 
     @property
     def committed(self) -> bool:
@@ -115,19 +117,14 @@ class Transaction:
     @property
     def exists(self) -> bool:
         """Whether there is a table yet."""
-        return int(self._transaction.readVersion()) >= 0
-
-    @property
-    def version(self) -> int:
-        """The version that the transaction reads; -1 before the first."""
-        return int(self._transaction.readVersion())
+        return self.version >= 0
 
     @property
     def table_id(self) -> str:
         """What tells the table from another one made in its place; a new one's once staged."""
         return str(self._transaction.metadata().id())
 
-    @property
+    @cached_property
     def schema(self) -> StructType | None:
         """The table's columns; None before the first commit, or while it has none."""
         if not self.exists:
@@ -161,7 +158,7 @@ class Transaction:
         jvm.activate(session)
         self._transaction.updateMetadata(copy, False)
 
-    @property
+    @cached_property
     def partition_columns(self) -> tuple[str, ...]:
         """The table's partition columns."""
         columns = self._metadata.partitionColumns()
@@ -293,14 +290,19 @@ class Transaction:
             jvm.java_frame(frame), jvm.none(session), jvm.scala_seq(session, ())
         )
         now_ms = time.time_ns() // 1_000_000
-        removed = [
-            file.removeWithTimestamp(now_ms, True) for file in jvm.elements(instead_of.files)
-        ]
+        removed = [file.removeWithTimestamp(now_ms, True) for file in instead_of.listed]
         actions = added.appendedAll(jvm.scala_seq(session, removed))
         return Staged(self, actions, jvm.scala_map(session, {}))
 
-    def commit(self, actions: Any, tags: Any, metadata: str) -> int:
-        """Commit what :meth:`stage` or :meth:`write` wrote; see :meth:`Staged.commit`."""
+    def commit(self, actions: Any, tags: Any, metadata: str, names: Sequence[str]) -> int:
+        """Commit what :meth:`stage` or :meth:`write` wrote; see :meth:`Staged.commit`.
+
+        Args:
+            actions, tags: Delta's own.
+            metadata: The commit's userMetadata.
+            names: Of the files that it adds, as the log has them.
+        """
+        flush_files(self._path, names)
         return self._commit(actions, tags, metadata)
 
     def advance(self, metadata: str) -> int:
@@ -309,7 +311,6 @@ class Transaction:
         return self._commit(nothing, jvm.scala_map(self._session, {}), metadata)
 
     def _commit(self, actions: Any, tags: Any, metadata: str) -> int:
-        flush_files(self._path, new_files(actions))
         metadata = before_commit(metadata)
         session = self._session
         nothing = jvm.none(session)
@@ -348,21 +349,25 @@ class Touched:
     def __init__(self, log: Any, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:
         self._log = log
         self._snapshot = snapshot
-        self.files = files
+        self._files = files
+        self.listed = list(jvm.elements(files))
+        """Each of the files."""
         self.partitions_alone = partitions_alone
-        sizes = [int(file.size()) for file in jvm.elements(files)]
-        self.size_bytes = sum(sizes)
-        self._count = len(sizes)
+        self.size_bytes = sum(int(file.size()) for file in self.listed)
+        self._frame: DataFrame | None = None
 
     def __bool__(self) -> bool:
-        return not self.files.isEmpty()
+        return bool(self.listed)
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """All their rows."""
-        jvm.activate(session)
-        nothing = jvm.none(session)
-        rows = self._log.createDataFrame(self._snapshot, self.files, False, nothing)
-        return together(DataFrame(rows, session), self.size_bytes, self._count)
+        """All their rows; the same frame each time, for one session."""
+        if self._frame is None:
+            jvm.activate(session)
+            nothing = jvm.none(session)
+            rows = self._log.createDataFrame(self._snapshot, self._files, False, nothing)
+            frame = DataFrame(rows, session)
+            self._frame = together(frame, self.size_bytes, len(self.listed))
+        return self._frame
 
 
 class Staged:
@@ -372,17 +377,18 @@ class Staged:
         self._transaction = transaction
         self._actions = actions
         self._tags = tags
-        self.rows = _rows(actions)
+        told = [json.loads(action.json()) for action in jvm.elements(actions)]
+        added = [each["add"] for each in told if "add" in each]
+        fed = [each["cdc"] for each in told if "cdc" in each]
+        self._names = [str(file["path"]) for file in (*added, *fed)]
+        self.rows = sum(int(json.loads(file["stats"])["numRecords"]) for file in added)
         """Rows in the new files; who writes other rows beside the new ones corrects it."""
-
-    @property
-    def feeds_changes(self) -> bool:
+        self.feeds_changes = bool(fed)
         """Whether there are change files."""
-        return any(_kind(action) == "AddCDCFile" for action in jvm.elements(self._actions))
 
     def discard(self) -> None:
         """Leave the files to VACUUM: the commit changes no row."""
-        self._actions = self._actions.take(0)
+        self._actions, self._names = self._actions.take(0), []
 
     def commit(self, metadata: str) -> int:
         """Make the files the table's next version, in one atomic commit.
@@ -393,23 +399,4 @@ class Staged:
         Returns:
             The version.
         """
-        return self._transaction.commit(self._actions, self._tags, metadata)
-
-
-def new_files(actions: Any) -> list[str]:
-    """The files that a commit adds, as the log names them."""
-    kinds = ("AddFile", "AddCDCFile")
-    return [str(action.path()) for action in jvm.elements(actions) if _kind(action) in kinds]
-
-
-def _rows(actions: Any) -> int:
-    """The sum of numRecords over the files added."""
-    return sum(
-        int(action.numPhysicalRecords().get())
-        for action in jvm.elements(actions)
-        if _kind(action) == "AddFile"
-    )
-
-
-def _kind(action: Any) -> str:
-    return str(action.getClass().getSimpleName())
+        return self._transaction.commit(self._actions, self._tags, metadata, self._names)

@@ -6,7 +6,7 @@ module, so that a new version of Spark has one file to look at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +20,9 @@ _UNKNOWN_BYTES = 2**60
 
 
 _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+_BETWEEN = "\x1f"
+"""Stands between texts that go to the JVM in one message."""
+
 _named: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -42,14 +45,14 @@ def java_session(session: SparkSession) -> Any:
     return session._jsparkSession  # noqa: SLF001 - this module's purpose
 
 
-def java_frame(frame: DataFrame) -> Any:
-    """Spark's own data frame."""
-    return frame._jdf  # noqa: SLF001 - this module's purpose
 def hadoop_settings(session: SparkSession) -> Any:
     """Hadoop's configuration, from which that of every query is copied."""
     return session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - this module's purpose
 
 
+def java_frame(frame: DataFrame) -> Any:
+    """Spark's own data frame."""
+    return frame._jdf  # noqa: SLF001 - this module's purpose
 
 
 def slots(session: SparkSession) -> int:
@@ -70,20 +73,36 @@ def activate(session: SparkSession) -> None:
     activate_it(java_session(session))
 
 
+def _constant(session: SparkSession, name: str, made: Callable[[], Any]) -> Any:
+    """An object of the JVM that never changes, made only once."""
+    known = _named.setdefault(session._jvm, {})  # noqa: SLF001 - this module's purpose
+    if name not in known:
+        known[name] = made()
+    return known[name]
+
+
 def scala_map(session: SparkSession, entries: Mapping[str, str]) -> Any:
     """An immutable Scala map."""
-    java_map = named(session, "java.util.HashMap")()
-    for key, value in entries.items():
-        java_map.put(key, value)
-    return named(session, f"{_PYTHON_UTILS}.toScalaMap")(java_map)
+
+    def made() -> Any:
+        java_map = named(session, "java.util.HashMap")()
+        for key, value in entries.items():
+            java_map.put(key, value)
+        return named(session, f"{_PYTHON_UTILS}.toScalaMap")(java_map)
+
+    return made() if entries else _constant(session, "no entries", made)
 
 
 def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
     """A Scala sequence."""
-    java_list = named(session, "java.util.ArrayList")()
-    for item in items:
-        java_list.add(item)
-    return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
+
+    def made() -> Any:
+        java_list = named(session, "java.util.ArrayList")()
+        for item in items:
+            java_list.add(item)
+        return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
+
+    return made() if items else _constant(session, "no items", made)
 
 
 def text_array(session: SparkSession, items: Sequence[str]) -> Any:
@@ -104,12 +123,27 @@ def elements(sequence: Any) -> Iterator[Any]:
 
 def none(session: SparkSession) -> Any:
     """Scala's None."""
-    return named(session, "scala.Option.empty")()
+    return _constant(session, "None", named(session, "scala.Option.empty"))
 
 
 def some(session: SparkSession, value: Any) -> Any:
     """Scala's Some(value)."""
     return named(session, "scala.Option.apply")(value)
+
+
+def query(session: SparkSession, text: str) -> DataFrame:
+    """``session.sql(text)`` in one message to the JVM instead of eight."""
+    return DataFrame(java_session(session).sql(text), session)
+
+
+def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    """``frame.selectExpr(*expressions)`` in two messages to the JVM, however many columns."""
+    if any(_BETWEEN in each for each in expressions):
+        return frame.selectExpr(*expressions)
+    session = frame.sparkSession
+    split = named(session, "org.apache.commons.lang3.StringUtils.split")
+    texts = split(_BETWEEN.join(expressions), _BETWEEN)
+    return DataFrame(java_frame(frame).selectExpr(texts), session)
 
 
 def empty_frame(session: SparkSession, schema: StructType) -> DataFrame:
@@ -135,12 +169,18 @@ def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
 
 
 def observation(
-    session: SparkSession, asked: Observation, timeout_s: float
-) -> dict[str, Any] | None:
-    """The metrics of an observation, numbers and texts, whichever query measured them.
+    session: SparkSession, asked: Observation, names: Sequence[str], timeout_s: float
+) -> dict[str, str] | None:
+    """The metrics of an observation as texts, whichever query measured them.
 
     For a frame that another's plan contains, as a writer's does. Spark tells them after the
     query's end by a thread of its own; None: not within the timeout.
+
+    Args:
+        session: Any.
+        asked: Put into a query that ran.
+        names: Of its metrics, in order; none of their values has the character U+001F.
+        timeout_s: How long it is waited for.
     """
     java_observation: Any = asked._jo  # noqa: SLF001 - this module's purpose
     future = java_observation.future()
@@ -153,8 +193,7 @@ def observation(
     told = future.value().get()
     if not told.isSuccess():
         return None
-    row = told.get()
-    return {name: row.get(at) for at, name in enumerate(row.schema().fieldNames())}
+    return dict(zip(names, told.get().mkString(_BETWEEN).split(_BETWEEN), strict=True))
 
 
 def input_bytes(frame: DataFrame) -> int:

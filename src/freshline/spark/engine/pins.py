@@ -7,11 +7,13 @@ and the commit can record it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
@@ -128,20 +130,40 @@ def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
 
     Of a small table all files are read, instead of asking first which of them a query needs.
     """
-    where, nothing = location(path), jvm.none(session)
+    return frame_of(session, path, snapshot_at(session, path, version))
+
+
+def snapshot_at(session: SparkSession, path: str, version: int) -> Any:
+    """Delta's own object for a table at a version."""
+    nothing = jvm.none(session)
     jvm.activate(session)
     for_table = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")
-    log = for_table(jvm.java_session(session), where)
+    log = for_table(jvm.java_session(session), location(path))
     # Also of a version it has in mind already: the table can be another one by now.
     snapshot = log.update(False, nothing, nothing)
     if int(snapshot.version()) != version:
         snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+    return snapshot
+
+
+def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:
+    """The rows of :func:`snapshot_at`; of a small table all files are read."""
     files = listed_files(snapshot, SMALL_BYTES)
     if files is None:
-        return session.read.format("delta").option("versionAsOf", version).load(where)
-    frame = DataFrame(log.createDataFrame(snapshot, files, False, nothing), session)
+        version = int(snapshot.version())
+        return session.read.format("delta").option("versionAsOf", version).load(location(path))
+    jvm.activate(session)
+    rows = snapshot.deltaLog().createDataFrame(snapshot, files, False, jvm.none(session))
     checksum = snapshot.checksumOpt().get()
-    return together(frame, int(checksum.tableSizeBytes()), int(checksum.numFiles()))
+    return together(
+        DataFrame(rows, session), int(checksum.tableSizeBytes()), int(checksum.numFiles())
+    )
+
+
+def columns_of(snapshot: Any) -> StructType:
+    """Names and types of a table's columns, as :func:`frame_of` has them, without opening it."""
+    stored = StructType.fromJson(json.loads(snapshot.metadata().schemaString()))
+    return StructType([StructField(field.name, field.dataType) for field in stored])
 
 
 def location(path: str) -> str:

@@ -47,6 +47,9 @@ _ALWAYS: Mapping[str, str] = {
     # It asks nobody who they are, and Spark's default lets everybody end jobs.
     "spark.ui.killEnabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # PySpark would note for each column which line of Python made it, a dozen messages to the JVM
+    # for every one. The lines are freshline's own, and no user reads them.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 _LOCAL_MASTER: Mapping[str, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.sizing import sized
 from freshline.spark.views.incremental import Increment, NotIncrementalError, StagedUpdate
@@ -17,7 +18,7 @@ def append(increment: Increment) -> StagedUpdate:
         return StagedUpdate(None)
     for parent in increment.parents:
         increment.register(parent.name, parent.inserted())
-    output = increment.session.sql(increment.query)
+    output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
     size_bytes = sum(parent.changes.size_bytes for parent in increment.parents)

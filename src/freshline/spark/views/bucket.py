@@ -86,7 +86,7 @@ def recompute(increment: Increment) -> StagedUpdate:
         wanted = read_by(touched, reads)
         rows = parent.frame.filter(within(reads.column, parent.kind(reads.column), wanted, zone))
         increment.register(parent.name, rows)
-    output = increment.session.sql(increment.query)
+    output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
     corrected = {"corrected": within(buckets.column, kind, again, zone)} if again else {}

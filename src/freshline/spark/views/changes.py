@@ -7,7 +7,7 @@ Parquet. Otherwise Delta's change feed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +18,7 @@ from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.sizing import together
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.reads import quoted_column
 
 _MOST_PARTITIONS = 16
 """Values of partition columns for which files are read apart; more: the change feed."""
@@ -89,7 +89,7 @@ class Changes:
         See :meth:`freshline.delta.changelog.AddedFile.times_us`; None: the rows must be read.
         """
         # Statistics are kept by names that a renamed column no longer has.
-        if self._logged.rewrote or self._renamed():
+        if self._logged.rewrote or self._renamed:
             return None
         told = [file.times_us(column) for file in self._logged.added]
         return None if None in told else [each for each in told if each is not None]
@@ -122,13 +122,13 @@ class Changes:
         return self._fed(schema) if self.rewrote else self.inserted(schema)
 
     def _fed(self, schema: StructType) -> DataFrame:
-        rows = self._feed().select(*(quoted(field.name) for field in schema))
+        rows = jvm.selected(self._feed(), [quoted_column(field.name) for field in schema])
         return together(rows, self.size_bytes) if self._is_logged else rows
 
     def _readable(self, schema: StructType) -> list[DataFrame] | None:
         """The added files as frames, one for each partition; None: take the change feed."""
         logged = self._logged
-        if not logged.added or not logged.readable or logged.rewrote or self._renamed():
+        if not logged.added or not logged.readable or logged.rewrote or self._renamed:
             return None
         columns = list(logged.added[0].partition)
         if any(list(file.partition) != columns for file in logged.added):
@@ -151,7 +151,9 @@ class Changes:
             frame = self._parquet([file.path for file in files], stored)
             for name, value in files[0].partition.items():
                 frame = frame.withColumn(name, F.lit(value).cast(types[name]))
-            frames.append(frame.select(*(quoted(field.name) for field in schema)))
+            # Parquet's reader has them in this order already.
+            names = [quoted_column(field.name) for field in schema]
+            frames.append(jvm.selected(frame, names) if columns else frame)
         return frames
 
     def _parquet(self, paths: Sequence[str], schema: StructType) -> DataFrame:
@@ -160,6 +162,7 @@ class Changes:
         reader = reader.option("recursiveFileLookup", "true")
         return reader.parquet(*(location(path) for path in paths))
 
+    @cached_property
     def _renamed(self) -> bool:
         """Whether the files' columns have other names than the table's."""
         session = self._session

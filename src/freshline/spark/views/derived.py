@@ -24,7 +24,8 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace as replaced_rows
-from freshline.spark.commits.transaction import ALL, Transaction, table_properties
+from freshline.spark.commits.selection import ALL
+from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed

@@ -58,7 +58,7 @@ def _recomputed(
 
 def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
     """By the user's own text, where there is no state."""
-    output = increment.session.sql(increment.query)
+    output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
     output = touched.view.of(output)

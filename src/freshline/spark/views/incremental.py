@@ -15,7 +15,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.engine.pins import at_version
+from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.views.changes import Changes
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
@@ -42,12 +42,16 @@ class Parent:
     @cached_property
     def frame(self) -> DataFrame:
         """All its rows, at the new version; not opened for an update that is made in full."""
-        return at_version(self.session, self.path, self.changes.new)
+        return frame_of(self.session, self.path, self._snapshot)
 
-    @property
+    @cached_property
     def schema(self) -> StructType:
-        """Its columns at the new version."""
-        return self.frame.schema
+        """Its columns at the new version; known without opening it."""
+        return columns_of(self._snapshot)
+
+    @cached_property
+    def _snapshot(self) -> Any:
+        return snapshot_at(self.session, self.path, self.changes.new)
 
     def before(self) -> DataFrame:
         """All its rows at the old version."""

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from freshline.spark.commits.replacement import replace
 from freshline.spark.commits.selection import Selection
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import kind_of, same_columns
+from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.in_driver import held
 from freshline.spark.engine.sizing import together
 from freshline.spark.views.bucket import logged_buckets
@@ -112,15 +112,20 @@ def _written(
     assert own is not None
     transaction, session = increment.transaction, increment.session
     files = transaction.touched(touched.view.sql, by_condition=False)
-    columns = (f"{quoted_column(own[name])} AS {quoted_column(name)}" for name in rows.columns)
-    state = touched.view.of(files.frame(session)).selectExpr(*columns)
-    if not same_columns(state.schema, rows.schema):
+    shown = {each.name.lower(): each.dataType.simpleString() for each in increment.schema}
+    kinds = {each.name: each.dataType.simpleString() for each in rows.schema}
+    if any(shown.get(own[name].lower()) != kind for name, kind in kinds.items()):
         raise NotIncrementalError("schema-changed")
+    columns = [f"{quoted_column(own[name])} AS {quoted_column(name)}" for name in kinds]
+    state = jvm.selected(touched.view.of(files.frame(session)), columns)
     both_bytes = files.size_bytes + increment.sizes.changed_bytes
     combined = combining(increment, partial)(together(state.unionAll(rows), both_bytes))
     output = final_rows(increment, plan, {partial.name: combined})
     timed = _bucket_column(increment) if is_few else None
-    input_bytes = jvm.input_bytes(output)
+    alone = len(increment.parents) == 1 and not increment.table.statics
+    # Nothing else is read then, so Spark need not be asked.
+    read_bytes = files.size_bytes + sum(each.changes.size_bytes for each in increment.parents)
+    input_bytes = read_bytes if alone else jvm.input_bytes(output)
     made = replace(
         transaction,
         output,

@@ -7,7 +7,8 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from freshline.spark.engine.columns import cast_to
+from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent
 from freshline.spark.views.state import Combine
 from freshline.sql.query.records import Decomposition, Partial
@@ -74,8 +75,10 @@ def final_rows(
     for name, frame in combined.items():
         increment.register(name, frame)
     output = sql_of(increment, plan.final)
-    if len(output.columns) != len(increment.schema):
+    if len(output.schema) != len(increment.schema):
         raise NotIncrementalError("schema-changed")
+    if same_columns(output.schema, increment.schema):
+        return output
     # The regenerated query's names can differ from the user's, its columns' order cannot.
     return cast_to(output.toDF(*increment.schema.fieldNames()), increment.schema)
 
@@ -83,4 +86,4 @@ def final_rows(
 def sql_of(increment: Increment, query: str) -> DataFrame:
     """A query made from the view's, with the static tables at their versions."""
     names = increment.statics
-    return increment.session.sql(rewritten(query, names) if names else query)
+    return jvm.query(increment.session, rewritten(query, names) if names else query)

@@ -6,8 +6,7 @@ less. The change feed tells only the rows that differ either way.
 
 from __future__ import annotations
 
-from freshline.spark.commits.selection import Selection
-from freshline.spark.commits.transaction import ALL
+from freshline.spark.commits.selection import ALL, Selection
 from freshline.spark.engine.sizing import known_bytes
 from freshline.spark.views.groups import Scope
 from freshline.spark.views.incremental import Increment
