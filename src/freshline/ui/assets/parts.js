@@ -121,6 +121,9 @@ export function Typed({ value, onDone, ...rest }) {
   return html`<input ...${rest} value=${typed ?? value} onInput=${(event) => set(event.target.value)} onChange=${done} />`;
 }
 
+// A sentence in which commands stand between backticks, as the command line writes it.
+export const Words = ({ text }) => String(text ?? "").split("`").map((part, index) => (index % 2 ? html`<code>${part}</code>` : part));
+
 export function Empty({ children }) {
   return html`<div class="empty">${children}</div>`;
 }

@@ -33,7 +33,7 @@ export function Guarantees() {
             const bound = each.bounds_s.staleness ?? (each.bound && each.bound.staleness) ?? null;
             return html`<tr data-table=${each.name} data-broken=${broken} class=${broken ? "late" : ""}><td><${TableLink} name=${each.name} /></td><td>${each.mode || "–"}</td>
               <td class="num">${typeof bound === "number" ? brief(bound) : "none"}</td><td class="num">${each.worst_s.staleness === undefined ? "–" : brief(each.worst_s.staleness)}</td>
-              <td class="num">${broken ? html`<span class="bad-text">✕ ${broken}</span>` : "● 0"}</td>
+              <td class="num">${broken ? html`<span class="bad-text">✕ ${broken}</span>` : typeof bound === "number" ? "● 0" : "–"}</td>
               <td>${Object.entries(each.broken).map(([cause, number]) => `${cause} ${number}`).join(", ")}${each.last_broken ? html` <small class="muted">${each.last_broken}</small>` : null}</td></tr>`;
           })}</tbody></table></div>`
         : html`<${Empty}>Nothing is promised under this policy; <code>policy: aus</code> gives bounds.</${Empty}>`}

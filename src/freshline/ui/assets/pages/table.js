@@ -4,7 +4,7 @@ import { act, token } from "/assets/api.js";
 import { Sawtooth } from "/assets/chart.js";
 import { brief, clock, count, epoch, iso, percent, plural } from "/assets/format.js";
 import { change, now, setQuery, state as store, useSeconds, useStore, useView, useWindow, windowQuery } from "/assets/store.js";
-import { Empty, Link, Meter, Shown, State, TableLink, WindowBar, tableHref } from "/assets/parts.js";
+import { Empty, Link, Meter, Shown, State, TableLink, WindowBar, Words, tableHref } from "/assets/parts.js";
 
 const PARTS = [
   ["source_s", "source", (source) => (source.kind === "feed" ? `feed ${source.name}` : source.name)],
@@ -182,8 +182,8 @@ export function Table({ name }) {
       <div class="title" data-table=${data.name} data-state=${data.state} data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${data.target_lag_s ?? ""}>
         <h1>${data.name}</h1><${State} state=${data.state} late=${late} />
         <${Meter} staleness=${staleness} target=${data.target_lag_s} late=${late} />
-        <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")}${late && data.reason ? "" : ` · ${data.next}`}</span>
-        ${late && data.reason ? html`<b class="reason" data-reason>${data.reason}</b>` : null}
+        <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")}${late && data.reason ? "" : html` · <${Words} text=${data.next} />`}</span>
+        ${late && data.reason ? html`<b class="reason" data-reason><${Words} text=${data.reason} /></b>` : null}
       </div>
       ${data.wrong ? html`<${Wrong} wrong=${{ ...data.wrong, table: data.name }} />` : null}
       ${data.error ? html`<div class="note bad" role="alert">${data.error}</div>` : null}

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useState } from "/assets/ui.js";
 import { brief, count, percent, plural } from "/assets/format.js";
 import { setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
-import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, tableHref } from "/assets/parts.js";
+import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, Words, tableHref } from "/assets/parts.js";
 
 const FILTERS = [
   ["wrong", "≠ wrong"], ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
@@ -49,7 +49,7 @@ function Row({ item, at, strategies, total }) {
     <td class="c-state"><${State} state=${item.state} late=${late} /></td>
     <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
     ${still}
-    <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : item.reason ? html`<b>${item.reason}</b>` : item.next}</td>
+    <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : item.reason ? html`<b><${Words} text=${item.reason} /></b>` : html`<${Words} text=${item.next} />`}</td>
   </tr>`;
 }
 
