@@ -1,7 +1,8 @@
-"""Take the picture of the web page in README.md: a shop of twelve tables that runs too busy.
+"""Take the picture of the web page in README.md: a shop of twelve tables, one of whose feeds ends.
 
-``.venv/bin/python -m scripts.draw_page [--minutes 15]`` runs the shop with Spark that long, while
-files arrive in its four feeds, and writes docs/page.png: all tables, and the one that is latest.
+``.venv/bin/python -m scripts.draw_page [--minutes 5]`` runs the shop with Spark that long, while
+files arrive in its four feeds, and in one of them for the first half alone. It writes
+docs/page.png: all tables, and the view that is late for it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
 PICTURE = Path(__file__).parents[1] / "docs" / "page.png"
-_WIDE, _TABLES_HIGH, _TABLE_HIGH = 1000, 465, 366
+_WIDE, _TABLES_HIGH, _TABLE_HIGH = 1200, 560, 470
 
 _SETTINGS = """\
 name: shop
@@ -39,9 +41,12 @@ _FEEDS = {
     "orders": (5, 400, "id BIGINT, at TIMESTAMP, customer INT, product INT, amount INT"),
     "clicks": (5, 800, "id BIGINT, at TIMESTAMP, customer INT, page INT, amount INT"),
     "payments": (10, 200, "id BIGINT, at TIMESTAMP, customer INT, card INT, amount INT"),
-    "returns": (30, 50, "id BIGINT, at TIMESTAMP, customer INT, product INT, amount INT"),
+    "returns": (10, 50, "id BIGINT, at TIMESTAMP, customer INT, product INT, amount INT"),
 }
 """Period in seconds, rows of a file, columns."""
+
+_SILENT, _LATE = "returns", "return_rate"
+"""The feed that ends, and the view of it that is shown."""
 
 _MINUTE = "date_trunc('MINUTE', at) AS minute"
 _VIEWS = (
@@ -59,7 +64,7 @@ _VIEWS = (
      " FROM clicks c JOIN orders o ON c.customer = o.customer GROUP BY c.customer")),
     ("card_use", 1, "5 minutes",
      "SELECT card, count(*) AS n, sum(amount) AS amount FROM payments GROUP BY card"),
-    ("return_rate", 1, "5 minutes",
+    ("return_rate", 4, "60 seconds",
      "SELECT product, count(*) AS n, sum(amount) AS amount FROM returns GROUP BY product"),
     ("top_hours", 1, "1 hour",
      ("SELECT date_trunc('HOUR', minute) AS hour, sum(n) AS n, sum(amount) AS amount"
@@ -70,7 +75,7 @@ _VIEWS = (
 def main() -> None:
     """Run the shop, and take the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--minutes", type=float, default=5.0)
     minutes = parser.parse_args().minutes
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -78,10 +83,11 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         root = Path(folder)
         _write(root)
-        with _fed(root), _running(root) as url:
+        with _fed(root, minutes * 30.0), _running(root) as url:
+            started_s = time.time()
             time.sleep(minutes * 60.0)
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            _draw(browser, url)
+            _draw(browser, url, started_s + minutes * 15.0)
             browser.close()
     print(f"wrote {PICTURE}")
 
@@ -108,16 +114,23 @@ def _write(root: Path) -> None:
 
 
 @contextmanager
-def _fed(root: Path) -> Iterator[None]:
-    """Files arrive in every feed, each at its period."""
-    stopped = threading.Event()
-    threads = [threading.Thread(target=_feed, args=(root, name, stopped)) for name in _FEEDS]
-    for thread in threads:
+def _fed(root: Path, silent_after_s: float) -> Iterator[None]:
+    """Files arrive in every feed, each at its period; in one for so many seconds alone."""
+    stopped, silent = threading.Event(), threading.Event()
+    ends = {_SILENT: silent}
+    threads: list[threading.Thread] = [
+        threading.Thread(target=_feed, args=(root, name, ends.get(name, stopped)))
+        for name in _FEEDS
+    ]
+    timer = threading.Timer(silent_after_s, silent.set)
+    for thread in (*threads, timer):
         thread.start()
     try:
         yield
     finally:
-        stopped.set()
+        timer.cancel()
+        for event in (stopped, silent):
+            event.set()
         for thread in threads:
             thread.join()
 
@@ -163,15 +176,15 @@ def _running(root: Path) -> Iterator[str]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _draw(browser: Browser, url: str) -> None:
-    """The list of all tables above the page of the first of them, the latest one."""
+def _draw(browser: Browser, url: str, from_s: float) -> None:
+    """The list of all tables above the page of the late view, from a time on."""
     page = _opened(browser, _TABLES_HIGH)
-    page.goto(f"{url}/tables?range=15m")
+    window = f"from={datetime.fromtimestamp(from_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    page.goto(f"{url}/tables?{window}")
     page.locator("tr[data-table]").first.wait_for()
     tables = page.screenshot()
-    latest = page.locator("tr[data-table]").first.get_attribute("data-table")
     page.set_viewport_size({"width": _WIDE, "height": 1200})
-    page.goto(f"{url}/tables/{latest}?range=15m")
+    page.goto(f"{url}/tables/{_LATE}?{window}")
     page.locator(".chart canvas").wait_for()
     page.wait_for_timeout(500)  # the chart is drawn once its width is known
     box = page.locator(".title").bounding_box()
