@@ -13,8 +13,15 @@ _BYTE = 0xFF
 _KINDS = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite's driver raises over a damaged file; the second where SQLite's own message, or the
+name of a column, holds bytes of the damage."""
+
+
+def is_damage(error: Exception) -> bool:
     """Whether an error means that the file is damaged: in a page, or in a text."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
     code = getattr(error, "sqlite_errorcode", None)
     return (code is not None and code & _BYTE in _KINDS) or "UTF-8" in str(error)
 
@@ -40,9 +47,10 @@ def is_damaged(path: Path, read: Collection[str]) -> bool:
                 for _ in db.execute(f"SELECT * FROM {table}"):
                     pass
     except sqlite3.OperationalError as error:
-        # Locked, or not to be opened: not the file's fault.
-        return is_damage(error)
-    except sqlite3.DatabaseError:
+        # Locked, or not to be opened: not the file's fault. A statement that is always right and
+        # that SQLite takes for wrong: it cannot read the header or the schema.
+        return is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR
+    except ERRORS:
         return True
     return False
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
-from freshline.runtime.journal.damage import is_damage, move_aside
+from freshline.runtime.journal.damage import ERRORS, is_damage, move_aside
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 
@@ -31,7 +30,7 @@ def journal_of_run(project: Project, check: Callable[[], None]) -> Iterator[Jour
     journal = Journal(path, create=True, check=check)
     try:
         yield journal
-    except sqlite3.DatabaseError as error:
+    except ERRORS as error:
         if not is_damage(error):
             raise
         journal.damage = error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
+from freshline.runtime.journal.damage import ERRORS
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 
@@ -36,7 +36,7 @@ def journal_read(project: Project) -> Iterator[Journal | None]:
         journal.row("PRAGMA query_only=ON")
         version = journal.row("PRAGMA user_version")  # written once its tables are there
         yield None if version is None or version[0] == 0 else journal
-    except sqlite3.DatabaseError as error:
+    except ERRORS as error:
         raise PlatformError(
             "journal",
             f"cannot read the journal {path}: {error}",

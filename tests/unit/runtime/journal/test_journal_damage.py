@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from contextlib import closing
 
@@ -9,8 +10,11 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from tests.support.shop import LiveRun, eventually, made_shop
 
+SCHEMA_VERSION = range(60, 64)
+"""Bytes of the header: a number that is too high says that a newer freshline wrote the journal."""
 TEXTS = [("files", "name"), ("files", "state"), ("tables", "name"), ("requests", "kind")]
 
 
@@ -31,6 +35,33 @@ def test_a_text_that_is_not_utf8_is_damage_like_any_other(tmp_path, table, colum
     assert shop.executor.numbers("orders") == [1, 2, 3]
     assert [line for line in shop.recorder.lines if "the journal was damaged" in line]
     assert len(list(path.parent.glob("*.damaged-*"))) >= 1
+
+
+def test_a_journal_opens_whatever_bits_have_changed(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    path = journal_path(shop.project)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sound = path.read_bytes()
+    chance = random.Random(1)
+    aside = 0
+    for _ in range(400):
+        for part in path.parent.glob("journal.db*"):
+            part.unlink()
+        damaged = bytearray(sound)
+        for _ in range(chance.choice([3, 30, 200])):
+            # In the first pages, too, where the names of tables and columns stand.
+            at = chance.randrange(chance.choice([4096, 20_000, len(sound)]))
+            if at not in SCHEMA_VERSION:
+                damaged[at] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(damaged))
+        journal = Journal(path, create=True)
+        aside += journal.moved_aside is not None
+        assert journal.row("SELECT count(*) AS n FROM tables") is not None
+        journal.close()
+    assert aside > 100
 
 
 def ruin(path):
