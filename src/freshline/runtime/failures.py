@@ -118,6 +118,8 @@ class FailureHandling:
                 )  # fmt: skip
             names = tuple(name for name, _ in waiting)
             failed = UpdateFailed(table, now_s, gives_up=bool(loaded))
+            if loaded:
+                self._ledger.full_asked(table, still=False)
             return [failed, FilesWithdrawn(table, names)], now_s
         failures = self._failures.get(table, 0) + 1
         self._failures[table] = failures

@@ -23,7 +23,7 @@ WRITE_S = 30.0
 """The document is written at most so often, and only when it changed."""
 
 _NAME = "handover.json"
-_COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused")
+_COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused", "full_asked")
 _ASKED = {
     "requests": (("at_s", "kind", "table_name", "argument"), "answered_s IS NULL"),
     "backfills": (("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'"),

@@ -51,14 +51,19 @@ class Requests:
         self._scheduler = scheduler
         self._failures = failures
         self._reports = reports
-        newest = journal.row("SELECT max(id) AS id FROM requests")
-        self._seen = (newest["id"] or 0) if newest else 0
+        # Also what came while this run, or another leader, could not answer: people were told that
+        # it is handled.
+        self._seen = 0
 
     def standing_orders(self) -> list[Event]:
-        """What was asked in former runs and still holds: pauses."""
+        """What was asked in former runs and still holds: pauses, full refreshes not yet done."""
         known = {table.name for table in self._scheduler.tables}
-        rows = self._journal.rows("SELECT name FROM tables WHERE paused=1")
-        return [TablePaused(row["name"]) for row in rows if row["name"] in known]
+        paused = self._journal.rows("SELECT name FROM tables WHERE paused=1")
+        full = self._journal.rows("SELECT name FROM tables WHERE full_asked=1")
+        return [
+            *(TablePaused(row["name"]) for row in paused if row["name"] in known),
+            *(RefreshRequested(row["name"], full=True) for row in full if row["name"] in known),
+        ]
 
     def new(self, now_s: float) -> list[Event]:
         """Events for the requests that came since; each is answered."""
@@ -103,6 +108,7 @@ class Requests:
                     check_reload(self._project, self._journal, name)
                 except FreshlineError as error:
                     return [], refusal(error)
+                self._ledger.full_asked(name)
             if not full and not table.has_news and table.running is None:
                 message = f"{name} has nothing new; its sources are brought up to date"
             else:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from tests.support.shop import LiveRun, eventually, made_shop
 
@@ -54,3 +56,38 @@ def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
     assert states == [
         {"name": bad, "state": "quarantined"}, {"name": later, "state": "quarantined"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["orders", "total"])
+def test_a_full_refresh_that_was_promised_outlives_the_run(tmp_path, name):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+
+    def rebuilt():
+        return [each.table for each in shop.executor.requests if each.full]
+
+    before = rebuilt()
+    shop.executor.failing[name] = "no answer"
+    with LiveRun(shop):
+        assert shop.ask("refresh", name, "full")["ok"]
+        shop.recorder.wait_for(f"failed {name}")
+    shop.executor.failing.clear()
+    shop.run_until_idle()
+    assert rebuilt()[-1:] == [name]
+    after = len(rebuilt())
+    assert after > len(before) + 1  # once in vain
+    shop.run_until_idle()
+    assert len(rebuilt()) == after
+
+
+def test_what_was_asked_while_nobody_could_answer_is_handled_by_the_next_run(shop):
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    asked = journal.ask(0.0, "refresh", "orders", "full")
+    shop.run_until_idle()
+    assert (journal.answer_to(asked) or {})["message"] == "orders is next, rebuilt in full"
+    journal.close()
+    assert [each.table for each in shop.executor.requests if each.full] == ["orders"]
+    shop.run_until_idle()
+    assert len([each for each in shop.executor.requests if each.full]) == 1

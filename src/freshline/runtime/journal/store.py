@@ -23,7 +23,7 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.failpoints import failpoint
 from freshline.private import private_file, private_folder
-from freshline.runtime.journal.damage import is_damage, is_damaged, move_aside
+from freshline.runtime.journal.damage import ERRORS, is_damage, is_damaged, move_aside
 
 _SCHEMA_VERSION = 1
 _INCREMENTAL = 2
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS tables (
   failures INTEGER DEFAULT 0, error TEXT, retry_s REAL, note TEXT,
   rejected_rows INTEGER DEFAULT 0, updates INTEGER DEFAULT 0, busy_s REAL DEFAULT 0,
   max_staleness_s REAL, staleness_area_s2 REAL, measured_s REAL, dropped INTEGER DEFAULT 0,
-  accepted_version INTEGER, feed_path TEXT);
+  accepted_version INTEGER, feed_path TEXT, full_asked INTEGER DEFAULT 0);
 CREATE TABLE IF NOT EXISTS files (
   table_name TEXT, name TEXT, size_bytes INTEGER, modified_s REAL, timestamp_s REAL,
   arrived_s REAL, state TEXT, number INTEGER, attempts INTEGER DEFAULT 0, reason TEXT,
@@ -111,6 +111,7 @@ CREATE TABLE IF NOT EXISTS postings (
 _ADDED = (
     ("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"),
     ("tables", "accepted_version", "INTEGER"), ("tables", "feed_path", "TEXT"),
+    ("tables", "full_asked", "INTEGER DEFAULT 0"),
 )  # fmt: skip
 """Columns that journals of before have not got."""
 
@@ -149,7 +150,7 @@ class Journal:
         self._check = check
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self.behind = False
-        self.damage: sqlite3.DatabaseError | None = None
+        self.damage: Exception | None = None
         self.moved_aside: Path | None = None
         try:
             if create:
@@ -185,7 +186,7 @@ class Journal:
                     if column not in known:
                         self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
                 self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             raise PlatformError(
                 "journal",
                 f"cannot open the journal {path}: {error}",
@@ -234,7 +235,7 @@ class Journal:
             failpoint("journal.before_commit")
             self._db.execute("COMMIT")
             failpoint("journal.after_commit")
-        except sqlite3.DatabaseError as error:
+        except ERRORS as error:
             damaged = is_damage(error)
             if not (damaged or isinstance(error, sqlite3.OperationalError)):
                 raise

@@ -233,6 +233,12 @@ class Ledger:
             " busy_s=busy_s+?, rejected_rows=rejected_rows+? WHERE name=?",
             (int(result.strategy not in CHECKS), seconds, result.rejected_rows, table),
         )
+        if command.full:
+            self.full_asked(table, still=False)
+
+    def full_asked(self, table: str, *, still: bool = True) -> None:
+        """Somebody was told that a table will be rebuilt in full: the next run keeps that word."""
+        self.journal.put("tables", {"name": table}, full_asked=int(still))
 
     def update_failed(
         self, table: str, error: str, failures: int, retry_s: float, seconds: float, now_s: float
