@@ -60,6 +60,9 @@ function hatch(context, ratio) {
 
 const FAR = 5;
 
+// Steps of an axis are told apart: 150 s and 200 s are not both 3 min.
+const level = (seconds) => (seconds >= 120 && seconds < 3600 && seconds % 60 ? `${(seconds / 60).toFixed(1)} min` : brief(seconds).replace(".0", ""));
+
 export function Sawtooth({ data, at, onPick, end }) {
   const [box, width] = useWidth();
   const { theme } = useStore();
@@ -93,7 +96,7 @@ export function Sawtooth({ data, at, onPick, end }) {
         },
         axes: [
           { stroke: ink("--muted"), grid, ticks: grid, font, size: 34, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
-          { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map((each) => brief(each).replace(".0", "")) },
+          { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map(level) },
         ],
         series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
         hooks: {
@@ -205,5 +208,5 @@ export function Sawtooth({ data, at, onPick, end }) {
     onPick(Math.min(data.to_s, Math.max(data.from_s, (at || data.to_s) + (step * wide) / 100)));
   };
   return html`<div class="chart" ref=${box} role="img" tabindex="0" aria-label=${label} onKeyDown=${key}></div>
-    ${data.bound_s ? html`<p class="muted" data-bound-s=${data.bound_s}>Policy aus guarantees a staleness of at most ${brief(data.bound_s)}.</p>` : null}`;
+    ${data.bound_s ? html`<p class="muted" data-bound-s=${data.bound_s}>Bound of policy aus: at most ${brief(data.bound_s)} stale, as long as updates and feeds take what is assumed of them.</p>` : null}`;
 }
