@@ -1,0 +1,54 @@
+"""What is said to the JVM in few messages says the same, and Hadoop's settings stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.spark.engine import jvm
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(
+    "expressions",
+    [
+        ["id"],
+        ["id + 1 AS `a,b`", "concat_ws(',', 'x', 'ä') AS text", "CAST(NULL AS STRING) AS nothing"],
+        ["id", "'it''s\n\\\\' AS lines", "id AS `ID`"],
+        ["'\x1f' AS one", "'a\x1f\x1fb' AS other"],
+    ],
+)
+def test_selected_is_select_expr(spark, expressions):
+    frame = spark.range(3)
+    one, other = jvm.selected(frame, expressions), frame.selectExpr(*expressions)
+    assert one.schema == other.schema
+    assert one.collect() == other.collect()
+
+
+def test_a_wrong_query_is_an_error_of_spark_as_ever(spark):
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        jvm.query(spark, "SELECT nowhere FROM range(1)")
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        jvm.selected(spark.range(1), ["nowhere"])
+
+
+def test_nothing_is_one_object_and_something_is_not(spark):
+    assert jvm.scala_seq(spark, ()).isEmpty()
+    assert jvm.scala_map(spark, {}).isEmpty()
+    assert not jvm.none(spark).isDefined()
+    assert int(jvm.scala_seq(spark, ["a", "b"]).size()) == 2
+    assert jvm.scala_map(spark, {"a": "b"}).apply("a") == "b"
+    assert jvm.scala_seq(spark, ()).isEmpty()
+
+
+def test_hadoops_settings_have_no_notes_of_where_they_came_from(spark):
+    settings = jvm.hadoop_settings(spark)
+    notes = settings.getClass().getDeclaredField("updatingResource")
+    notes.setAccessible(True)
+    assert int(notes.get(settings).size()) < 10  # what Spark itself set after it started
+    assert int(settings.size()) > 500
+    assert settings.get("fs.defaultFS") == "file:///"
+    # Those of a query are a copy, with notes of what its session sets and no others.
+    copy = jvm.java_session(spark.newSession()).sessionState().newHadoopConf()
+    assert int(copy.size()) > int(settings.size())
+    assert 0 < int(notes.get(copy).size()) < 200
