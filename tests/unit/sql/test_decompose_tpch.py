@@ -8,6 +8,8 @@ from freshline.sql.query.records import Decomposition, Reason
 from tests.support.tpch import WITHOUT_STREAM, generate, tpch_names, tpch_query, tpch_sources
 from tests.unit.sql.merging import Merging
 
+pytestmark = pytest.mark.slow
+
 SCALE = 0.01
 BATCHES = 5
 EMPTY = 2

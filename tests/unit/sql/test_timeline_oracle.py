@@ -20,6 +20,8 @@ from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Buckets, Reads
 from tests.support.view_cases import CASES, SOURCES, D, H, M
 
+pytestmark = pytest.mark.slow
+
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - DuckDB's TIMESTAMP has no zone
 _BASE = (dt.datetime(2024, 2, 29) - _EPOCH) // dt.timedelta(microseconds=1)  # noqa: DTZ001
 _TYPES = {"timestamp": "TIMESTAMP", "date": "DATE", "int": "INTEGER", "string": "VARCHAR"}

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.resuming import ROOT, state_of_the_code
 
+pytestmark = pytest.mark.slow
+
 CONFTEST = """
 import os
 from pathlib import Path

@@ -41,6 +41,7 @@ def gateway():
 OPERATIONS = ("push_clicks", "push_wide", "health", "metrics", "openapi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_every_generated_request_is_answered_as_described(gateway, operation_id):
     api = schemathesis.openapi.from_url(f"{gateway.url}/openapi.json")
