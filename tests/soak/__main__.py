@@ -67,21 +67,23 @@ def soak(seconds: float, seed: int, every_s: float, root: Path, *, plain: bool) 
                 say(f"{stamp()} {shop.files} files; {kind}")
                 faults.all[kind]()
                 run.revive()
+                faults.choose()
                 run.wait_for_commits(chance.randint(0, 2))
         finally:
             enough.set()
             producer.join()
             run.end(signal.SIGTERM)
-        return _checked(shop, run, counts)
+        return _checked(shop, run, faults, counts)
 
 
-def _checked(shop: Place, run: Run, counts: Counter[str]) -> int:
+def _checked(shop: Place, run: Run, faults: Faults, counts: Counter[str]) -> int:
     say(f"{stamp()} the feeds rest after {shop.files} files; {run.starts} starts")
     statuses = []
     for _ in range(_TRIES):
         statuses.append(run.once())
         if statuses[-1] == 0:
             break
+        faults.choose()
         run.ask("retry", *BASES, *shop.views)
     differing = shop.differences()
     for name, count in sorted(counts.items()):

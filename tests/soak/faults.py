@@ -129,14 +129,21 @@ class Faults:
         self._others(self._chance.choice(self._shop.views), restore=False)
 
     def _restore_base(self) -> None:
-        """Then somebody chooses: all files again."""
-        name = BASES[0]
-        if self._others(name, restore=True):
-            for _ in range(20):
-                if self._run.ask("refresh", name, "--full") == 0:
-                    return
-                self._run.revive()
-                time.sleep(2.0)
+        if self._others(BASES[0], restore=True):
+            self._load_again()
+
+    def choose(self) -> None:
+        """As an operator who looks at the status; a choice may have gone with the journal."""
+        if self._run.is_refused(BASES[0]):
+            self._load_again()
+
+    def _load_again(self) -> None:
+        """What somebody chooses for a table that others changed: all files again."""
+        for _ in range(20):
+            if self._run.ask("refresh", BASES[0], "--full") == 0:
+                return
+            self._run.revive()
+            time.sleep(2.0)
 
     def _others(self, name: str, *, restore: bool) -> bool:
         """Change a table as another program would; whether it did."""

@@ -95,6 +95,10 @@ class PlainShop:
 class PlainRun(Run):
     """Its process."""
 
+    def is_refused(self, name: str) -> bool:
+        """Nobody looks: there is no command for it."""
+        return False
+
     def _command(self, *command: str) -> list[str]:
         kind = "once" if "--until-idle" in command else command[0]
         return [sys.executable, "-m", "tests.soak.plain", str(self._shop.root),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.soak.shop import Place
 
 _READY_S = 240.0
+_ROOT = Path(__file__).parents[2]
 
 
 class Run:
@@ -48,6 +50,17 @@ class Run:
             asked.kill()
             asked.wait()
             return -1
+
+    def is_refused(self, name: str) -> bool:
+        """Whether the status says that nothing is loaded into a table which others changed."""
+        asked = subprocess.run(
+            self._command("status", "--json"), env=self._environment(),
+            cwd=_ROOT, capture_output=True, check=False, timeout=_READY_S,
+        )  # fmt: skip
+        if asked.returncode != 0:
+            return False
+        tables = json.loads(asked.stdout)["tables"]
+        return any(each["name"] == name and "[table-" in (each["error"] or "") for each in tables)
 
     def end(self, how: int) -> None:
         """Send it a signal, and wait until it has ended."""
@@ -126,13 +139,13 @@ class Run:
         root = str(self._shop.root)
         return [sys.executable, "-m", "tests.soak.entry", *command, "--project", root]
 
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "FRESHLINE_SOAK_CLOCK": str(self._clock)}
+
     def _spawn(self, *command: str, failpoint: str = "") -> subprocess.Popen[bytes]:
-        environment = {
-            **os.environ, "FRESHLINE_SOAK_CLOCK": str(self._clock),
-            "FRESHLINE_FAILPOINT": failpoint,
-        }  # fmt: skip
+        environment = {**self._environment(), "FRESHLINE_FAILPOINT": failpoint}
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 self._command(*command),
-                stdout=log, stderr=log, env=environment, cwd=Path(__file__).parents[2],
+                stdout=log, stderr=log, env=environment, cwd=_ROOT,
             )  # fmt: skip
