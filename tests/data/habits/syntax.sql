@@ -170,7 +170,7 @@ select * except (n) from (select user_id, count(*) n, max(ts) as last from event
 select user_id, max(running) as most from (select user_id, day, sum(sum(amount)) over (partition by user_id order by day) as running from events group by user_id, day) group by user_id
 
 -- name: qualify_groups
-select date_trunc('hour', ts) h, kind, count(*) n from events group by 1, 2 qualify row_number() over (partition by h order by count(*) desc, kind nulls first) = 1
+select date_trunc('hour', ts) h, kind, count(*) n from events group by 1, 2 qualify row_number() over (partition by h order by n desc, kind nulls first) = 1
 
 -- name: window_of_window
 select event_id, ts, rank() over (partition by date_trunc('hour', ts) order by n, event_id) as r from (select event_id, ts, count(*) over (partition by user_id, date_trunc('hour', ts)) as n from events)
