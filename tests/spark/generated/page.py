@@ -32,6 +32,10 @@ MENDED: tuple[str, ...] = (
         "Every update of a view failed if a cast failed in a row that the query leaves out but its"
         " state was computed from (seed 3002: an error, no wrong row)."
     ),
+    (
+        "A row with -0.0 was missing from a view in full with `WHERE km = 0.0`: Spark leaves out"
+        " groups of rows by their dictionary, which tells the two zeros apart (seed 4013: wrong)."
+    ),
 )
 """What searches found wrong and what it was, a sentence each; each has a test of its own."""
 
@@ -49,16 +53,13 @@ EARLIER: tuple[str, ...] = (
 HABITS: tuple[str, ...] = (
     "## Views as other people write them",
     "",
-    "210 views were written by hand by somebody who had not read the analysis: odd names and",
-    "numbers, collations, clocks, hints, windows, subqueries (`tests/data/habits`). Files of four",
-    "tables came, and others deleted and updated rows between them. 204 of the views ran, in at",
-    "most four of the suite's nine steps; of 452 versions that were compared with their queries,",
-    "by full updates, appends, buckets and groups, none is wrong.",
-    "",
-    "104 more were written later in the same way (`everyday.sql`): pipes, keys of every type and",
-    "NULL-safe ones, implicit casts, calendars and month ends, subtotals, views over views. 101",
-    "of them ran through all nine steps, with MERGE, INSERT OVERWRITE, RESTORE and compaction:",
-    "of 723 versions none is wrong, and no reading differed.",
+    "314 views were written by hand by people who had not read the analysis",
+    "(`tests/data/habits`): odd names and numbers, collations, clocks, hints, windows,",
+    "subqueries, pipes, keys of every type and NULL-safe ones, implicit casts, calendars and",
+    "month ends, subtotals, views over views. Files of four tables came in nine steps, and",
+    "between them others used DELETE, UPDATE, MERGE, INSERT OVERWRITE, RESTORE and compaction.",
+    "All views ran through the steps, a few as far as their own query fails in Spark over some",
+    "rows. After each step every version was compared with its query, and none is wrong.",
     "",
     "Found, and fixed: every update failed if a state would have held intervals, or texts with a",
     "collation, since Delta stores neither; a view with a column of such a text failed at its",

@@ -8,6 +8,7 @@ and the commit can record it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from pyspark.sql.types import StructField, StructType
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files
+from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import backquoted, quoted, rewritten
@@ -61,6 +63,8 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     for read in table.statics:
         name = _absolute(read)
         newest = newest_snapshot(session, read) if fixed and not read.time_travel else None
+        if fixed and (newest is None or has_floats(newest.schema().catalogString())):
+            read_every_row(session, of_delta=read.format is None or read.format == "delta")
         if newest is not None:
             versions[read.name] = version = int(newest.version())
             ids[read.name] = str(newest.metadata().id())
@@ -169,6 +173,11 @@ def columns_of(snapshot: Any) -> StructType:
 def location(path: str) -> str:
     """A table's path as Spark takes it: never relative to a cluster's default file system."""
     return f"file:{path}" if is_local(path) and path.startswith("/") else path
+
+
+def has_floats(types: str) -> bool:
+    """Whether a column, or a part of one, is FLOAT or DOUBLE: its statistics may lack NaN."""
+    return re.search(r"\b(float|double)\b", types) is not None
 
 
 def _absolute(read: StaticRead) -> str:

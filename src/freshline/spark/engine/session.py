@@ -39,6 +39,9 @@ _ALWAYS: Mapping[str, str] = {
     "spark.databricks.delta.stats.collect": "true",
     # Spark's default, INT96, has no statistics within a file: to find an hour it reads all of it.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Parquet leaves out a group of rows whose dictionary lacks the value: -0.0 equals 0.0 in a
+    # query, but not in a dictionary, so rows with the other zero would be missing.
+    "spark.hadoop.parquet.filter.dictionary.enabled": "false",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
     # What a slow child has read stays (retention.py), so it may be read, however old it is.

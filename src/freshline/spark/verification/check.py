@@ -20,6 +20,7 @@ from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Differ
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
+from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.verification.differences import differences
 from freshline.sql.query.nondeterministic import clock_or_chance
@@ -135,6 +136,8 @@ class Check(ABC):
 
     def pinned(self, pins: Mapping[str, int]) -> str:
         """The query with its static tables at the versions that the commit names."""
+        if self.table.statics:
+            read_every_row(self.session)
         names = dict(pin_statics(self.session, self.table, fixed=False).names)
         for read in self.table.statics:
             if read.name in pins and not read.time_travel:
