@@ -49,6 +49,9 @@ BEHIND = {
 BEST = {
     "best_of_day": f"SELECT h.h, h.n, d.best FROM ({HOURS}) h JOIN (SELECT cast(ts AS date) AS d,"
     " max_by(id, kind) AS best FROM e GROUP BY 1) d ON d.d = cast(h.h AS date)",
+    "sum_of_firsts": "SELECT date_trunc('hour', ts) AS h, sum(CASE WHEN n = 1 THEN id END) OVER"
+    " (PARTITION BY cast(ts AS date)) AS best FROM (SELECT ts, id, row_number() OVER (PARTITION BY"
+    " date_trunc('hour', ts) ORDER BY kind) AS n FROM e)",
     "best_beside": "SELECT ts, id, max_by(id, kind) OVER (PARTITION BY cast(ts AS date)) AS best"
     " FROM e",
 }

@@ -15,6 +15,7 @@ from sqlglot import exp
 from freshline.sql.buckets.relation import Relation
 from freshline.sql.buckets.times import Times
 from freshline.sql.query.grouping import group_keys, has_subtotals
+from freshline.sql.query.normal import is_call_of
 from freshline.sql.query.records import Reason
 from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
 from freshline.sql.query.unsupported import text_of
@@ -25,7 +26,9 @@ _PLACES = (exp.RowNumber, exp.Ntile)
 _NEIGHBOURS = (exp.Lag, exp.Lead)
 _SAME_FOR_TIES = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 _EXTREMES = (exp.ArgMax, exp.ArgMin)
-_CHOOSING = (*_EXTREMES, exp.Mode, exp.GroupConcat)
+_CHOOSING = (*_EXTREMES, exp.Mode, exp.GroupConcat, exp.ApproxTopK)
+_TUMBLING = 2
+"""Arguments of a window that does not slide."""
 _WRAPPED = (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)
 
 
@@ -46,13 +49,26 @@ def split_choice(relation: Relation, time: str) -> Reason | None:
 def chosen_by_windows(
     select: exp.Select, windows: Sequence[exp.Expr], relation: Relation, times: Times
 ) -> None:
-    """Notes what window functions of a block choose, before its projection."""
+    """Notes what window functions of a block choose, before its projection.
+
+    What was chosen below is seen in all rows of a window then, not only where it was chosen.
+    """
+    below = list(relation.choices)
+    for window in windows:
+        near = relation.following(_partition_times(window, select, times))
+        relation.choices += [(near & relation.following(shared), what) for shared, what in below]
     for window in windows:
         assert isinstance(window, exp.Window)
         keys = _deciding(window, select, relation)
         if keys is not None:
             named = {time for key in keys for time in times.fields(key).values()}
             relation.choices.append((relation.following(named), text_of(window)))
+
+
+def _partition_times(window: exp.Expr, select: exp.Select, times: Times) -> set[str]:
+    """Times that all rows of a window share."""
+    keys = [key for part in parts_of(window, select) for key in part.args.get("partition_by") or []]
+    return {time for key in keys for time in times.fields(key).values()}
 
 
 def chosen_in_groups(select: exp.Select, groups: Relation) -> None:
@@ -87,7 +103,7 @@ def unique_columns(select: exp.Select, relation: Relation, alias: str) -> set[st
         if any(key not in shown for key in keys):
             return None
         names = [shown[key] for key in keys]
-    elif relation.unique is not None and relation.unique <= shown.keys():
+    elif relation.unique is not None and relation.unique <= shown.keys() and not _slides(select):
         names = [shown[key] for key in relation.unique]
     else:
         return None
@@ -126,8 +142,8 @@ def _deciding(window: exp.Expr, select: exp.Select, relation: Relation) -> list[
     function = called(window)
     if isinstance(function, _SAME_FOR_TIES) or _is_total([*partition, *order], select, relation):
         return None
-    if isinstance(function, _CHOOSING):
-        return None if _is_decided(function) else partition
+    if isinstance(function, _CHOOSING) and not _is_decided(function):
+        return partition
     if not isinstance(function, _PLACES + _NEIGHBOURS):
         frames = [part.args["spec"] for part in named if part.args.get("spec")]
         if not any(counts_rows(frame) and not is_whole(frame) for frame in frames):
@@ -191,6 +207,12 @@ def _plain(keys: Iterable[exp.Expr]) -> set[str]:
             _text(part) for each in parts if isinstance(part := _named_value(each), exp.Column)
         }
     return found
+
+
+def _slides(select: exp.Select) -> bool:
+    """Whether a row of the block becomes one for each of its sliding windows."""
+    calls = (node for node in own_nodes(select, exp.Func) if is_call_of(node, "window"))
+    return any(len(call.expressions) > _TUMBLING for call in calls)
 
 
 def _text(node: exp.Expr) -> str:

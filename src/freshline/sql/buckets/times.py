@@ -139,6 +139,8 @@ class Times:
         kind = self.kind(base)
         kind = "timestamp" if kind == "date" else kind
         names = {field: f"{call}.{field}" for field in _WINDOW_FIELDS}
+        if lengths[1:2] not in ([], [size_us]):
+            self.relation.bases[names["start"]] = ""  # a row has several sliding windows
         grain = None  # with a start of its own the grid is moved
         if len(lengths) < _WINDOW_WITH_START and lengths[-1]:
             grain = lengths[-1], 0
