@@ -10,6 +10,7 @@ import pytest
 
 from freshline.delta.log import last_commit
 from freshline.spark.views.readings import confirmed, spark_plan
+from freshline.sql.buckets.timeline import buckets
 from freshline.sql.explain import ways
 from freshline.sql.plan import view_plan
 from freshline.sql.query.nondeterministic import nondeterminism
@@ -31,6 +32,7 @@ from tests.support.recorded_plans import FILE, QUERIES
 from tests.support.recorded_plans import plans as recorded_now
 from tests.support.share import share
 from tests.support.view_cases import CASES, SOURCES
+from tests.unit.sql.test_ties import EVENTS, SPLIT, TOGETHER
 
 pytestmark = pytest.mark.spark
 
@@ -303,6 +305,26 @@ def test_both_readings_say_whether_the_order_of_rows_matters(empty, expressions,
         query = f"SELECT {each} AS v FROM orders"
         assert (uncertain(spark_plan(empty, query)) is None) == certain, each
         assert (nondeterminism(normalise(query, ORDERS)) is None) == certain, each
+
+
+def test_both_readings_say_which_rows_a_choice_among_ties_decides(empty, monkeypatch):
+    """As if the first reading knew nothing of rows that tie."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in EVENTS.columns.items())
+    empty.createDataFrame([], columns).createOrReplaceTempView("e")
+    for query in (*TOGETHER.values(), *SPLIT.values()):
+        first = buckets(query, [EVENTS])
+        with monkeypatch.context() as patched:
+            patched.setattr("freshline.sql.buckets.timeline.split_choice", lambda *_: None)
+            without = buckets(query, [EVENTS])
+        empty.createDataFrame([], "id BIGINT, ts TIMESTAMP, kind STRING").createOrReplaceTempView(
+            "e"
+        )
+        found = confirmed(empty, query, [EVENTS], dataclasses.replace(NOTHING, buckets=without))
+        if isinstance(first, Buckets):
+            assert found.buckets == without == first, query
+        else:
+            assert isinstance(found.buckets, Reason), query
+            assert "the rows that tie among which" in found.buckets.message
 
 
 def test_a_partition_by_a_window_of_time_is_of_its_rows(empty):

@@ -28,7 +28,120 @@ FRAME = (
     "SELECT ts, id, sum(amount) over (partition by usr order by ts range between"
     " interval 10 minutes preceding and current row) AS s FROM orders"
 )
+DAY = "PARTITION BY CAST(ts AS DATE)"
+HOURS = "SELECT date_trunc('hour', ts) AS h, count(*) AS n FROM orders GROUP BY 1"
+NUMBERED = (
+    "SELECT ts, id, amount, row_number() OVER (PARTITION BY {} ORDER BY usr) AS rn FROM orders"
+)
+OF_HOURS = NUMBERED.format("date_trunc('hour', ts)")
+CHOOSING = {
+    "numbers of a day": "SELECT ts, date_trunc('hour', ts) AS h, CAST(ts AS DATE) AS d,"
+    f" row_number() OVER ({DAY} ORDER BY usr) AS n, ntile(2) OVER ({DAY} ORDER BY ts) AS k"
+    " FROM orders",
+    "ranks of a day": "SELECT ts, rank() OVER ({0}) AS r, dense_rank() OVER ({0}) AS d,"
+    " percent_rank() OVER ({0}) AS p, cume_dist() OVER ({0}) AS c,"
+    " sum(amount) OVER ({0}) AS s, max(id) OVER ({0} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    " UNBOUNDED FOLLOWING) AS m FROM orders".format(f"{DAY} ORDER BY usr"),
+    "neighbours": f"SELECT ts, lag(id) OVER ({DAY} ORDER BY ts) AS n FROM orders",
+    "next neighbours": f"SELECT ts, lead(id) OVER ({DAY} ORDER BY usr, id) AS n FROM orders",
+    "neighbours' times": f"SELECT ts, lag(ts) OVER ({DAY} ORDER BY ts, usr) AS n FROM orders",
+    "frame of rows of a day": f"SELECT ts, sum(amount) OVER ({DAY} ORDER BY ts ROWS 2 PRECEDING)"
+    " AS s FROM orders",
+    "best of some rows": f"SELECT ts, max_by(amount, struct(id, amount)) OVER ({DAY} ORDER BY usr"
+    " ROWS 2 PRECEDING) AS s FROM orders",
+    "best of a day": f"SELECT h.h, d.d, d.best FROM ({HOURS}) h JOIN (SELECT CAST(ts AS DATE) AS d,"
+    " max_by(id, usr) AS best FROM orders GROUP BY 1) d ON d.d = CAST(h.h AS DATE)",
+    "one best of a day": f"SELECT h.h, d.best, d.l, d.s FROM ({HOURS}) h JOIN (SELECT CAST(ts AS"
+    " DATE) AS d, max_by(id, struct(usr, id)) AS best, listagg(usr) WITHIN GROUP (ORDER BY usr)"
+    " AS l, sum(amount) AS s FROM orders GROUP BY 1) d ON d.d = CAST(h.h AS DATE)",
+    "list of a day": f"SELECT h.h, d.l FROM ({HOURS}) h JOIN (SELECT CAST(ts AS DATE) AS d,"
+    " listagg(id) WITHIN GROUP (ORDER BY usr) AS l FROM orders GROUP BY 1) d"
+    " ON d.d = CAST(h.h AS DATE)",
+    "groups in order": "SELECT h, lag(n) OVER (PARTITION BY CAST(h AS DATE) ORDER BY h) AS p"
+    f" FROM ({HOURS}) WHERE n > 1",
+    "groups that tie": "SELECT h, lag(n) OVER (PARTITION BY CAST(h AS DATE) ORDER BY n) AS p"
+    f" FROM ({HOURS})",
+    "window over numbers of hours": "SELECT date_trunc('hour', ts) AS h, sum(rn * id) OVER"
+    f" ({DAY}) AS s FROM ({OF_HOURS})",
+    "window beside numbers of hours": "SELECT date_trunc('hour', ts) AS h, rn, sum(id) OVER"
+    f" ({DAY}) AS s FROM ({OF_HOURS})",
+    "frame over first rows": "SELECT ts, sum(id) OVER (ORDER BY ts RANGE INTERVAL 1 HOUR PRECEDING)"
+    f" AS s FROM ({NUMBERED.format('ts')}) WHERE rn = 1",
+    "first rows in sliding windows": "SELECT window(ts, '1 hour', '20 minutes').start AS w, sum(id)"
+    f" AS s FROM ({NUMBERED.format('ts')}) WHERE rn = 1"
+    " GROUP BY window(ts, '1 hour', '20 minutes')",
+    "first rows in windows": "SELECT window(ts, '1 hour').start AS w, sum(id) AS s FROM"
+    f" ({NUMBERED.format('ts')}) WHERE rn = 1 GROUP BY window(ts, '1 hour')",
+    "numbers that nobody looks at": f"SELECT ts, id FROM ({NUMBERED.format('CAST(ts AS DATE)')})",
+    "days of numbers of hours": "SELECT date_trunc('day', date_trunc('hour', ts)) AS d, lag(id)"
+    " OVER (PARTITION BY date_trunc('hour', ts) ORDER BY usr) AS n FROM orders",
+    "numbers of one branch": "SELECT ts AS a, ts AS b, rn FROM"
+    f" ({NUMBERED.format('ts')}) UNION ALL SELECT ts, shipped, id FROM orders",
+    "days without numbered rows": "SELECT ts, id FROM orders EXCEPT"
+    f" SELECT ts, rn FROM ({NUMBERED.format('CAST(ts AS DATE)')})",
+    "beside first rows": "SELECT o.ts, CAST(o.ts AS DATE) AS d, CAST(f.ts AS DATE) AS a"
+    " FROM orders o LEFT JOIN"
+    f" ({NUMBERED.format('CAST(ts AS DATE)')}) f ON CAST(f.ts AS DATE) = CAST(o.ts AS DATE)"
+    " AND f.id = o.id AND f.rn = 1",
+    "with a number": f"SELECT o.ts, o.id FROM orders o LEFT SEMI JOIN ({NUMBERED.format('ts')}) f"
+    " ON f.ts = o.ts AND f.id = o.id AND f.rn = 1",
+    "either side's days": "SELECT coalesce(f.ts, o.ts) AS t, f.rn, o.id FROM orders o FULL JOIN"
+    f" ({NUMBERED.format('ts')}) f ON f.ts = o.ts AND f.rn = o.id",
+    "best in a subquery": "SELECT ts, CAST(ts AS DATE) AS d, (SELECT max_by(x.id, x.usr) FROM"
+    " orders x WHERE CAST(x.ts AS DATE) = CAST(o.ts AS DATE)) AS best FROM orders o",
+    "first in a subquery": "SELECT ts, CAST(ts AS DATE) AS d, (SELECT x.id FROM orders x WHERE"
+    " CAST(x.ts AS DATE) = CAST(o.ts AS DATE) ORDER BY x.usr LIMIT 1) AS best FROM orders o",
+    "window over a subquery": "SELECT date_trunc('hour', ts) AS h, sum((SELECT max_by(x.id, x.usr)"
+    f" FROM orders x WHERE x.ts = o.ts)) OVER ({DAY}) AS s FROM orders o",
+    "among the best": "SELECT ts, CAST(ts AS DATE) AS d FROM orders WHERE (CAST(ts AS DATE), id) IN"
+    " (SELECT CAST(ts AS DATE), max_by(id, usr) FROM orders GROUP BY 1)",
+    "a day has a number": "SELECT ts FROM orders o WHERE EXISTS (SELECT 1 FROM"
+    f" ({NUMBERED.format('CAST(ts AS DATE)')}) f WHERE f.ts = o.ts)",
+    "best beside each row": "SELECT o.ts, CAST(o.ts AS DATE) AS d, l.best FROM orders o, LATERAL"
+    " (SELECT max_by(x.id, x.usr) AS best FROM orders x WHERE CAST(x.ts AS DATE) ="
+    " CAST(o.ts AS DATE)) l",
+    "subtotals of numbers": "SELECT ts, rn, count(*) AS n FROM"
+    f" ({NUMBERED.format('ts')}) GROUP BY ROLLUP (ts, rn)",
+    "tiles of a day": f"SELECT ts, ntile(2) OVER ({DAY} ORDER BY usr) AS k FROM orders",
+    "tiles in order of time": f"SELECT ts, ntile(2) OVER ({DAY} ORDER BY ts) AS k FROM orders",
+    "next neighbours' times": f"SELECT ts, lead(ts) OVER ({DAY} ORDER BY ts, usr) AS n FROM orders",
+    "rows before": f"SELECT ts, count(*) OVER ({DAY} ORDER BY usr ROWS UNBOUNDED PRECEDING) AS n"
+    " FROM orders",
+    "neighbours by a remainder": f"SELECT ts, lag(id) OVER ({DAY} ORDER BY ts, id % 2) AS n"
+    " FROM orders",
+    "mode of a day": f"SELECT h.h, d.m FROM ({HOURS}) h JOIN (SELECT CAST(ts AS DATE) AS d,"
+    " mode(usr) AS m FROM orders GROUP BY 1) d ON d.d = CAST(h.h AS DATE)",
+    "least of a day": f"SELECT h.h, d.m FROM ({HOURS}) h JOIN (SELECT CAST(ts AS DATE) AS d,"
+    " min_by(id, usr) AS m FROM orders GROUP BY 1) d ON d.d = CAST(h.h AS DATE)",
+    "most frequent of a day": f"SELECT h.h, d.m FROM ({HOURS}) h JOIN (SELECT CAST(ts AS DATE)"
+    " AS d, approx_top_k(usr, 2) AS m FROM orders GROUP BY 1) d ON d.d = CAST(h.h AS DATE)",
+    "distinct rows in order": f"SELECT ts, id, lag(id) OVER ({DAY} ORDER BY ts, id) AS p"
+    " FROM (SELECT DISTINCT ts, id FROM orders)",
+    "distinct rows that tie": f"SELECT ts, id, lag(id) OVER ({DAY} ORDER BY ts) AS p"
+    " FROM (SELECT DISTINCT ts, id FROM orders)",
+    "groups of two keys that tie": "SELECT date_trunc('hour', ts) AS h, usr, lag(count(*)) OVER"
+    " (PARTITION BY CAST(date_trunc('hour', ts) AS DATE) ORDER BY date_trunc('hour', ts)) AS p"
+    " FROM orders GROUP BY date_trunc('hour', ts), usr",
+    "groups of two keys in order": "SELECT date_trunc('hour', ts) AS h, usr, lag(count(*)) OVER"
+    " (PARTITION BY CAST(date_trunc('hour', ts) AS DATE) ORDER BY date_trunc('hour', ts), usr) AS p"
+    " FROM orders GROUP BY date_trunc('hour', ts), usr",
+    "subtotals that tie": "SELECT date_trunc('hour', ts) AS h, usr, lag(count(*)) OVER"
+    " (PARTITION BY CAST(date_trunc('hour', ts) AS DATE) ORDER BY date_trunc('hour', ts), usr) AS p"
+    " FROM orders GROUP BY date_trunc('hour', ts), ROLLUP (usr)",
+    "numbers of moments": "SELECT ts, shipped, greatest(ts, shipped) AS g,"
+    " ts + INTERVAL 1 HOUR AS t, row_number() OVER (PARTITION BY ts ORDER BY usr) AS n FROM orders",
+    "a first row exists": "SELECT ts, CAST(ts AS DATE) AS d FROM orders o WHERE EXISTS (SELECT 1"
+    f" FROM ({NUMBERED.format('CAST(ts AS DATE)')}) f WHERE f.ts = o.ts AND f.rn = 1)",
+    "neighbours in windows": f"SELECT h, lag(n) OVER (PARTITION BY CAST(h AS DATE) ORDER BY h) AS p"
+    " FROM (SELECT h, n, window(h, '2 hours', '1 hour').start AS w"
+    f" FROM ({HOURS}))",
+    "read twice": f"WITH f AS ({NUMBERED.format('ts')}) SELECT a.ts, a.rn FROM f a JOIN f b"
+    " ON a.ts = b.ts AND a.rn = b.rn",
+}
+"""Queries that choose among rows that tie, and others of their kind that do not."""
+
 QUERIES = {
+    **CHOOSING,
     "rows": "SELECT ts, id FROM orders WHERE amount > 2",
     "frame": FRAME,
     "frame of rows": FRAME.replace("range between interval 10 minutes", "rows between 3"),

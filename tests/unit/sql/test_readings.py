@@ -17,6 +17,7 @@ from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output, simplified
 from freshline.sql.readings.terms import Attribute, Links, Span
 from freshline.sql.readings.trees import Tree, parsed
+from tests.support.agreement import disagreements
 from tests.support.recorded_plans import QUERIES, recorded
 from tests.support.view_cases import SOURCES, H, M
 
@@ -115,6 +116,10 @@ def test_sums_of_products(name, expected):
         assert f"{found.kind} {found.what}" == expected
     else:
         assert [set(each) for each in found] == expected
+
+
+def test_both_readings_say_the_same_of_rows_that_tie():
+    assert list(disagreements()) == []
 
 
 FRAME = "the rows of orders on which a bucket depends: by our reading"

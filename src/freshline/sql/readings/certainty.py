@@ -21,7 +21,8 @@ _WORDS = {
         "PythonUDF", "ScalaUDF", "ScalaUDAF", "ScalaAggregator", "HiveSimpleUDF", "HiveGenericUDF",
         "HiveUDAFFunction", "PythonUDAF",
     ),
-    "depends on the order of rows": ("First", "Last", "AnyValue", "CollectList", "ListAgg"),
+    "depends on the order of rows": ("First", "Last", "AnyValue", "CollectList", "ListAgg",
+                                     "NthValue"),
 }  # fmt: skip
 _UNCERTAIN = {name: f"{name} {what}" for what, names in _WORDS.items() for name in names}
 _BY_CHANCE = frozenset({"Sample", "Deduplicate"})
@@ -77,7 +78,7 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
     ``sorts``: what uses a list sorts or counts it.
     """
     name = tree.kind
-    if name in _UNCERTAIN and not (sorts and name == "CollectList"):
+    if name in _UNCERTAIN and not (sorts and name == "CollectList") and not _is_ordered(tree):
         return _UNCERTAIN[name]
     if name in _SETS and not top:
         return f"{name} gives its elements in any order, and is not shown as it is"
@@ -92,3 +93,8 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
         if what is not None:
             return what
     return None
+
+
+def _is_ordered(tree: Tree) -> bool:
+    """Whether a list has an order of its own; what ties in it is told by :mod:`.choices`."""
+    return tree.kind == "ListAgg" and any(each.kind == "SortOrder" for each in tree.children)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from freshline.sql.explain import duration
 from freshline.sql.query.records import Buckets, Decomposition, Source, ViewPlan
 from freshline.sql.readings.certainty import uncertain
+from freshline.sql.readings.choices import Chooser
 from freshline.sql.readings.ingredients import ingredients, same_origin
 from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
@@ -105,8 +106,12 @@ def bucketed(buckets: Buckets, query: Tree, streams: set[str]) -> list[Differenc
     at = _named(query, buckets.column)
     if at is None:
         return [Difference("the bucket", f"is the column {buckets.column}", "there is none")]
-    relation = Reader(columns).read(query)
-    found = []
+    reader = Reader(columns)
+    relation = reader.read(query)
+    found = [
+        Difference(f"the rows that tie among which {what} chooses", "in one bucket", "in several")
+        for what in Chooser(reader, streams).split(query, at)
+    ]
     for name in sorted(streams):
         mine = relation.span(name, at)
         if mine is None:

@@ -43,6 +43,24 @@ def extreme(column: Tree) -> Tree | None:
     return function.children[0] if function.kind in ("Max", "Min") else None
 
 
+def sets_of(plan: Tree) -> list[tuple[Tree, ...]]:
+    """The rows that an Expand operator makes of each row, a list of values for each."""
+    return [each for each in plan.fields.get("projections") or () if isinstance(each, tuple)]
+
+
+def in_all_sets(plan: Tree, links: Links) -> None:
+    """Note in ``links`` what holds of the columns of an Expand operator in all its rows."""
+    before = links.copy()
+    for at, column in enumerate(plan.trees("output")):
+        choices = []
+        for values in sets_of(plan):
+            choice = before.copy()
+            Values(choice).is_now(Attribute(column.number), values[at])
+            choices.append(choice)
+        if choices:
+            note_in_all(links, choices, column.number)
+
+
 def note_in_all(links: Links, choices: list[Links], number: int) -> None:
     """Note what holds of an attribute and its fields whichever of the choices it has."""
     terms = [t for t in choices[0].spans if Attribute(number) in columns_of(t)]

@@ -14,11 +14,12 @@ from freshline.sql.readings.groups import (
     coalesce_detail,
     extreme,
     frame_of,
+    in_all_sets,
     in_every_branch,
     made_of,
-    note_in_all,
     of_groups,
     order_of,
+    sets_of,
     unmoved,
 )
 from freshline.sql.readings.plans import output
@@ -27,6 +28,7 @@ from freshline.sql.readings.relations import (
     Relation,
     by_outer,
     columns_of,
+    in_query_around,
     kept,
     outer_terms,
     rebased,
@@ -48,6 +50,7 @@ class Reader:
 
     def __init__(self, columns: Mapping[str, str | None]) -> None:
         self._columns = columns
+        self._known: dict[int, tuple[Tree, Relation]] = {}
         self._operators: Mapping[str, Callable[[Tree], Relation]] = {
             "View": self._source,
             "OneRowRelation": self._constants,
@@ -70,10 +73,12 @@ class Reader:
 
     def read(self, plan: Tree) -> Relation:
         """The relation of a plan's rows."""
-        operator = self._operators.get(plan.kind, self._anything)
-        if any(_makes_sessions(each) for each in plan.expressions()):
-            operator = self._anything
-        return operator(plan)
+        if id(plan) not in self._known:
+            operator = self._operators.get(plan.kind, self._anything)
+            if any(_makes_sessions(each) for each in plan.expressions()):
+                operator = self._anything
+            self._known[id(plan)] = plan, operator(plan)
+        return self._known[id(plan)][1]
 
     # ---- leaves ----
 
@@ -138,20 +143,11 @@ class Reader:
         return Relation(columns, below.links, reads)
 
     def _expand(self, plan: Tree) -> Relation:
-        projections = [
-            each for each in plan.fields.get("projections") or () if isinstance(each, tuple)
-        ]
-        if not projections:  # Spark leaves them out now and then
+        if not sets_of(plan):  # Spark leaves them out now and then
             return replace(self._anything(plan), columns=tuple(map(_attribute, output(plan))))
         below = self.read(plan.children[0])
         links = below.links.copy()
-        for at, column in enumerate(plan.trees("output")):
-            choices = []
-            for projection in projections:
-                choice = below.links.copy()
-                Values(choice).is_now(Attribute(column.number), projection[at])
-                choices.append(choice)
-            note_in_all(links, choices, column.number)
+        in_all_sets(plan, links)
         columns = tuple(Attribute(each.number) for each in plan.trees("output"))
         return kept(Relation(columns, links, below.reads))
 
@@ -247,9 +243,9 @@ class Reader:
         for x, near in right.links.spans.items():
             for y, span in near.items():
                 if columns_of(x) or columns_of(y):  # else it held of rows that are no more
-                    links.add(_inner(x), _inner(y), span)
+                    links.add(in_query_around(x), in_query_around(y), span)
         reads = [
-            Read(each.source, {_inner(term): span for term, span in each.within.items()})
+            Read(each.source, {in_query_around(term): span for term, span in each.within.items()})
             for each in right.reads
         ]
         columns = (*left.columns, *right.columns)
@@ -367,21 +363,15 @@ class Reader:
         for read in rebased(inner.reads, links, bases):
             yield Read(
                 read.source,
-                {held.get(term) or _inner(term): span for term, span in read.within.items()},
+                {
+                    held.get(term) or in_query_around(term): span
+                    for term, span in read.within.items()
+                },
             )
 
 
 def _attribute(column: Tree) -> Attribute:
     return Attribute(column.number)
-
-
-def _inner(term: Term) -> Term:
-    """A term of a subquery's outer columns as one of the query around."""
-    if isinstance(term, Outer):
-        return Attribute(term.number)
-    if isinstance(term, Call):
-        return Call(term.kind, tuple(_inner(each) for each in term.of), term.detail)
-    return term
 
 
 def _makes_sessions(column: Tree) -> bool:

@@ -7,10 +7,10 @@ row depends on any row of that source.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from freshline.sql.readings.terms import ANYTHING, Attribute, Call, Links, Outer, Span, Term
+from freshline.sql.readings.terms import ANYTHING, SAME, Attribute, Call, Links, Outer, Span, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,55 @@ def terms_of(links: Links, relation: Relation) -> list[Term]:
 def kept(relation: Relation) -> Relation:
     """The relation told by its columns alone."""
     mine = set(relation.columns)
+    links = _told_by(relation.links, relation.columns)
     terms = dict.fromkeys(
         [
             *(column for column in relation.columns),
-            *(t for t in relation.links.spans if set(columns_of(t)) <= mine),
+            *(t for t in links.spans if set(columns_of(t)) <= mine),
             *(t for read in relation.reads for t in read.within if set(columns_of(t)) <= mine),
         ]
     )
-    reads = rebased(relation.reads, relation.links, terms)
-    return Relation(relation.columns, relation.links.only(mine), reads)
+    reads = rebased(relation.reads, links, terms)
+    return Relation(relation.columns, links.only(mine), reads)
+
+
+def named(links: Links, columns: Iterable[Attribute]) -> dict[Term, Term]:
+    """By term: the first of these columns that has its value."""
+    found: dict[Term, Term] = {}
+    for column in columns:
+        for term, span in links.around(column).items():
+            if span == SAME:
+                found.setdefault(term, column)
+    return found | {column: column for column in columns}
+
+
+def renamed(term: Term, names: Mapping[Term, Term]) -> Term | None:
+    """A term in other words; None: a column that it is made of has none."""
+    if term in names or isinstance(term, Outer):
+        return names.get(term, term)
+    return _of_renamed(term, names) if isinstance(term, Call) else None
+
+
+def _of_renamed(call: Call, names: Mapping[Term, Term]) -> Call | None:
+    parts = [renamed(each, names) for each in call.of]
+    known = tuple(each for each in parts if each is not None)
+    return Call(call.kind, known, call.detail) if len(known) == len(parts) else None
+
+
+def _told_by(links: Links, columns: Sequence[Attribute]) -> Links:
+    """The links, and of what these columns are functions: a day that is made of an hour."""
+    names, more = named(links, columns), links.copy()
+    for term, column in names.items():
+        told = _of_renamed(term, names) if isinstance(term, Call) and term.of else None
+        if told is not None and told != column:
+            more.add(column, told, SAME)
+    return more
+
+
+def in_query_around(term: Term) -> Term:
+    """A term of a subquery's outer columns as one of the query around."""
+    if isinstance(term, Outer):
+        return Attribute(term.number)
+    if isinstance(term, Call):
+        return Call(term.kind, tuple(in_query_around(each) for each in term.of), term.detail)
+    return term

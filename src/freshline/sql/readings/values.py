@@ -260,7 +260,7 @@ class Values:
             self.links.add(new, term, Span(0, 0))
             if term in self.links.steps:
                 self.links.step(new, self.links.steps[term])
-        for at, part in enumerate(_struct(value)):
+        for at, part in enumerate(fields_of(value)):
             held = self.term(part)
             if held is not None:
                 self.links.add(Call("field", (new,), str(at)), held, Span(0, 0))
@@ -276,10 +276,10 @@ _EPOCH = ("1970-01-01", "1970-01-01 00:00:00")
 _ONE_NAME = {"MON": "MONTH", "MM": "MONTH", "YYYY": "YEAR", "YY": "YEAR"}
 
 
-def _struct(tree: Tree) -> Iterator[Tree]:
+def fields_of(tree: Tree) -> Iterator[Tree]:
     """Values of the fields of a struct that is made here."""
     if tree.kind in _SAME_VALUE:
-        yield from _struct(tree.children[0])
+        yield from fields_of(tree.children[0])
     elif tree.kind == "CreateNamedStruct":
         yield from tree.children[1::2]
 
