@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.spark.mutation.faults_of_states import APPENDS, STATES
 from tests.spark.mutation.faults_of_strategies import STRATEGIES
+from tests.spark.mutation.faults_of_ties import SECOND, TIES
 from tests.spark.mutation.faults_of_times import BUCKETS
 
-ALL = (*STATES, *BUCKETS, *APPENDS, *STRATEGIES)
+ALL = (*STATES, *BUCKETS, *TIES, *SECOND, *APPENDS, *STRATEGIES)

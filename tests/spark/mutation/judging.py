@@ -26,8 +26,10 @@ from tests.spark.conftest import Shop
 from tests.spark.mutation.applying import StaleError, applied
 from tests.spark.mutation.fault import Fault
 from tests.spark.mutation.faults_of_strategies import STRATEGIES
+from tests.spark.mutation.faults_of_ties import SECOND
 from tests.spark.mutation.mends import SECOND_TOO, Mend
 from tests.spark.views.proving import Proving, over_statics
+from tests.support.agreement import disagreements
 from tests.support.view_cases import SOURCES
 
 _ARROW = {"int": pa.int32(), "string": pa.string(), "date": pa.date32(),
@@ -44,7 +46,7 @@ class Verdict:
     """What became of a fault.
 
     Attributes:
-        by: ``second reading``, ``Spark``, ``analysis fails``, ``trial``, ``error``,
+        by: ``second reading``, ``Spark``, ``law``, ``analysis fails``, ``trial``, ``error``,
             ``gives up``, ``not found``, ``not reached`` or ``stale``.
         query: That found it.
         told: What was said.
@@ -104,6 +106,10 @@ class Judges:
     def judge(self, fault: Fault) -> Verdict:
         """Analyses with the fault, and tries what only trials can find."""
         try:
+            if fault in SECOND:
+                with applied(fault):
+                    broken = next(disagreements(), "")
+                return Verdict("law", *broken.split(": ", 1)) if broken else Verdict("not found")
             if fault in STRATEGIES:
                 plans = {query: self._without(query) for query in self._tried}
                 with applied(fault):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.recorded_plans import CHOOSING
+
 H = "date_trunc('hour', ts)"
 MERGING = (
     "SELECT usr, count(*) AS n, sum(amount) AS s, max(amount) AS m FROM orders GROUP BY usr",
@@ -337,6 +339,7 @@ TRIED = (
 """Views that go through every strategy."""
 
 ALL = (
+    *CHOOSING.values(),
     *(GROUPS_OF_TWO, GROUPS_OF_TIMES),
     *BY_TIME,
     *NULLS,
