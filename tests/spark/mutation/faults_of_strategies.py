@@ -89,8 +89,8 @@ STRATEGIES = (
         "spark/views/groups.py",
         (
             "a NULL key is no group",
-            "{quoted(name)} <=> {_written(value, kind)}",
-            "{quoted(name)} = {_written(value, kind)}",
+            "{quoted_column(name)} <=> {_written(value, kind)}",
+            "{quoted_column(name)} = {_written(value, kind)}",
         ),
         (
             "the group of NULL is forgotten",

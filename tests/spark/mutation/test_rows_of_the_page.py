@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.spark.mutation import faults
 from tests.spark.mutation.__main__ import PAGE
+from tests.spark.mutation.applying import SOURCE
 from tests.spark.mutation.mends import MENDS, SECOND_TOO
 from tests.spark.mutation.page import Record, rows_of, written
 
@@ -36,3 +37,12 @@ def test_a_text_that_was_cut_off_is_cut_off_once():
 def test_the_page_is_what_its_rows_make():
     text = PAGE.read_text()
     assert written(rows_of(text)) == text
+
+
+def test_every_fault_changes_a_text_that_is_there_once():
+    """Else nobody judges it any more, and its row tells of a program that is gone."""
+    counts = {
+        each.name: (SOURCE / each.file).read_text("utf-8").count(each.old) for each in faults.ALL
+    }
+    assert [name for name, count in counts.items() if count != 1] == []
+    assert len(counts) == len(faults.ALL)
