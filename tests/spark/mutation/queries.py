@@ -338,8 +338,15 @@ TRIED = (
 )
 """Views that go through every strategy."""
 
+OF_A_DAY = tuple(
+    CHOOSING[name].replace("CAST(ts AS DATE) AS d, ", "")
+    for name in ("best in a subquery", "first in a subquery")
+)
+"""What these subqueries choose is one for a day, which the views do not show."""
+
 ALL = (
     *CHOOSING.values(),
+    *OF_A_DAY,
     *(GROUPS_OF_TWO, GROUPS_OF_TIMES),
     *BY_TIME,
     *NULLS,
