@@ -93,3 +93,6 @@ def test_a_table_of_others_is_read_as_a_whole(loaded, kind):
     loaded.table("view", f"{query} UNION ALL SELECT 'trips', id FROM trips")
     loaded.derive("view", trips=0)
     assert found(loaded, "view") == EXPECTED
+    loaded.table("most", f"SELECT max(km) AS km FROM {kind}.`others`")
+    loaded.derive("most")
+    assert math.isnan(loaded.rows("most")[0]["km"])

@@ -13,8 +13,11 @@ _BY_STATISTICS = (
     "spark.sql.parquet.filterPushdown",
     "spark.sql.orc.filterPushdown",
     "spark.databricks.delta.stats.skipping",
+    "spark.databricks.delta.optimizeMetadataQuery.enabled",
 )
-"""Leave out files and groups of rows whose least and greatest values do not fit a condition."""
+"""Leave out files and groups of rows whose least and greatest values do not fit a condition; or
+take a table's greatest value from them."""
+_OF_DELTA = 2
 
 
 def own_session(session: SparkSession, table: TableDef) -> SparkSession:
@@ -45,5 +48,5 @@ def read_every_row(session: SparkSession, *, of_delta: bool = True) -> None:
         session: The update's own.
         of_delta: Whether a table of others is Delta's, which has statistics in its log, too.
     """
-    for setting in _BY_STATISTICS if of_delta else _BY_STATISTICS[:-1]:
+    for setting in _BY_STATISTICS if of_delta else _BY_STATISTICS[:-_OF_DELTA]:
         session.conf.set(setting, "false")
