@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
+from freshline.spark.updates import SparkExecutor
 
 pytestmark = pytest.mark.spark
 
@@ -125,3 +127,25 @@ def test_a_view_over_a_table_that_was_made_anew_is_computed_whole(shop, orders):
     done = shop.executor.run(request)
     assert (done.strategy, done.code) == ("full", "table-replaced")
     assert prices(shop, "rated") == {1: 30, 2: 60, 3: 90, 4: 120, 9: 27}
+
+
+def test_a_view_over_files_that_have_no_versions_is_computed_whole(shop, orders):
+    (shop.root / "rate").mkdir()
+    pq.write_table(pa.table({"factor": [2]}), shop.root / "rate/a.parquet")
+    query = "SELECT o.id, o.at, o.price * r.factor AS price FROM orders o, parquet.`rate` r"
+    shop.table("rated", query, time_column="at")
+    shop.derive("rated", orders=1)
+    pq.write_table(pa.table({"factor": [3]}), shop.root / "rate/a.parquet")
+    request = dataclasses.replace(shop.request("rated", parents={"orders": 1}), range_s=RANGE)
+    assert shop.executor.run(request).strategy == "full"
+    assert prices(shop, "rated") == {1: 30, 2: 60, 3: 90, 4: 120, 9: 27}
+
+
+def test_a_view_made_with_another_setting_is_computed_whole(shop, orders):
+    shop.table("thirds", "SELECT id, at, price / 3 AS price FROM orders", time_column="at")
+    shop.derive("thirds", orders=1)
+    request = dataclasses.replace(shop.request("thirds", parents={"orders": 1}), range_s=RANGE)
+    configuration = {"spark.sql.decimalOperations.allowPrecisionLoss": "true"}
+    project = dataclasses.replace(shop.project, configuration=configuration)
+    done = SparkExecutor(project, shop.session, shop.plans).run(request)
+    assert (done.strategy, done.code) == ("full", "requested")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -182,6 +183,27 @@ def test_because_the_sessions_time_zone_changed(hourly, spark: SparkSession):
     other = cast("SparkSession", UtcSessions(spark))
     shop._executor = SparkExecutor(shop.project, other, shop.plans)
     hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "settings-changed")
+
+
+def test_because_the_project_sets_something_else_for_sql(hourly):
+    shop = hourly.shop
+
+    def restarted(**configuration: str) -> None:
+        names = {
+            f"spark.sql.{name.replace('_', '.')}": each for name, each in configuration.items()
+        }
+        project = replace(shop.project, configuration=names)
+        shop._executor = SparkExecutor(project, shop.session, shop.plans)
+
+    restarted(shuffle_partitions="2", decimalOperations_allowPrecisionLoss="false")
+    hourly.come("events", hourly.rows(2, 5))
+    assert why(hourly.update("hourly")) == ("full", "settings-changed")
+    restarted(shuffle_partitions="3", decimalOperations_allowPrecisionLoss="false")
+    hourly.come("events", hourly.rows(3, 5))
+    assert why(hourly.update("hourly")) == ("bucket-recompute", "buckets")
+    restarted(adaptive_enabled="true")
+    hourly.come("events", hourly.rows(4, 5))
     assert why(hourly.update("hourly")) == ("full", "settings-changed")
 
 

@@ -39,7 +39,7 @@ from freshline.spark.engine.pins import Pinned, location, pin_statics, register_
 from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
-from freshline.spark.views.full_refresh import are_others, ids_of
+from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of, settings_of
 from freshline.sql.text.reads import quoted, quoted_column
 from freshline.times import rfc3339
 
@@ -146,6 +146,7 @@ class Backfills:
             and not are_others(ids, last)
             and not put_back(self._project, last.metadata)
             and last.metadata.get("definition", "") == request.definition
+            and last.metadata.get("settings") == settings_of(output.sparkSession, self._project)
             and self._table.emit != "final"
             and not changed_by_others(path, transaction, last)
         )
@@ -155,6 +156,8 @@ class Backfills:
 
     def _has_read(self, pins: Mapping[str, int], parents: Mapping[str, int]) -> bool:
         """Whether the view is made of these versions, or of others with the same rows."""
+        if has_unversioned(self._table, parents):
+            return False
         return pins.keys() == parents.keys() and all(
             pins[name] == version
             or (

@@ -14,7 +14,7 @@ from freshline.spark.engine.pins import at_version, newest_snapshot
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
 from freshline.spark.views.emission import Emission
-from freshline.spark.views.full_refresh import ZONE
+from freshline.spark.views.full_refresh import ZONE, set_as_then
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.timesets import within
 from freshline.sql.query.records import Buckets
@@ -42,8 +42,7 @@ class ViewCheck(Check):
             if read.name not in pins and not read.time_travel:
                 raise SkippedError(f"it reads {read.name}, which has no versions")
         self._refuse_replaced(pins)
-        for name, value in facts.get("settings", {}).items():
-            self.session.conf.set(name, value)
+        set_as_then(self.session, self.project, facts)
         self.query = self.pinned(pins)
         frames = {
             name: at_version(self.session, self.project.table_path(name), int(pins[name]))

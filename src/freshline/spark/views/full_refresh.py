@@ -7,6 +7,7 @@ that it read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -20,16 +21,56 @@ from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import Pinned
 
 ZONE = "spark.sql.session.timeZone"
-_SETTINGS = (ZONE, "spark.sql.ansi.enabled")
+ANSI = "spark.sql.ansi.enabled"
+_SETTINGS = (ZONE, ANSI)
 """With others of these the same query over the same rows can give another result."""
+_OF_SQL = "spark.sql."
+_OF_SPEED = tuple(
+    f"{_OF_SQL}{each}"
+    for each in (
+        *("adaptive.", "autoBroadcastJoinThreshold", "broadcast", "cache.", "catalog", "cbo."),
+        *("codegen.", "defaultSizeInBytes", "event", "execution.", "extensions"),
+        *("files.max", "files.min", "files.open", "inMemory", "join.", "optimizer.", "shuffle."),
+        *("sources.bucketing.", "sources.parallelPartitionDiscovery.", "sources.v2.bucketing."),
+        *("statistics.", "streaming.", "thriftServer.", "ui.", "warehouse."),
+    )
+)
+"""Settings, or how their names begin, which decide how a result is computed, and not which."""
 
 STATICS_CHANGED = ("static-changed", "table-replaced")
 """Codes with which columns may have other types than when the view was analysed."""
 
 
-def settings_of(session: SparkSession) -> dict[str, str]:
-    """The session's settings that results depend on, for the commit."""
-    return {name: str(session.conf.get(name)) for name in _SETTINGS}
+def settings_of(session: SparkSession, project: Project) -> dict[str, str]:
+    """The session's settings that results depend on, for the commit.
+
+    The zone and ANSI always, and what the project itself sets for SQL, such as
+    ``spark.sql.decimalOperations.allowPrecisionLoss``; not what is only about speed.
+    """
+    always = {name: str(session.conf.get(name)) for name in _SETTINGS}
+    chosen = {name: project.configuration[name] for name in _chosen(project)}
+    return {name: str(session.conf.get(name, value)) for name, value in chosen.items()} | always
+
+
+def set_as_then(session: SparkSession, project: Project, facts: Mapping[str, Any]) -> None:
+    """Have a session compute as the one did that made the commit with these metadata."""
+    then: Mapping[str, str] = facts.get("settings", {})
+    for name in {*_chosen(project), *then}:
+        if not session.conf.isModifiable(name):
+            continue  # it is the same as long as Spark runs, or none of Spark's
+        if name in then:
+            session.conf.set(name, then[name])
+        else:
+            session.conf.unset(name)
+
+
+def _chosen(project: Project) -> list[str]:
+    """Settings of the project's configuration on which its views' rows can depend."""
+    return sorted(
+        name
+        for name in project.configuration
+        if name.startswith(_OF_SQL) and not name.startswith(_OF_SPEED)
+    )
 
 
 def ids_of(project: Project, request: UpdateRequest, pinned: Pinned) -> dict[str, str]:
@@ -45,6 +86,11 @@ def are_others(ids: Mapping[str, str], last: CommitRecord) -> bool:
     """Whether one of the tables read was made anew, under its old name, since the last update."""
     known: Mapping[str, str] = last.metadata.get("ids", {})
     return any(known.get(name, found) != found for name, found in ids.items())
+
+
+def has_unversioned(table: TableDef, versions: Mapping[str, int]) -> bool:
+    """Whether a view reads a static table that is none of Delta's, so that it may have changed."""
+    return any(read.name not in versions and not read.time_travel for read in table.statics)
 
 
 def full_refresh_reason(
@@ -88,10 +134,8 @@ def full_refresh_reason(
         "configured": table.refresh == "full",
         "python": bool(table.programs),
         "no-parents": not table.parents,
-        "settings-changed": facts.get("settings") != settings_of(session),
-        "static-unversioned": any(
-            read.name not in now and not read.time_travel for read in table.statics
-        ),
+        "settings-changed": facts.get("settings") != settings_of(session, project),
+        "static-unversioned": has_unversioned(table, now),
         "parent-went-back": any(
             version < before.get(name, 0) for name, version in request.parents.items()
         )

@@ -90,7 +90,8 @@ class Planned:
         assert known is not None
         if not known.key:
             columns = sorted(known.signature.items())
-            facts = [__version__, request.definition, columns, settings_of(session), known.plan]
+            settings = settings_of(session, self._project)
+            facts = [__version__, request.definition, columns, settings, known.plan]
             known.key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
         return known.key
 
