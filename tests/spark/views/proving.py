@@ -30,10 +30,12 @@ DEAR_S = 1000.0
 """Seconds that a strategy is said to have taken, so that it is not chosen."""
 
 
-def session_in(spark: SparkSession, zone: str) -> SparkSession:
-    """A session on the same Spark that was started with another time zone.
+def session_in(
+    spark: SparkSession, zone: str, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on the same Spark that was started with another time zone, and other settings.
 
-    As if it were a project's own: the sessions that its updates open inherit the zone, which
+    As if it were a project's own: the sessions that its updates open inherit them, which
     they would not from ``conf.set``.
     """
     classes = jvm.named(spark, "org.apache.spark.sql.classic.SparkSession")
@@ -41,6 +43,8 @@ def session_in(spark: SparkSession, zone: str) -> SparkSession:
     classes.clearDefaultSession()
     try:
         builder = classes.builder().config("spark.sql.session.timeZone", zone)
+        for name, value in (settings or {}).items():
+            builder = builder.config(name, value)
         session = SparkSession(spark.sparkContext, builder.getOrCreate())
     finally:
         classes.setDefaultSession(jvm.java_session(spark))

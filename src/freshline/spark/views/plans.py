@@ -20,15 +20,19 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.views.asked import Remembered
+from freshline.spark.views.full_refresh import ANSI
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed
 from freshline.spark.views.verify import shows_state, typer, verify
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
+from freshline.sql.states.states import Typer
 from freshline.sql.text.reads import quoted, rewritten
 
 _STATIC = "freshline_static_"
+_WIDEST = "decimal(38,"
+"""Of fewer digits a sum has room for ten more than its values."""
 
 
 def static_names(table: TableDef) -> dict[str, str]:
@@ -104,12 +108,14 @@ def _zone(session: SparkSession) -> str:
 def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
     asked = Remembered(session)
     types = typer(asked)
+    is_ansi = str(session.conf.get(ANSI)).lower() == "true"
 
     def cut(
         query: str, sources: Sequence[Source], *, keeps_rows: bool = False
     ) -> Decomposition | Reason:
         try:
-            return decompose(query, sources, types, keeps_rows=keeps_rows)
+            found = decompose(query, sources, types, keeps_rows=keeps_rows)
+            return found if is_ansi else (_overflow(found, types) or found)
         except SparkError as error:  # of a part of the query by itself: the other ways are left
             return Reason("SPARK", f"Spark refuses the query cut into states: {one_line(error)}")
 
@@ -117,7 +123,8 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
         query,
         sources,
         decompose=cut,
-        keeping=partial(cut, keeps_rows=True),
+        # Sums of kept rows times their numbers have other types than the query's.
+        keeping=partial(cut, keeps_rows=True) if is_ansi else None,
         session_zone=_zone(session),
     )
     if isinstance(plan.merge, Decomposition):
@@ -127,6 +134,22 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
             merge = replace(merge, own_state=None)
         plan = replace(plan, merge=merge if refusal is None else refusal)
     return confirmed(asked, query, sources, plan)
+
+
+def _overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
+    """Why states cannot be merged without ANSI mode; None: they can, or could not before.
+
+    An overflow is then no error but NULL, and a sum of states would pass over it.
+    """
+    for state in found.partials if isinstance(found, Decomposition) else ():
+        for name, kind in types(state.query):
+            if name not in state.keys and kind.startswith(_WIDEST):
+                return Reason(
+                    "OVERFLOW",
+                    f"without {ANSI} a sum of the type {kind} that overflows is NULL, which"
+                    " merging would lose; cast the value to at most 27 digits",
+                )
+    return None
 
 
 def _source(
