@@ -1,6 +1,8 @@
-"""An empty text in a column of PARTITIONED BY, which Delta would give back as NULL."""
+"""Values in a column of PARTITIONED BY that Delta would give back as others."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
@@ -59,3 +61,25 @@ def test_it_is_a_text_like_any_other_where_nothing_is_partitioned_by_it(sold):
     sold.load("orders", "a.json")
     sold.load("orders", "b.json")
     assert [row["region"] for row in sold.rows("orders")] == ["north", None, "", "north"]
+
+
+LOST = {
+    "TIMESTAMP": ("2024-10-27T01:30:00Z", "2024-10-27T00:30:00Z"),  # 2:30 in Berlin, twice
+    "STRING": ("__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION_"),
+    "BINARY": ("/w==", "QQ=="),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_value_that_would_come_back_as_another_is_refused(shop, kind):
+    folder = shop.feed("sold", "json", f"id BIGINT, part {kind}")
+    for name, value in zip(("lost.json", "kept.json"), LOST[kind], strict=True):
+        (folder / name).write_text(json.dumps({"id": 1, "part": value}))
+    shop.table("orders", "SELECT id, part FROM STREAM sold", partitioned_by=("part",))
+    with pytest.raises(UserError) as refused:
+        shop.load("orders", "lost.json")
+    assert refused.value.code == "lost-partition"
+    shop.load("orders", "kept.json")
+    kept = shop.session.read.format("delta").load(shop.path("orders"))
+    expected = shop.session.read.schema(kept.schema).json(str(folder / "kept.json"))
+    assert kept.collect() == expected.collect()

@@ -28,7 +28,7 @@ from freshline.executor.fence import before_commit
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import without_empty_partitions
+from freshline.spark.engine.columns import without_lost_partitions
 from freshline.spark.engine.listed import listed_files
 from freshline.spark.engine.sizing import together
 
@@ -187,7 +187,7 @@ class Transaction:
         self._mode = jvm.named(session, _SAVE_MODES[mode])
         self._partitioned_by = tuple(partitioned_by)
         self._predicate = (options or {}).get("replaceWhere")
-        frame = without_empty_partitions(frame, self._partitioned_by)
+        frame = without_lost_partitions(frame, self._partitioned_by)
         nothing = jvm.none(session)
         command = jvm.named(session, f"{_DELTA}.commands.WriteIntoDelta")(
             self._log,
@@ -284,7 +284,7 @@ class Transaction:
             instead_of: What the commit removes.
         """
         session = self._session
-        frame = without_empty_partitions(frame, self._partitioned_by)
+        frame = without_lost_partitions(frame, self._partitioned_by)
         jvm.activate(session)
         added = self._transaction.writeFiles(
             jvm.java_frame(frame), jvm.none(session), jvm.scala_seq(session, ())

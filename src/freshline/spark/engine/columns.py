@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import BinaryType, StringType, StructType, TimestampType
 
 from freshline.sql.text.reads import quoted
 
@@ -41,22 +41,41 @@ def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
 
 
 EMPTY_PARTITION = "holds an empty text, which Delta keeps as NULL where it partitions"
-"""Part of the error of :func:`without_empty_partitions`."""
+OTHER_PARTITION = "which Delta gives back as another value where it partitions"
+"""Parts of the errors of :func:`without_lost_partitions`."""
+_NULLS_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def without_empty_partitions(frame: DataFrame, partitioned_by: Iterable[str]) -> DataFrame:
+def without_lost_partitions(frame: DataFrame, partitioned_by: Iterable[str]) -> DataFrame:
     """``frame``, whose rows cannot be written where they would come back as others.
 
-    Delta has no empty text among its partition values: it would be read back as NULL, and the
-    table would not equal its query.
+    Delta writes each partition value as a text, the name of a folder, and reads it from there. It
+    has no empty text among them, and one text is NULL's. A TIMESTAMP is written as the session's
+    clock shows it: of the hour that comes twice where clocks are put back, both are the first.
+    The table would not equal its query.
     """
     wanted = {name.lower() for name in partitioned_by}
     for field in frame.schema:
-        if field.name.lower() in wanted and isinstance(field.dataType, StringType):
-            column = F.col(quoted(field.name))
-            error = F.raise_error(F.lit(f"partition column {field.name} {EMPTY_PARTITION}"))
-            kept = F.when(column == "", error.cast(field.dataType)).otherwise(column)
-            frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
+        if field.name.lower() not in wanted:
+            continue
+        column = F.col(quoted(field.name))
+        text = column.cast("string")
+        name = F.lit(f"partition column {field.name} ")
+        if isinstance(field.dataType, StringType | BinaryType):
+            lost = text == _NULLS_FOLDER
+            if isinstance(field.dataType, BinaryType):
+                lost = lost | ~F.is_valid_utf8(text)
+        elif isinstance(field.dataType, TimestampType):
+            lost = ~text.try_cast("timestamp").eqNullSafe(column)
+        else:
+            continue
+        shown = F.hex(column) if isinstance(field.dataType, BinaryType) else text
+        other = F.raise_error(F.concat(name, F.lit("holds "), shown, F.lit(f", {OTHER_PARTITION}")))
+        kept = F.when(lost, other.cast(field.dataType)).otherwise(column)
+        if not isinstance(field.dataType, TimestampType):
+            empty = F.raise_error(F.concat(name, F.lit(EMPTY_PARTITION)))
+            kept = F.when(text == "", empty.cast(field.dataType)).otherwise(kept)
+        frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
     return frame
 
 

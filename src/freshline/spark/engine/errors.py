@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
 from freshline.project.model import TableDef
-from freshline.spark.engine.columns import EMPTY_PARTITION
+from freshline.spark.engine.columns import EMPTY_PARTITION, OTHER_PARTITION
 
 SparkError = (PySparkException, Py4JError)
 """What a call into Spark may raise."""
@@ -113,6 +113,14 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
             where=table.query_place,
             rule="a column of PARTITIONED BY holds no empty text",
             next_step="Write nullif(column, '') AS column in the query, or partition by another.",
+        )
+    if any(OTHER_PARTITION in text for text in _chain(error)):
+        return UserError(
+            "lost-partition",
+            f"table {table.name} was not updated: {reason}",
+            where=table.query_place,
+            rule="a value of a column of PARTITIONED BY is told from others by its text",
+            next_step="Partition by another column, such as CAST(time AS DATE) AS day.",
         )
     state = sql_state(error)
     name = condition(error)

@@ -391,7 +391,8 @@ class _Trial:
         except FreshlineError as error:
             if is_cancelled(session, error):
                 raise
-            if error.code == "empty-partition":  # these rows can be in no such table
+            if error.code in ("empty-partition", "lost-partition"):
+                # These rows can be in no such table.
                 raise _UnusableError(one_line(error)) from error
             return Difference(lane, "", step, error=one_line(error)), True
         finally:
