@@ -115,7 +115,8 @@ class Arrivals:
         )
         if table.emit == "final":
             until_us = commit.metadata["emitted_us"]
-            rows = rows.filter(f"hour IS NULL OR hour <= timestamp_micros({until_us})")
+            column = commit.metadata["emitted_by"]
+            rows = rows.filter(f"{column} IS NULL OR {column} <= timestamp_micros({until_us})")
         found = stored(self.shop.path(view), commit.version)
         told = f"{view} version {commit.version} by {commit.metadata['strategy']}"
         assert_same(told, found, counted(rows.toArrow()))

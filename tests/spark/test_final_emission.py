@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from freshline.core.errors import UserError
-from freshline.sql.query.records import ViewPlan
+from freshline.sql.query.records import Buckets, Reads, ViewPlan
+from freshline.sql.query.zone import HOUR_US
 from tests.spark.arrivals import START, Arrivals
 from tests.spark.test_incremental_updates import BY_HOUR, HOURLY, NO, arrivals, view
 from tests.support.share import WHOLE
@@ -65,6 +66,30 @@ def test_rows_without_a_bucket_are_shown_at_once(arrivals, view):
         assert [(each["hour"], each["n"]) for each in arrivals.shop.rows("hourly")] == [
             (None, number + 1)
         ]
+
+
+PAID = """SELECT date_trunc('HOUR', at) AS hour, timestamp_seconds(cents) AS paid, count(*) AS n
+    FROM events GROUP BY 1, 2"""
+
+
+def test_no_row_is_missing_after_another_column_holds_the_buckets(arrivals, view):
+    """As when somebody makes another column of the parent its `freshline.time`."""
+    view("hourly", PAID, ViewPlan(NO, BY_HOUR, NO), emit="final")
+    early, late = (round(hours(count).timestamp()) for count in (12, 30.5))
+    rows = [row(hours(20.5), early), row(hours(17), early), row(hours(29.5), late)]
+    arrivals.come("events", rows, hours(20).timestamp())
+    arrivals.update("hourly")
+    assert shown(arrivals) == [17]
+    ten_us = 10 * HOUR_US  # in these rows the two times are no further apart
+    plan = ViewPlan(NO, Buckets("paid", {"events": Reads("at", -ten_us, ten_us)}), NO)
+    view("hourly", PAID, plan, emit="final")
+    arrivals.come("events", [row(hours(38), round(hours(39).timestamp()))], hours(40).timestamp())
+    found = arrivals.update("hourly")
+    assert shown(arrivals) == [17, 20]
+    assert (found.strategy, found.code) == ("full", "parent-redefined")
+    arrivals.come("events", [], hours(41).timestamp())
+    assert arrivals.update("hourly").strategy == "bucket-recompute"
+    assert shown(arrivals) == [17, 20, 29]
 
 
 def test_a_view_without_buckets_cannot_complete_them(arrivals, view):

@@ -53,10 +53,10 @@ def encode(
             the parents' versions, :mod:`freshline.delta.histories`),
             ``id`` and ``after`` (of base tables: what Delta tells the table from others by, and
             the version before this one),
-            ``state`` (versions of the tables that merging needs), ``emitted_us`` and
-            ``corrected`` (of final emission), ``changes`` (rows of the change feed), ``costs``
-            (what updates took before this one) and ``expected_s`` (what this one should take,
-            by strategy).
+            ``state`` (versions of the tables that merging needs), ``emitted_us``,
+            ``emitted_by`` and ``corrected`` (of final emission), ``changes`` (rows of the
+            change feed), ``costs`` (what updates took before this one) and ``expected_s`` (what
+            this one should take, by strategy).
     """
     fields: dict[str, Any] = {
         "freshline": FORMAT,

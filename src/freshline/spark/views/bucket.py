@@ -68,7 +68,7 @@ def recompute(increment: Increment) -> StagedUpdate:
             spread_us(kind, zone),
         )
         touched, again = _shown(increment, shown, touched, spread_us(kind, zone))
-        more = {"emitted_us": shown.until_us, "corrected": 0}
+        more = {**shown.facts(buckets.column), "corrected": 0}
     predicate = within(buckets.column, kind, touched, zone)
     if predicate == "false":
         return StagedUpdate(None, more)
@@ -175,7 +175,12 @@ def _shown(
     increment: Increment, shown: Emission, touched: TimeSet, spread: int
 ) -> tuple[TimeSet, TimeSet]:
     """What has to be written of what is touched, and what of that was shown before."""
-    before_us = increment.last.metadata.get("emitted_us")
+    facts, buckets = increment.last.metadata, increment.plan.buckets
+    assert isinstance(buckets, Buckets)
+    # Another column of the view holds its buckets where a parent's freshline.time changed.
+    if facts.get("emitted_by", buckets.column) != buckets.column:
+        raise NotIncrementalError("parent-redefined")
+    before_us = facts.get("emitted_us")
     if before_us is None or before_us > shown.until_us:
         raise NotIncrementalError("parent-went-back")
     again = TimeSet(touched.until(before_us).intervals)

@@ -464,7 +464,7 @@ class DerivedUpdates:
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))
-        return output, {"emitted_us": shown.until_us, "corrected": 0}
+        return output, {**shown.facts(plan.buckets.column), "corrected": 0}
 
     def _input_rows(self, request: UpdateRequest) -> int:
         """Rows of the parents at their pinned versions, as far as their logs tell."""

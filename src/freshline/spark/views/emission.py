@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import commit_at
@@ -30,6 +31,10 @@ class Emission:
     def buckets(self) -> TimeSet:
         """These buckets, and rows without one."""
         return TimeSet(((BEGINNING_US, self.until_us),), null=True)
+
+    def facts(self, column: str) -> dict[str, Any]:
+        """What the commit says of it; ``column`` holds the buckets."""
+        return {"emitted_us": self.until_us, "emitted_by": column}
 
 
 def emission(
