@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from datetime import timedelta
@@ -37,6 +38,7 @@ from tests.spark.test_incremental_updates import (
     arrivals_in,
     view,
 )
+from tests.spark.views.proving import session_in
 
 pytestmark = pytest.mark.spark
 
@@ -205,6 +207,22 @@ def test_because_the_project_sets_something_else_for_sql(hourly):
     restarted(adaptive_enabled="true")
     hourly.come("events", hourly.rows(4, 5))
     assert why(hourly.update("hourly")) == ("full", "settings-changed")
+
+
+def test_because_a_variable_in_its_query_has_another_value(shop, spark):
+    folder = shop.feed("f", "json", "id BIGINT")
+    shop.table("events", "SELECT id FROM STREAM f")
+    shop.table("named", "SELECT id, '${spark.shop.who}' AS who FROM events", refresh="incremental")
+
+    def step(number: int, who: str) -> tuple[str, str]:
+        shop.session = session_in(spark, "UTC", {"spark.shop.who": who})
+        shop.restart()
+        (folder / f"{number}.json").write_text(json.dumps({"id": number}))
+        return why(shop.derive("named", events=shop.load("events", f"{number}.json").version))
+
+    assert [step(0, "ann"), step(1, "ann")][1] == ("append", "row-wise")
+    assert step(2, "bob") == ("full", "settings-changed")
+    assert shop.rows("named") == [{"id": each, "who": "bob"} for each in range(3)]
 
 
 def test_because_somebody_else_wrote_into_it(hourly):

@@ -140,13 +140,14 @@ class Backfills:
             return {}
         path = self._project.table_path(self._table.name)
         last = last_commit(path)
+        settings = settings_of(output.sparkSession, self._project, self._table)
         unchanged = (
             last is not None
             and self._has_read(last.metadata.get("parents", {}), parents)
             and not are_others(ids, last)
             and not put_back(self._project, last.metadata)
             and last.metadata.get("definition", "") == request.definition
-            and last.metadata.get("settings") == settings_of(output.sparkSession, self._project)
+            and last.metadata.get("settings") == settings
             and self._table.emit != "final"
             and not changed_by_others(path, transaction, last)
         )

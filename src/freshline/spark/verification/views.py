@@ -42,7 +42,8 @@ class ViewCheck(Check):
             if read.name not in pins and not read.time_travel:
                 raise SkippedError(f"it reads {read.name}, which has no versions")
         self._refuse_replaced(pins)
-        set_as_then(self.session, self.project, facts)
+        if not set_as_then(self.session, self.project, table, facts):
+            raise SkippedError("it was made with other values of its query's variables")
         self.query = self.pinned(pins)
         frames = {
             name: at_version(self.session, self.project.table_path(name), int(pins[name]))

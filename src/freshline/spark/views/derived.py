@@ -389,7 +389,7 @@ class DerivedUpdates:
             more={
                 "reason": strategy.code,
                 "read": read_rows,
-                "settings": settings_of(update.session, self._project),
+                "settings": settings_of(update.session, self._project, self._table),
                 "ids": update.ids,
                 KEY: update.marks,
                 "after": update.transaction.version,
@@ -460,7 +460,7 @@ class DerivedUpdates:
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
         keep_wall_clocks(update.session, [kind])
-        zone = settings_of(update.session, self._project)[ZONE]
+        zone = settings_of(update.session, self._project, self._table)[ZONE]
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))

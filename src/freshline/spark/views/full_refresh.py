@@ -6,6 +6,7 @@ that it read.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,12 +19,15 @@ from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine import jvm
 from freshline.spark.engine.pins import Pinned
 
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
 _SETTINGS = (ZONE, ANSI)
 """With others of these the same query over the same rows can give another result."""
+_VARIABLES = "${}"
+"""Beside the settings in a commit: a short name for the query with the values of its variables."""
 _OF_SQL = "spark.sql."
 _OF_SPEED = tuple(
     f"{_OF_SQL}{each}"
@@ -41,19 +45,39 @@ STATICS_CHANGED = ("static-changed", "table-replaced")
 """Codes with which columns may have other types than when the view was analysed."""
 
 
-def settings_of(session: SparkSession, project: Project) -> dict[str, str]:
-    """The session's settings that results depend on, for the commit.
+def settings_of(session: SparkSession, project: Project, table: TableDef) -> dict[str, str]:
+    """The session's settings that a view's results depend on, for the commit.
 
     The zone and ANSI always, and what the project itself sets for SQL, such as
-    ``spark.sql.decimalOperations.allowPrecisionLoss``; not what is only about speed.
+    ``spark.sql.decimalOperations.allowPrecisionLoss``; not what is only about speed. Where the
+    query has variables such as ``${spark.shop.region}``, what it is with their values.
     """
     always = {name: str(session.conf.get(name)) for name in _SETTINGS}
     chosen = {name: project.configuration[name] for name in _chosen(project)}
-    return {name: str(session.conf.get(name, value)) for name, value in chosen.items()} | always
+    found = {name: str(session.conf.get(name, value)) for name, value in chosen.items()}
+    variables = _variables(session, table)
+    if variables is not None:
+        found[_VARIABLES] = variables
+    return found | always
 
 
-def set_as_then(session: SparkSession, project: Project, facts: Mapping[str, Any]) -> None:
-    """Have a session compute as the one did that made the commit with these metadata."""
+def _variables(session: SparkSession, table: TableDef) -> str | None:
+    """A short name for a query with the values of its variables; None: it has none."""
+    if "${" not in table.query:
+        return None
+    jvm.activate(session)
+    substitution = jvm.named(session, "org.apache.spark.sql.internal.VariableSubstitution")()
+    return hashlib.sha256(str(substitution.substitute(table.query)).encode()).hexdigest()[:16]
+
+
+def set_as_then(
+    session: SparkSession, project: Project, table: TableDef, facts: Mapping[str, Any]
+) -> bool:
+    """Have a session compute as the one did that made the commit with these metadata.
+
+    Returns:
+        Whether it does; False: the query's variables have other values now.
+    """
     then: Mapping[str, str] = facts.get("settings", {})
     for name in {*_chosen(project), *then}:
         if not session.conf.isModifiable(name):
@@ -62,6 +86,7 @@ def set_as_then(session: SparkSession, project: Project, facts: Mapping[str, Any
             session.conf.set(name, then[name])
         else:
             session.conf.unset(name)
+    return _VARIABLES not in then or then[_VARIABLES] == _variables(session, table)
 
 
 def _chosen(project: Project) -> list[str]:
@@ -134,7 +159,7 @@ def full_refresh_reason(
         "configured": table.refresh == "full",
         "python": bool(table.programs),
         "no-parents": not table.parents,
-        "settings-changed": facts.get("settings") != settings_of(session, project),
+        "settings-changed": facts.get("settings") != settings_of(session, project, table),
         "static-unversioned": has_unversioned(table, now),
         "parent-went-back": any(
             version < before.get(name, 0) for name, version in request.parents.items()

@@ -90,7 +90,7 @@ class Planned:
         assert known is not None
         if not known.key:
             columns = sorted(known.signature.items())
-            settings = settings_of(session, self._project)
+            settings = settings_of(session, self._project, self._table)
             facts = [__version__, request.definition, columns, settings, known.plan]
             known.key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
         return known.key
