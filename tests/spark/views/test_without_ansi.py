@@ -12,7 +12,7 @@ import pytest
 from tests.spark.conftest import Shop
 from tests.spark.views.proving import session_in
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.proof]
 
 ANSI_OFF = {"spark.sql.ansi.enabled": "false"}
 PAID = pa.schema({"sku": pa.string(), "cost": pa.decimal128(38, 6), "price": pa.decimal128(18, 2)})

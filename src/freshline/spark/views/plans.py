@@ -115,7 +115,7 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
     ) -> Decomposition | Reason:
         try:
             found = decompose(query, sources, types, keeps_rows=keeps_rows)
-            return found if is_ansi else (_overflow(found, types) or found)
+            return found if is_ansi else (overflow(found, types) or found)
         except SparkError as error:  # of a part of the query by itself: the other ways are left
             return Reason("SPARK", f"Spark refuses the query cut into states: {one_line(error)}")
 
@@ -136,7 +136,7 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
     return confirmed(asked, query, sources, plan)
 
 
-def _overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
+def overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
     """Why states cannot be merged without ANSI mode; None: they can, or could not before.
 
     An overflow is then no error but NULL, and a sum of states would pass over it.
