@@ -65,12 +65,13 @@ HABITS: tuple[str, ...] = (
     "collation, since Delta stores neither; a view with a column of such a text failed at its",
     "first update, and is now refused before that. Hints kept a view in full.",
     "",
-    "128 views of shops came from a third tester: funnels, cohorts, sessions as islands, newest rows by",
-    "row_number, prices by validity, balances, pivots, JSON, chains of WITH. They ran through ten",
-    "steps where clocks change oddly (Lord Howe Island by half an hour, Samoa by leaving a day out):",
-    "of 984 versions none is wrong. What is not in a query was: with ANSI mode off 5 of 27 views",
-    "went wrong, tables partitioned by a TIMESTAMP lost the hour that comes twice, and a changed",
-    "setting left rows of two kinds. These are fixed (design/0256 to 0258).",
+    "128 views of shops came from a third tester: funnels, cohorts, sessions as islands, newest",
+    "rows by row_number, prices by validity, balances, pivots, JSON, chains of WITH. They ran",
+    "through ten steps where clocks change oddly (Lord Howe Island by half an hour, Samoa by",
+    "leaving a day out): of 984 versions none is wrong. What is not in a query was: with ANSI",
+    "mode off 5 of 27 views went wrong, tables partitioned by a TIMESTAMP lost the hour that",
+    "comes twice, and a changed setting left rows of two kinds. These are fixed (design/0256 to",
+    "0258).",
 )
 """What `tests/spark/habits` went through, apart from the generated views."""
 
