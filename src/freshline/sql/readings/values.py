@@ -150,9 +150,11 @@ class Values:
             return self._floor(children[at], size, _ONE_NAME.get(name, name))
         if kind == "TimeBucket":
             size, origin = constant(children[0]), constant(children[2])
-            if not size or origin is None:
+            if not size or children[2].kind != "Literal":
                 return None
-            return self._floor(children[1], size, f"{size} from {origin % size}")
+            # Spark writes an origin as the clock of the session that is active shows it.
+            begins = children[2].text("value") if origin is None else origin % size
+            return self._floor(children[1], size, f"{size} from {begins}")
         if kind == "Subtract" and (modulus := _remainder(children[1])) is not None:
             value, size = modulus
             whole, part = self.of(children[0]), self.of(value)
@@ -170,10 +172,10 @@ class Values:
         finest = fine if size % fine == 0 else 1
         self.links.add(found, term, Span(finest - size, 0))
         irregular = "from" not in name and size > 7 * DAY_US
-        begins = 0 if "from" not in name else int(name.split(" from ")[1])
+        at_zero = "from" not in name or name.endswith(" from 0")
         if name == "WEEK" or irregular:
             self.links.step(found, DAY_US)
-        elif not begins:
+        elif at_zero:
             self.links.step(found, size)
         return found, 0
 
