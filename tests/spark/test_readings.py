@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from freshline.delta.log import last_commit
+from freshline.spark.engine.jvm import activate
+from freshline.spark.views.asked import Remembered
 from freshline.spark.views.readings import confirmed, spark_plan
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.explain import ways
@@ -325,6 +327,18 @@ def test_both_readings_say_which_rows_a_choice_among_ties_decides(empty, monkeyp
         else:
             assert isinstance(found.buckets, Reason), query
             assert "the rows that tie among which" in found.buckets.message
+
+
+def test_an_origin_is_written_by_the_clock_of_the_query_s_own_session(spark):
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Australia/Lord_Howe")
+    session.createDataFrame([], "ts TIMESTAMP").createOrReplaceTempView("orders")
+    asked = Remembered(session)
+    query = "SELECT time_bucket(INTERVAL 1 DAY, ts) AS b FROM orders"
+    for active in (session, spark):
+        activate(active)
+        literals = [each for each in spark_plan(asked, query).walk() if each.kind == "Literal"]
+        assert "1970-01-01 00:00:00" in {each.text("value") for each in literals}
 
 
 def test_a_partition_by_a_window_of_time_is_of_its_rows(empty):

@@ -277,7 +277,6 @@ def test_links_that_contradict_each_other_end():
     "origin", ["1970-01-01 00:00:00", "1969-12-31 14:00:00", "2024-05-01 06:00:00"]
 )
 def test_a_time_bucket_is_as_long_whatever_its_origin(origin):
-    """Midnight of 1970 on Lord Howe Island is 14:00 of the day before to a session in UTC."""
     length = Tree("Literal", (), {"value": str(H), "dataType": "interval hour"})
     began = Tree("Literal", (), {"value": origin, "dataType": "timestamp"})
     rows = Tree("View", (Tree("LogicalRDD", (), {"output": (column(1),)}),), {"desc": "orders"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.jvm import java_frame
+from freshline.spark.engine.jvm import activate, java_frame
 from freshline.spark.views.asked import Asks
 from freshline.spark.views.verify import with_partials
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
@@ -65,4 +65,6 @@ def _compared(
 
 def spark_plan(session: Asks, query: str) -> Tree:
     """Spark's analysed plan of a query, as it is read."""
-    return simplified(parsed(java_frame(session.sql(query)).queryExecution().analyzed().toJSON()))
+    frame = session.sql(query)
+    activate(frame.sparkSession)  # times in the plan are written by the active session's clock
+    return simplified(parsed(java_frame(frame).queryExecution().analyzed().toJSON()))

@@ -152,7 +152,6 @@ class Values:
             size, origin = constant(children[0]), constant(children[2])
             if not size or children[2].kind != "Literal":
                 return None
-            # Spark writes an origin as the clock of the session that is active shows it.
             begins = children[2].text("value") if origin is None else origin % size
             return self._floor(children[1], size, f"{size} from {begins}")
         if kind == "Subtract" and (modulus := _remainder(children[1])) is not None:
