@@ -144,7 +144,8 @@ def _outputs(tokens: Tokens, block: Block) -> list[tuple[Tokens, str | None]]:
 def _regrouped(
     tokens: Tokens, wanted: Callable[[list[Tokens], list[tuple[Tokens, str | None]]], Tokens | None]
 ) -> Tokens:
-    for block in reversed(blocks(tokens)):
+    for number in reversed(range(len(blocks(tokens)))):
+        block = blocks(tokens)[number]  # an inner one may have become shorter
         keys = _groups(tokens, block)
         if keys is None or any(each[0][-1:] == ["*"] for each in _outputs(tokens, block)):
             continue
