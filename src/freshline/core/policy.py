@@ -96,8 +96,17 @@ class Policy:
         """The key in words, for people."""
         return f"{self.key(table)}"
 
+    def picks(self, tables: Sequence[Table], *, held_back: bool = False) -> bool:
+        """Whether ``choose`` is asked (only where ``chooses``).
+
+        Args:
+            tables: All tables.
+            held_back: Whether tables with news wait until they are due (objective ``cost``).
+        """
+        return True
+
     def choose(self, view: View) -> Table | None:
-        """The table to start next (only asked where ``chooses``)."""
+        """The table to start next (only asked where ``chooses`` and ``picks``)."""
         raise NotImplementedError
 
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:

@@ -126,6 +126,7 @@ class Scheduler:
         self._learns = learns
         self._explains = explains
         kind = type(policy)
+        self._chooses = policy.chooses and policy.picks(self.tables)
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
@@ -218,7 +219,7 @@ class Scheduler:
         policy = self.policy
         if self.placement is not None:
             self._start_placed(self.placement, commands)
-        elif policy.chooses:
+        elif self._chooses:
             while self._free and (table := policy.choose(self)) is not None:
                 commands.append(self._start(table, heappop(self._free)))
         else:
@@ -588,7 +589,7 @@ class Scheduler:
         if not self._ready:
             return
         waiting = self.waiting()
-        if self.policy.chooses and (first := self.policy.choose(self)) is not None:
+        if self._chooses and (first := self.policy.choose(self)) is not None:
             waiting.remove(first)
             waiting.insert(0, first)
         for table, track in placement.assign(waiting, sorted(self._free)):

@@ -1,1 +1,1 @@
-"""What the policy lookahead expects and searches."""
+"""What is expected of the near future, and what the policies that look ahead make of it."""

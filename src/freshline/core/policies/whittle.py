@@ -8,6 +8,10 @@ amortised by waiting (Hsu 2018, arXiv 1801.03422; Tripathi and Modiano 2019); wi
 p * d / E, max benefit (Golab et al. 2011, 3.1), which is right where the machine cannot keep up
 however long anybody waits. Patience follows from the load (``_patience``). Derivation, and where it
 is not the best: docs/whittle-policy.md.
+
+A key of one table does not know when the next files come. Where there are few tables, and updates
+take what is expected of them, the near future is played once for each of the best by the key as
+the first choice, and what comes out best starts (``core/lookahead/rollout.py``; section 7).
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ from math import inf
 from typing import ClassVar
 
 from freshline.core.bundles import Bundle, Shares, bundles, shares
+from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.graph import topological
+from freshline.core.lookahead.rollout import Index, Rollout
 from freshline.core.model import Table
 from freshline.core.policy import Policy, View
 
@@ -53,6 +60,25 @@ _SLOWER = 1.0 + 1e-6
 """Updates that take longer by less than this took what was expected: instants in seconds since
 1970 are not told any finer."""
 
+_FEW_TABLES = 8
+"""On so many the near future is played before a choice: there it matters most, and costs least."""
+
+_TRIED = 3
+"""First choices that are played, the best by the key."""
+
+_ROUNDS_AHEAD = 30.0
+"""How far is played: so many times everybody's update of one period's data."""
+
+_MOST_AHEAD = 250.0
+"""Updates, about, in what is played at most: with files that come often it is not so far."""
+
+_STEADY = 0.15
+"""How far updates may be from what was expected of them, as a share of it in the mean of recent
+ones, for the future to be known well enough to be played."""
+
+_SURELY = 0.03
+"""Of that share: by so much staleness has to be less for another than the best by the key."""
+
 
 def _floats(values: Iterable[float] = ()) -> array[float]:
     return array("d", values)
@@ -65,6 +91,7 @@ class Whittle(Policy):
     name: ClassVar[str] = "whittle"
     also_called: ClassVar[tuple[str, ...]] = ("index",)
     reacts: ClassVar[bool] = True
+    chooses: ClassVar[bool] = True
     inherits: ClassVar[bool] = False
 
     _shares: list[Shares] = field(default_factory=list, init=False)
@@ -91,6 +118,14 @@ class Whittle(Policy):
     _all_expected_s: float = field(default=0.0, init=False)
     _load: float = field(default=0.0, init=False)
     _patience_s: float = field(default=inf, init=False)
+    _span_s: float = field(default=0.0, init=False)
+    _merges_all: bool = field(default=True, init=False)
+    _unsteady: float = field(default=0.0, init=False)
+    _instead: tuple[int, str] = field(default=(-1, ""), init=False)
+
+    def extent(self, given: Extent) -> Extent:
+        self._merges_all = given is ALL_PENDING
+        return given
 
     def prepare(self, view: View) -> None:
         self._started_s = _floats([0.0] * len(view.tables))
@@ -100,6 +135,7 @@ class Whittle(Policy):
         self._finished = 0
         self._is_new = True  # what former runs learned comes with the first instant
         self._facts = -1
+        self._unsteady = 2.0 * _STEADY  # not known yet: a few updates have to show it
         self._sum_up(view)
         # Begin as if a few updates of a mean table had taken what was expected of them.
         seconds = sum(t.cost.expected_s(t.period_s) for t in view.tables) / len(view.tables)
@@ -119,7 +155,35 @@ class Whittle(Policy):
             return -(worth * amount_s * amount_s / seconds)
         return -inf if worth > 0.0 else 0.0
 
+    def picks(self, tables: Sequence[Table], *, held_back: bool = False) -> bool:
+        return self._merges_all and not held_back and 1 < len(tables) <= _FEW_TABLES
+
+    def choose(self, view: View) -> Table | None:
+        best = view.first()
+        span_s = self._span_s
+        if best is None or span_s <= 0.0 or self._unsteady > _STEADY:
+            return best
+        tables, tracks = view.tables, view.track_count
+        waiting = view.waiting()
+        if len(waiting) <= tracks - sum([table.running is not None for table in tables]):
+            return best  # all of them start now
+        if not all(table.known for table in tables):
+            return best
+        index = Index(self._worth, self._alpha_s, self._beta, self._patience_s, _HELD_UP)
+        future = Rollout(tables, tracks=tracks, now_s=view.now_s, span_s=span_s, index=index)
+        least = by_key = future.staleness(best)
+        found = best
+        for table in waiting[1:_TRIED]:
+            staleness = future.staleness(table)
+            if staleness < min(least, (1.0 - 1e-6 - _SURELY * self._unsteady) * by_key):
+                least, found = staleness, table
+        if found is not best:
+            less = f"{100.0 * (1.0 - least / by_key):.1f} % less staleness expected"
+            self._instead = found.order, f"; {less} over {span_s:.3g} s than with {best.name} first"
+        return found
+
     def score(self, table: Table) -> str:
+        instead = self._instead[1] if table.order == self._instead[0] else ""
         bundle = self._bundles[table.order]
         amount_s = table.amount_s
         lifted = len(bundle.members) - 1
@@ -128,13 +192,14 @@ class Whittle(Policy):
         return (
             f"index {-self.key(table):.4g}: priority {bundle.priority:g}{with_others}, "
             f"{amount_s:.3f} s of new data, {bundle.seconds(amount_s):.3f} s of work, "
-            f"patience {patience}"
+            f"patience {patience}{instead}"
         )
 
     # ---- how patient to be ----
 
     def started(self, table: Table, now_s: float) -> None:
         running, order = table.running, table.order
+        self._instead = -1, ""
         if running is not None:
             self._started_s[order] = now_s
             self._expected_s[order] = running.command.expected_s
@@ -158,6 +223,9 @@ class Whittle(Policy):
             took_s, expected_s = now_s - self._started_s[order], self._expected_s[order]
             self._all_took_s += took_s - _RECENT * self._all_took_s
             self._all_expected_s += expected_s - _RECENT * self._all_expected_s
+            if self._span_s > 0.0 and expected_s > 0.0:
+                off = abs(took_s / expected_s - 1.0)
+                self._unsteady += _RECENT * (min(1.0, off) - self._unsteady)
         if self._finished >= share * len(view.tables):
             self._finished = 0
             if self._sum_up(view):
@@ -224,6 +292,8 @@ class Whittle(Policy):
         at_work = [table for table in tables if not table.paused]
         self._start_up_s = sum(table.cost.alpha_s for table in at_work) / view.track_count
         self._slope = sum(table.cost.beta for table in at_work) / view.track_count
+        if self.picks(tables):
+            self._span_s = _span_s(tables, view.track_count)
         self._bundles = bundles(tables, self._shares)
         self._worth = _floats([bundle.priority + 2.0 * bundle.late for bundle in self._bundles])
         self._alpha_s = _floats([bundle.alpha_s for bundle in self._bundles])
@@ -253,3 +323,17 @@ class Whittle(Policy):
     def _rekey(self, view: View) -> None:
         for table in view.tables:
             view.rekey(table)
+
+
+def _span_s(tables: Sequence[Table], tracks: int) -> float:
+    """How far the future of a few tables is played; 0 where a period is not known yet."""
+    if any(table.period_s <= 0.0 for table in tables):
+        return 0.0
+    round_s = sum([table.cost.expected_s(table.period_s) for table in tables]) / tracks
+    span_s = _ROUNDS_AHEAD * max(round_s, *[table.period_s for table in tables])
+    rates: dict[int, float] = {}
+    for table in topological(tables):  # updates a second at most
+        news = sum([rates[source.order] for source in table.sources]) or 1.0 / table.period_s
+        alpha_s = table.cost.alpha_s
+        rates[table.order] = min(news, 1.0 / alpha_s) if alpha_s > 0.0 else news
+    return min(span_s, _MOST_AHEAD / sum(rates.values()))
