@@ -67,9 +67,14 @@ def test_no_policy_is_better_than_the_optimum(tables):
             assert rate >= best.rate * CUT
 
 
-@pytest.mark.parametrize("priority", [1, 3, 9])
-def test_whittle_is_near_the_best_schedule_of_two_tables(priority):
-    """In the mean over start-ups, slopes and costs; feeds a few seconds apart, files of 4 s."""
+@pytest.mark.parametrize(
+    ("priority", "mean", "worst"), [(1, 1.005, 1.03), (3, 1.012, 1.045), (9, 1.024, 1.075)]
+)
+def test_whittle_is_near_the_best_schedule_of_two_tables(priority, mean, worst):
+    """In the mean over start-ups, slopes and costs; feeds a few seconds apart, files of 4 s.
+
+    The key alone is 1.013, 1.017 and 1.026 times the optimum in the mean.
+    """
     ratios = []
     for starts in ((20, 20), (30, 10), (10, 30)):
         for each in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -79,7 +84,7 @@ def test_whittle_is_near_the_best_schedule_of_two_tables(priority):
             ]
             best = optimum(tables, most_files=60, idles=False)
             if best.most_files < 60:
-                ratios.append(rate_of(tables, PolicySettings("whittle"), 400) / best.rate)
+                ratios.append(rate_of(tables, PolicySettings("whittle"), 200) / best.rate)
     assert len(ratios) > 6
-    assert fmean(ratios) <= 1.03
-    assert max(ratios) <= 1.1
+    assert fmean(ratios) <= mean
+    assert max(ratios) <= worst
