@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.events import FileArrived, TablePaused, UpdateFinished
+from freshline.core.commands import StartUpdate
+from freshline.core.events import Event, FileArrived, TablePaused, UpdateFinished
 from freshline.core.extent import ALL_PENDING
 from freshline.core.lookahead.rollout import Index, Rollout
 from freshline.core.model import Table, TableSpec
@@ -21,6 +22,7 @@ from freshline.core.policy import Policy
 from freshline.core.scheduler import Scheduler
 from freshline.sim.driver import Driver
 from freshline.sim.scenario.model import FeedSpec, Scenario
+from freshline.sim.trace import Finished
 
 WHITTLE = PolicySettings("whittle")
 SPAN_S = 60.0
@@ -88,7 +90,7 @@ def scenarios(draw):
 @given(scenarios(), st.booleans())
 def test_what_is_played_is_what_the_simulator_plays(played, first):
     """Weighted staleness of the window, found from the trace."""
-    finished = []
+    finished: list[Finished] = []
     driver = Driver(played, on_finished=finished.append)
     policy = Watched(first)
     driver.scheduler = Scheduler(played.tables, tracks=played.tracks, policy=policy)
@@ -135,10 +137,12 @@ def commands_of(specs=PAIR, *, took=1.0, horizon_s=900.0, more=(), **settings):
         settings=PolicySettings("whittle", **settings),
         explains=True,
     )
-    started, running, now_s, date_s = [], None, 0.0, 4.0
+    started: list[StartUpdate] = []
+    running: tuple[float, StartUpdate] | None = None
+    now_s, date_s = 0.0, 4.0
     while now_s < horizon_s:
         now_s = date_s if running is None else min(date_s, running[0])
-        events = []
+        events: list[Event] = []
         if running is not None and running[0] <= now_s:
             events.append(UpdateFinished(running[1].table, running[1].number, None))
             running = None
