@@ -47,6 +47,8 @@ EARLIER: tuple[str, ...] = (
     "| c3945abff9 | 3013-3037 | 750 | 412 | 1516 | 1.1 |",
     "| 7176088d03 | 3038-3041 | 120 | 78 | 278 | 0.4 |",
     "| bbae43d021 | 4001-4008 | 240 | 163 | 608 | 0.7 |",
+    "| 59b45f5297 | 4009 | 30 | 21 | 83 | 0.6 |",
+    "| ed0ea60542 | 4010-4018 | 270 | 168 | 612 | 1.2 |",
 )
 """Runs whose results were kept on another machine: in the first table and the sums alone."""
 
