@@ -36,10 +36,11 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
-from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of, settings_of
+from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
 from freshline.sql.text.reads import quoted, quoted_column
 from freshline.times import rfc3339
 

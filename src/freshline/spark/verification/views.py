@@ -11,10 +11,10 @@ from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
 from freshline.spark.engine.pins import at_version, newest_snapshot
+from freshline.spark.engine.result_settings import set_as_then, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
 from freshline.spark.views.emission import Emission
-from freshline.spark.views.full_refresh import ZONE, set_as_then
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.timesets import within
 from freshline.sql.query.records import Buckets
@@ -85,9 +85,8 @@ class ViewCheck(Check):
         column = self.facts.get("emitted_by") or self._bucket_column(frames)
         kind = kind_of(output.schema, column)
         keep_wall_clocks(self.session, [kind])
-        zone = str(self.session.conf.get(ZONE))
         shown = Emission(int(until_us)).buckets
-        return output.filter(within(column, kind, shown, zone))
+        return output.filter(within(column, kind, shown, zone_of(self.session)))
 
     def _bucket_column(self, frames: Mapping[str, DataFrame]) -> str:
         """Of a commit of an older version of ours, which does not say it."""

@@ -30,6 +30,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.engine.result_settings import settings_of, zone_of
 from freshline.spark.engine.sizing import (
     compile_for,
     known_bytes,
@@ -44,10 +45,8 @@ from freshline.spark.views.changes import Changes
 from freshline.spark.views.emission import emission, needs_buckets
 from freshline.spark.views.full_refresh import (
     STATICS_CHANGED,
-    ZONE,
     full_refresh_reason,
     ids_of,
-    settings_of,
 )
 from freshline.spark.views.group import recompute_groups
 from freshline.spark.views.incremental import (
@@ -460,7 +459,7 @@ class DerivedUpdates:
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
         keep_wall_clocks(update.session, [kind])
-        zone = settings_of(update.session, self._project, self._table)[ZONE]
+        zone = zone_of(update.session)
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)
         output = output.filter(within(plan.buckets.column, kind, shown.buckets, zone))

@@ -16,6 +16,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
+from freshline.spark.engine.result_settings import zone_of
 from freshline.spark.views.changes import Changes
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
@@ -115,7 +116,7 @@ class Increment:
     @property
     def zone(self) -> str:
         """The session's time zone."""
-        return str(self.session.conf.get("spark.sql.session.timeZone"))
+        return zone_of(self.session)
 
     @property
     def is_read(self) -> bool:

@@ -13,7 +13,7 @@ from freshline.executor.explained import keep_explanation
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine.pins import at_version
-from freshline.spark.views.full_refresh import settings_of
+from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.plans import plan_of
 from freshline.sql.explain import explanation_text

@@ -19,8 +19,8 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
+from freshline.spark.engine.result_settings import ANSI, zone_of
 from freshline.spark.views.asked import Remembered
-from freshline.spark.views.full_refresh import ANSI
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed
 from freshline.spark.views.verify import shows_state, typer, verify
@@ -79,7 +79,7 @@ def plan_of(
             plan = replace(plan, always_full="static-unversioned")
         if table.emit != "final":
             return plan
-        return Holds(project, sources_of, _zone(own)).added(plan, table, sources)
+        return Holds(project, sources_of, zone_of(own)).added(plan, table, sources)
     except SparkError as error:
         why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
         return ViewPlan(why, why, why)
@@ -99,10 +99,6 @@ def _sources(
         schema = session.sql(f"SELECT * FROM {real.get(name, name)}").schema
         sources.append(_source(session, plain, schema, static=True))
     return rewritten(table.query, names) if names else table.query, sources
-
-
-def _zone(session: SparkSession) -> str:
-    return str(session.conf.get("spark.sql.session.timeZone"))
 
 
 def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
@@ -125,7 +121,7 @@ def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> View
         decompose=cut,
         # Sums of kept rows times their numbers have other types than the query's.
         keeping=partial(cut, keeps_rows=True) if is_ansi else None,
-        session_zone=_zone(session),
+        session_zone=zone_of(session),
     )
     if isinstance(plan.merge, Decomposition):
         refusal = verify(asked, query, plan.merge)
