@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.spark.sources.world import World
 
 pytestmark = pytest.mark.spark
 
@@ -79,6 +82,17 @@ def test_a_base_table_has_every_row_of_a_condition(loaded, condition):
     loaded.table("some", f"SELECT id FROM STREAM trips_feed WHERE {condition}")
     loaded.load("some", *(f"{number}.parquet" for number in range(len(FILES))))
     assert sorted(row["id"] for row in loaded.rows("some")) == EXPECTED[condition]
+
+
+def test_a_feed_of_a_delta_table_brings_every_row_of_a_condition(shop):
+    """The table is delta-rs's, whose log has no NaN among the greatest values."""
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT id FROM STREAM orders_feed WHERE km > 2")
+    for table in FILES:
+        deltalake.write_deltalake(world.at, table, mode="append")
+    world.load(*world.news().files)
+    assert sorted(row["id"] for row in shop.rows("orders")) == EXPECTED["km > 2"]
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"])

@@ -9,15 +9,14 @@ from freshline.project.model import TableDef
 _SKIPPING = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 """With these, files that are gone or damaged would be rows that are missing, in silence."""
 
-_BY_STATISTICS = (
-    "spark.sql.parquet.filterPushdown",
-    "spark.sql.orc.filterPushdown",
+_IN_FILES = ("spark.sql.parquet.filterPushdown", "spark.sql.orc.filterPushdown")
+"""Leave out groups of rows whose least and greatest values, as their file says them, do not fit a
+condition."""
+_IN_LOGS = (
     "spark.databricks.delta.stats.skipping",
     "spark.databricks.delta.optimizeMetadataQuery.enabled",
 )
-"""Leave out files and groups of rows whose least and greatest values do not fit a condition; or
-take a table's greatest value from them."""
-_OF_DELTA = 2
+"""Do so with whole files by what Delta's log says, or take a table's greatest value from it."""
 
 
 def own_session(session: SparkSession, table: TableDef) -> SparkSession:
@@ -33,12 +32,10 @@ def own_session(session: SparkSession, table: TableDef) -> SparkSession:
         own.conf.set(name, value)
     for setting in _SKIPPING:
         own.conf.set(setting, "false")
-    if table.feed is not None:
-        read_every_row(own)
     return own
 
 
-def read_every_row(session: SparkSession, *, of_delta: bool = True) -> None:
+def read_every_row(session: SparkSession, *, of_delta: bool) -> None:
     """Let an update's own session believe no statistics of files that others have written.
 
     For Spark NaN is greater than every number. Arrow and delta-rs leave it out of the greatest
@@ -46,7 +43,7 @@ def read_every_row(session: SparkSession, *, of_delta: bool = True) -> None:
 
     Args:
         session: The update's own.
-        of_delta: Whether a table of others is Delta's, which has statistics in its log, too.
+        of_delta: Whether these files are a Delta table's, which has statistics in its log, too.
     """
-    for setting in _BY_STATISTICS if of_delta else _BY_STATISTICS[:-_OF_DELTA]:
+    for setting in (*_IN_FILES, *_IN_LOGS) if of_delta else _IN_FILES:
         session.conf.set(setting, "false")

@@ -20,6 +20,7 @@ from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
 from freshline.spark.engine.errors import one_line
+from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.session import is_local
 from freshline.sql.strategy import APPEND_FILES
@@ -155,6 +156,8 @@ class FeedReader:
         if not names:
             nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in whole]
             return session.range(0).select(nothing)
+        if self.feed.format == "parquet":
+            read_every_row(session, of_delta=False)
         return self._reader(session).schema(whole).load([self.path(name) for name in names])
 
     def misfit(self, schema: StructType) -> str | None:

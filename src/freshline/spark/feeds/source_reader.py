@@ -14,6 +14,7 @@ from freshline.core.errors import InternalError
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Feed, Project
 from freshline.spark.engine import jvm
+from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import at_version
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.feeds.source_plan import Planning, Step
@@ -96,6 +97,7 @@ class StepReader(_VersionReader):
         # A file that is gone is an error, whatever the project sets: rows would be missing.
         for setting in ("ignoreMissingFiles", "ignoreCorruptFiles"):
             session.conf.set(f"spark.sql.files.{setting}", "false")
+        read_every_row(session, of_delta=True)
         log, step = self._step.snapshot.deltaLog(), self._step
         if step.whole:
             rows = at_version(session, str(log.dataPath().toString()), step.to.version)

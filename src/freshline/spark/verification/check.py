@@ -137,7 +137,7 @@ class Check(ABC):
     def pinned(self, pins: Mapping[str, int]) -> str:
         """The query with its static tables at the versions that the commit names."""
         if self.table.statics:
-            read_every_row(self.session)
+            read_every_row(self.session, of_delta=True)
         names = dict(pin_statics(self.session, self.table, fixed=False).names)
         for read in self.table.statics:
             if read.name in pins and not read.time_travel:
