@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import BinaryType, StringType, StructType, TimestampType
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType, TimestampType
 
 from freshline.sql.text.reads import quoted
 
@@ -58,25 +58,30 @@ def without_lost_partitions(frame: DataFrame, partitioned_by: Iterable[str]) -> 
     for field in frame.schema:
         if field.name.lower() not in wanted:
             continue
-        column = F.col(quoted(field.name))
-        text = column.cast("string")
-        name = F.lit(f"partition column {field.name} ")
-        if isinstance(field.dataType, StringType | BinaryType):
-            lost = text == _NULLS_FOLDER
-            if isinstance(field.dataType, BinaryType):
-                lost = lost | ~F.is_valid_utf8(text)
-        elif isinstance(field.dataType, TimestampType):
-            lost = ~text.try_cast("timestamp").eqNullSafe(column)
-        else:
-            continue
-        shown = F.hex(column) if isinstance(field.dataType, BinaryType) else text
-        other = F.raise_error(F.concat(name, F.lit("holds "), shown, F.lit(f", {OTHER_PARTITION}")))
-        kept = F.when(lost, other.cast(field.dataType)).otherwise(column)
-        if not isinstance(field.dataType, TimestampType):
-            empty = F.raise_error(F.concat(name, F.lit(EMPTY_PARTITION)))
-            kept = F.when(text == "", empty.cast(field.dataType)).otherwise(kept)
-        frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
+        kept = column = F.col(quoted(field.name))
+        for lost, what in _lost(column, field.dataType):
+            told = F.concat(F.lit(f"partition column {field.name} "), what)
+            kept = F.when(lost, F.raise_error(told).cast(field.dataType)).otherwise(kept)
+        if kept is not column:
+            frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
     return frame
+
+
+def _lost(column: Column, kind: DataType) -> list[tuple[Column, Column]]:
+    """When a partition value would come back as another one, and what to say then."""
+    text = column.cast("string")
+    is_bytes = isinstance(kind, BinaryType)
+    shown = F.hex(column) if is_bytes else text
+    other = F.concat(F.lit("holds "), shown, F.lit(f", {OTHER_PARTITION}"))
+    if isinstance(kind, TimestampType):
+        return [(~text.try_cast("timestamp").eqNullSafe(column), other)]
+    if not isinstance(kind, StringType | BinaryType):
+        return []
+    is_nulls = text == _NULLS_FOLDER
+    return [
+        (is_nulls | ~F.is_valid_utf8(text) if is_bytes else is_nulls, other),
+        (text == "", F.lit(EMPTY_PARTITION)),
+    ]
 
 
 def kind_of(schema: StructType, column: str) -> str:
