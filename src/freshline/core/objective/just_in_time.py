@@ -117,8 +117,8 @@ class JustInTime(Policy):
         lag_s = self.needs[table.order].lag_s
         return f"due since {late_s:.3f} s for {lag_s:g} s of lag; {self.inner.score(table)}"
 
-    def picks(self, tables: Sequence[Table], *, held_back: bool = True) -> bool:
-        return self.inner.picks(tables, held_back=held_back)
+    def picks(self, tables: Sequence[Table], *, held_back: bool = False) -> bool:
+        return self.inner.picks(tables, held_back=True)
 
     def choose(self, view: View) -> Table | None:
         return self.inner.choose(view)
