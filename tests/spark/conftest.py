@@ -18,6 +18,7 @@ from freshline.core.errors import Place
 from freshline.executor.records import FeedFile, UpdateRequest, UpdateResult
 from freshline.project.definition import definition_of
 from freshline.project.model import Feed, Project, StaticRead, TableDef
+from freshline.spark.analysis import Analysis
 from freshline.spark.engine.session import start_session
 from freshline.spark.updates import SparkExecutor
 from freshline.sql.query.records import ViewPlan
@@ -146,6 +147,13 @@ class Shop:
             )
         )
         self.restart()
+
+    def plan(self) -> Analysis:
+        """Has Spark analyse every query; updates follow the plans that are found."""
+        found = self.executor.analyse()
+        self.plans = dict(found.plans)
+        self.restart()
+        return found
 
     def request(self, table: str, *files: str, **more: Any) -> UpdateRequest:
         definition = ""

@@ -399,9 +399,7 @@ def test_the_plan_of_a_frame_that_was_read_backwards_is_given_up(shop, monkeypat
         return dataclasses.replace(plan, buckets=Buckets("at", {"events": backwards}))
 
     monkeypatch.setattr("freshline.spark.views.plans.view_plan", wrong)
-    found = shop.executor.analyse()
-    shop.plans = dict(found.plans)
-    shop.restart()
+    found = shop.plan()
     why = (
         "our reading of the query and Spark's are not the same: the rows of events on which a"
         " bucket depends: by our reading rows from 0 s to +10 min of it, by Spark's rows from"

@@ -130,10 +130,8 @@ class Types:
         self.shop.session.sql(f"DELETE FROM delta.`{self.shop.path('e')}` WHERE id % 4 = 2")
 
     def plan(self) -> list[str]:
-        found = self.shop.executor.analyse()
-        self.shop.plans = dict(found.plans)
+        found = self.shop.plan()
         self.columns = {name: [each for each, _ in kinds] for name, kinds in found.columns.items()}
-        self.shop.restart()
         return [error.render() for error in found.errors]
 
     def update(self, view: str) -> str:

@@ -94,10 +94,8 @@ class Proving:
 
     def plan(self) -> Mapping[str, ViewPlan]:
         """Has Spark analyse every view; the plans are those that updates follow."""
-        found = self.shop.executor.analyse()
+        found = self.shop.plan()
         assert not found.errors, "\n".join(error.render() for error in found.errors)
-        self.shop.plans = dict(found.plans)
-        self.shop.restart()
         return found.plans
 
     def merges(self, view: str) -> bool:

@@ -110,10 +110,7 @@ def test_no_version_mixes_two_results(shop):
     views = {**NUMBERED, **BEHIND, **BEST}
     for name, query in views.items():
         shop.table(name, query, refresh="incremental")
-    found = shop.executor.analyse()
-    assert not found.errors
-    shop.plans = dict(found.plans)
-    shop.restart()
+    assert not shop.plan().errors
     told: list[str] = []
     ways: Counter[str] = Counter()
     first = 0

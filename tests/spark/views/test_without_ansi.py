@@ -32,10 +32,7 @@ def shop(spark, tmp_path):
     shop.table("paid", "SELECT * FROM STREAM paid_feed")
     for name, query in VIEWS.items():
         shop.table(name, query, refresh="incremental")
-    found = shop.executor.analyse()
-    assert not found.errors
-    shop.plans = dict(found.plans)
-    shop.restart()
+    assert not shop.plan().errors
     return shop
 
 
