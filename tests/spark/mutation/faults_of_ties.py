@@ -196,8 +196,8 @@ SECOND = (
         ),
         (
             "EXISTS sees no choice",
-            "if exists and choice.seen is not None:",
-            "if exists:",
+            "if subquery.exists and choice.seen is not None:",
+            "if subquery.exists:",
         ),
         (
             "columns that show a choice do not go on",
@@ -216,13 +216,16 @@ SECOND = (
         ),
     ),
     *faults_in(
-        "sql/readings/following.py",
+        "sql/readings/relations.py",
         ("what is near follows", "if span == SAME]", "if span.bounded]"),
         (
             "a function follows from one of its arguments",
             "all(part in found for part in each.of)",
             "any(part in found for part in each.of)",
         ),
+    ),
+    *faults_in(
+        "sql/readings/subqueries.py",
         (
             "a subquery's choice is one for all rows around",
             'if "AttributeReference" not in kinds:',

@@ -96,5 +96,5 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
 
 
 def _is_ordered(tree: Tree) -> bool:
-    """Whether a list has an order of its own; what ties in it is told by :mod:`.choices`."""
+    """Whether a list has an order of its own; :mod:`.choices` says what may tie in it."""
     return tree.kind == "ListAgg" and any(each.kind == "SortOrder" for each in tree.children)

@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 
 from freshline.sql.readings.conditions import bound, conjuncts
 from freshline.sql.readings.deciding import chosen_in_groups, chosen_in_window
-from freshline.sql.readings.following import (
-    following,
-    outer_only,
-    outer_values,
-    shown,
-)
 from freshline.sql.readings.groups import coalesce_detail, in_all_sets
 from freshline.sql.readings.linearity import mentioned
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
-from freshline.sql.readings.relations import columns_of, in_query_around, renamed
-from freshline.sql.readings.terms import SAME, Attribute, Call, Links, Outer, Term
+from freshline.sql.readings.relations import (
+    columns_of,
+    following,
+    in_query_around,
+    renamed,
+    shown,
+)
+from freshline.sql.readings.subqueries import Subquery, outer_only, outer_values, subqueries
+from freshline.sql.readings.terms import SAME, Attribute, Call, Links, Term
 from freshline.sql.readings.trees import Tree
 from freshline.sql.readings.values import Values
 
@@ -34,7 +35,7 @@ class Choice:
 
     Attributes:
         what: Spark's name of what chooses.
-        shared: Terms of which each has one value for all rows that the choice decides.
+        shared: Terms; each has one and the same value in all rows that the choice decides.
         seen: Numbers of the columns that show it; None: it decides which rows there are.
     """
 
@@ -290,47 +291,20 @@ class Chooser:
                 continue  # a lateral join's own
             of_column = expression.kind == "Alias"
             seen = frozenset({expression.number}) if of_column else None
-            for shared, what in self._subqueries(expression, links, asked):
-                found.append(Choice(what, shared, seen))
+            for each in subqueries(expression, asked):
+                for what, shared in self._around(each, links):
+                    found.append(Choice(what, shared, seen))
         return found
 
-    def _subqueries(
-        self, tree: Tree, links: Links, asked: set[int]
-    ) -> Iterator[tuple[frozenset[Term], str]]:
-        plan = tree.tree("plan")
-        values: Sequence[Tree] = ()
-        if tree.kind == "InSubquery":
-            query = next(each for each in tree.children if each.kind == "ListQuery")
-            plan = query.tree("plan")
-            values = [each for each in tree.children if each is not query]
-        if plan is not None:
-            compared = values if id(tree) in asked else ()
-            yield from self._around(plan, compared, links, exists=tree.kind == "Exists")
-        below = values if tree.kind == "InSubquery" else tree.children
-        for child in (*below, *(e for e in tree.expressions() if e is not plan)):
-            if child.kind != "OuterReference":
-                yield from self._subqueries(child, links, asked)
-
-    def _around(
-        self, plan: Tree, values: Sequence[Tree], around: Links, *, exists: bool
-    ) -> Iterator[tuple[frozenset[Term], str]]:
-        """The choices of a subquery, by what rows of the query around share that see one.
-
-        ``values`` are compared with its columns for equality, where nothing else counts.
-        """
-        links = self._reader.read(plan).links.copy()
-        held: dict[Term, Term] = {}
-        for value, column in zip(values, output(plan), strict=False):
-            term = Values(around).term(value)
-            if term is not None:
-                base = Call("compared", (Outer(-column.number),))
-                links.add(base, Attribute(column.number), SAME)
-                held[base] = term
-        for choice in self.read(plan):
-            if exists and choice.seen is not None:
-                continue  # only whether there are rows counts
+    def _around(self, subquery: Subquery, around: Links) -> Iterator[tuple[str, frozenset[Term]]]:
+        """The choices of a subquery, by what rows of the query around share that see one."""
+        links = self._reader.read(subquery.plan).links.copy()
+        held = subquery.compared(around, links)
+        for choice in self.read(subquery.plan):
+            if subquery.exists and choice.seen is not None:
+                continue
             terms = outer_only(following(links, choice.shared))
-            yield frozenset(held.get(term) or in_query_around(term) for term in terms), choice.what
+            yield choice.what, frozenset(held.get(term) or in_query_around(term) for term in terms)
 
 
 def _in_columns(choice: Choice, columns: Iterable[Tree]) -> Choice:

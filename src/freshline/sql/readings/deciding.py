@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from freshline.sql.readings.following import following
+from freshline.sql.readings.relations import following
 from freshline.sql.readings.terms import Links, Term
 from freshline.sql.readings.trees import Tree
 from freshline.sql.readings.values import Values, fields_of
@@ -26,8 +26,8 @@ _IN_ANY_ORDER = frozenset(
     TrySum VariancePop VarianceSamp
     """.split()  # noqa: SIM905
 )
-"""Aggregates that have one value for rows in any order; whether lists are sorted is told elsewhere
-(:mod:`.certainty`)."""
+"""Aggregates whose value does not depend on the order of rows. :mod:`.certainty` checks that lists
+are sorted."""
 
 
 def chosen_in_groups(column: Tree, links: Links) -> list[str]:

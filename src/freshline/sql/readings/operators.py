@@ -6,7 +6,7 @@ is not correlated, and with every operator that is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from freshline.sql.readings.conditions import bound, conjuncts
@@ -35,7 +35,8 @@ from freshline.sql.readings.relations import (
     seen_from,
     terms_of,
 )
-from freshline.sql.readings.terms import ANYTHING, SAME, Attribute, Call, Links, Outer, Span, Term
+from freshline.sql.readings.subqueries import Subquery, subqueries
+from freshline.sql.readings.terms import ANYTHING, SAME, Attribute, Call, Links, Span, Term
 from freshline.sql.readings.trees import Tree
 from freshline.sql.readings.values import Values
 
@@ -318,56 +319,28 @@ class Reader:
         asked = set()
         if plan.kind == "Filter":
             asked = {id(each) for each in conjuncts(plan.tree("condition"))}
-        reads: list[Read] = []
-        for expression in plan.expressions():
-            reads += self._subqueries(expression, links, asked)
-        return reads
+        return [
+            read
+            for expression in plan.expressions()
+            for each in subqueries(expression, asked)
+            for read in self._correlated(each, links)
+        ]
 
-    def _subqueries(self, tree: Tree, links: Links, asked: set[int]) -> Iterator[Read]:
-        plan = tree.tree("plan")
-        if plan is not None:
-            yield from self._correlated(self.read(plan), plan, None, links)
-        if tree.kind == "InSubquery":
-            query = next(each for each in tree.children if each.kind == "ListQuery")
-            values = [each for each in tree.children if each is not query]
-            inner = query.tree("plan")
-            if inner is not None:
-                positive = values if id(tree) in asked else None
-                yield from self._correlated(self.read(inner), inner, positive, links)
-            for each in values:
-                yield from self._subqueries(each, links, asked)
-            return
-        for child in (*tree.children, *(e for e in tree.expressions() if e is not plan)):
-            if child.kind != "OuterReference":
-                yield from self._subqueries(child, links, asked)
-
-    def _correlated(
-        self, inner: Relation, plan: Tree, values: list[Tree] | None, around: Links
-    ) -> Iterator[Read]:
-        """The reads of a subquery, told from terms of the query around.
-
-        ``values`` are compared with its columns for equality, where nothing else counts.
-        """
-        bases: list[Term] = list(outer_terms(inner))
-        links = inner.links
-        held: dict[Term, Term] = {}
-        if values is not None:
-            links = links.copy()
-            for value, column in zip(values, output(plan), strict=False):
-                term = Values(around).term(value)
-                if term is not None:
-                    base = Call("compared", (Outer(-column.number),))
-                    links.add(base, Attribute(column.number), SAME)
-                    held[base] = term
-                    bases.append(base)
-        for read in rebased(inner.reads, links, bases):
-            yield Read(
+    def _correlated(self, subquery: Subquery, around: Links) -> list[Read]:
+        """The reads of a subquery, told from terms of the query around."""
+        inner = self.read(subquery.plan)
+        links = inner.links.copy()
+        held = subquery.compared(around, links)
+        return [
+            Read(
                 read.source,
                 {
                     held.get(term) or in_query_around(term): span
                     for term, span in read.within.items()
                 },
             )
+            for read in rebased(inner.reads, links, [*outer_terms(inner), *held])
+        ]
 
 
 def _attribute(column: Tree) -> Attribute:

@@ -7,7 +7,7 @@ row depends on any row of that source.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshline.sql.readings.terms import ANYTHING, SAME, Attribute, Call, Links, Outer, Span, Term
@@ -155,6 +155,46 @@ def _told_by(links: Links, columns: Sequence[Attribute]) -> Links:
         if told is not None and told != column:
             more.add(column, told, SAME)
     return more
+
+
+def following(links: Links, shared: Iterable[Term], more: Iterable[Term] = ()) -> set[Term]:
+    """The terms that follow from those which rows share: equal ones, and functions of them.
+
+    Args:
+        links: What holds of these rows.
+        shared: What they share.
+        more: Terms that the links do not know, and may follow as well.
+    """
+    calls = {
+        part
+        for term in (*links.spans, *shared, *more)
+        for part in _parts(term)
+        if isinstance(part, Call) and part.of
+    }
+    found: set[Term] = set()
+    waiting = list(shared)
+    while waiting:
+        while waiting:
+            term = waiting.pop()
+            if term not in found:
+                found.add(term)
+                waiting += [other for other, span in links.around(term).items() if span == SAME]
+        waiting = [each for each in calls - found if all(part in found for part in each.of)]
+    return found
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    yield term
+    if isinstance(term, Call):
+        for each in term.of:
+            yield from _parts(each)
+
+
+def shown(links: Links, shared: Iterable[Term], columns: Iterable[Attribute]) -> frozenset[Term]:
+    """What rows share, in terms of these columns alone."""
+    names = named(links, columns)
+    terms = (renamed(term, names) for term in following(links, shared))
+    return frozenset(term for term in terms if term is not None)
 
 
 def in_query_around(term: Term) -> Term:
