@@ -119,7 +119,7 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
             "lost-partition",
             f"table {table.name} was not updated: {reason}",
             where=table.query_place,
-            rule="a value of a column of PARTITIONED BY is told from others by its text",
+            rule="Delta reads a value of a column of PARTITIONED BY from its text",
             next_step="Partition by another column, such as CAST(time AS DATE) AS day.",
         )
     state = sql_state(error)
