@@ -14,6 +14,7 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
 from freshline.spark.updates import SparkExecutor
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
@@ -25,16 +26,24 @@ def utc_s(text: str) -> float:
 RANGE = (utc_s("2026-01-02"), utc_s("2026-01-03"))
 
 
-@pytest.fixture
-def orders(shop):
+@pytest.fixture(scope="module")
+def three_days(spark, tmp_path_factory):
     """Orders of three days; an order of the second came with the third day's file."""
+    shop = Shop(tmp_path_factory.mktemp("days"), spark)
     folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price BIGINT")
     shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
     (folder / "a.csv").write_text("1,2026-01-01T12:00:00Z,10\n2,2026-01-02T08:00:00Z,20\n9,,9\n")
     (folder / "b.csv").write_text("3,2026-01-03T12:00:00Z,30\n4,2026-01-02T09:00:00Z,40\n")
     shop.load("orders", "a.csv")
     shop.load("orders", "b.csv")
-    return folder
+    return shop
+
+
+@pytest.fixture
+def orders(shop, three_days):
+    """The feed of the same in a copy."""
+    shop.begin_as(three_days)
+    return shop.root / "feed" / "f"
 
 
 def prices(shop, table="orders"):

@@ -15,14 +15,17 @@ from freshline.core.errors import UserError
 from freshline.project.model import CatalogSettings
 from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.updates import SparkExecutor
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
 DATABASE = CatalogSettings("shop_db")
 
 
-@pytest.fixture
-def names(shop, spark):
+@pytest.fixture(scope="module")
+def sold(spark, tmp_path_factory):
+    """A base table with one row and comments."""
+    shop = Shop(tmp_path_factory.mktemp("sold"), spark)
     path = shop.feed("sold", "csv", "id BIGINT, at TIMESTAMP")
     (path / "a.csv").write_text("1,2026-01-01T00:00:00Z\n")
     shop.table(
@@ -32,6 +35,12 @@ def names(shop, spark):
         columns=(("id", "Of the order"), ("sold_at", None)),
     )
     shop.load("orders", "a.csv")
+    return shop
+
+
+@pytest.fixture
+def names(shop, spark, sold):
+    shop.begin_as(sold)
     yield CatalogNames(shop.project, DATABASE, spark)
     spark.sql("DROP DATABASE IF EXISTS `shop_db` CASCADE")
 

@@ -16,6 +16,7 @@ from freshline.core.errors import FreshlineError, UserError
 from freshline.delta.log import CommitRecord, commit_mark, commits, last_commit, version
 from freshline.project.definition import definition_of
 from freshline.spark.engine.errors import one_line
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
@@ -26,9 +27,10 @@ def newest(path: str) -> CommitRecord:
     return found
 
 
-@pytest.fixture
-def totals(shop):
+@pytest.fixture(scope="module")
+def two_files(spark, tmp_path_factory):
     """Orders and their totals by day; two versions of orders."""
+    shop = Shop(tmp_path_factory.mktemp("totals"), spark)
     folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price DECIMAL(15,2)")
     shop.table("orders", "SELECT * FROM STREAM f")
     shop.table(
@@ -40,7 +42,13 @@ def totals(shop):
     (folder / "b.csv").write_text("3,2026-01-01 00:30:00,1.25\n")
     shop.load("orders", "a.csv")
     shop.load("orders", "b.csv")
-    return folder
+    return shop
+
+
+@pytest.fixture
+def totals(shop, two_files):
+    """The same in a copy."""
+    shop.begin_as(two_files)
 
 
 @pytest.mark.parametrize("setting", ["ignoreMissingFiles", "ignoreCorruptFiles"])

@@ -6,6 +6,7 @@ second is what came.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,13 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.cli.commands.explain import record, sources_of, text
 from freshline.sql.strategy import strategy
-from tests.spark.arrivals import SCHEMA
-from tests.spark.test_view_plans import EXPECTED, VIEWS, arrivals
+from tests.spark.arrivals import SCHEMA, Arrivals
+from tests.spark.conftest import Shop
+from tests.spark.test_view_plans import EXPECTED, VIEWS, declare
 from tests.spark.views.judges import counted
 
 pytestmark = pytest.mark.spark
-
-__all__ = ["arrivals"]
 
 Told = Mapping[str, Any]
 
@@ -37,9 +37,11 @@ ONE_OF_EACH = {
 }
 
 
-@pytest.fixture
-def told(shop, arrivals) -> dict[str, Told]:
+@pytest.fixture(scope="module")
+def told(spark, tmp_path_factory) -> dict[str, Told]:
     """What the command prints as JSON, by view; its text has the same in words."""
+    shop = Shop(tmp_path_factory.mktemp("explained"), spark)
+    declare(shop)
     found = shop.executor.analyse()
     records: dict[str, Told] = {}
     for name, ways in ONE_OF_EACH.items():
@@ -55,8 +57,9 @@ def told(shop, arrivals) -> dict[str, Told]:
 
 
 @pytest.fixture
-def rows(spark, arrivals) -> dict[str, list[pa.Table]]:
+def rows(shop) -> dict[str, list[pa.Table]]:
     """Two halves of each stream."""
+    arrivals = Arrivals(shop, random.Random(9))
     streams = ("events", "visits")
     return {
         name: [pa.Table.from_pylist(arrivals.rows(20 * half, 60), SCHEMA) for half in range(2)]

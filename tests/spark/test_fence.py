@@ -8,6 +8,7 @@ from freshline.core.errors import FreshlineError
 from freshline.delta.log import commits, last_commit
 from freshline.executor.fence import fenced
 from freshline.runtime.lease.succession import fence_tables
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
@@ -36,20 +37,30 @@ class Awake:
         pass
 
 
-@pytest.fixture
-def orders(shop):
-    folder = shop.feed("orders_feed", "csv", "id BIGINT, k BIGINT")
+@pytest.fixture(scope="module")
+def twice(spark, tmp_path_factory):
+    """Two updates of a base table and of a view."""
+    shop = Shop(tmp_path_factory.mktemp("twice"), spark)
+    shop.feed("orders_feed", "csv", "id BIGINT, k BIGINT")
     shop.table("orders", "SELECT id, k FROM STREAM orders_feed")
     shop.table("sums", VIEW)
-
-    def file(number: int) -> str:
-        (folder / f"{number}.csv").write_text(f"{number},{number % 2}\nx,\n")
-        return f"{number}.csv"
-
     for number in (1, 2):
-        shop.load("orders", file(number), filled=number > 1)
+        shop.load("orders", written(shop, number), filled=number > 1)
         shop.derive("sums", orders=number - 1)
-    return file
+    return shop
+
+
+def written(shop, number: int) -> str:
+    name = f"{number}.csv"
+    (shop.root / "feed" / "orders_feed" / name).write_text(f"{number},{number % 2}\nx,\n")
+    return name
+
+
+@pytest.fixture
+def orders(shop, twice):
+    """The same in a copy, and what writes one more file."""
+    shop.begin_as(twice)
+    return lambda number: written(shop, number)
 
 
 def epochs(shop, table):

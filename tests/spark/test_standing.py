@@ -12,23 +12,33 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.delta.log import version
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def orders(shop):
-    """A base table of three updates, and what adds a file to its feed."""
-    folder = shop.feed("orders_feed", "csv", "id BIGINT")
+@pytest.fixture(scope="module")
+def three_updates(spark, tmp_path_factory):
+    """A base table of three updates."""
+    shop = Shop(tmp_path_factory.mktemp("three"), spark)
+    shop.feed("orders_feed", "csv", "id BIGINT")
     shop.table("orders", "SELECT id FROM STREAM orders_feed")
-
-    def file(number: int) -> str:
-        (folder / f"{number}.csv").write_text(f"{number}\n")
-        return f"{number}.csv"
-
     for number in (1, 2, 3):
-        shop.load("orders", file(number), filled=number > 1)
-    return file
+        shop.load("orders", written(shop, number), filled=number > 1)
+    return shop
+
+
+def written(shop, number: int) -> str:
+    name = f"{number}.csv"
+    (shop.root / "feed" / "orders_feed" / name).write_text(f"{number}\n")
+    return name
+
+
+@pytest.fixture
+def orders(shop, three_updates):
+    """The same in a copy, and what adds a file to its feed."""
+    shop.begin_as(three_updates)
+    return lambda number: written(shop, number)
 
 
 def ids(shop):

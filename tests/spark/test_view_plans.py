@@ -14,6 +14,7 @@ from freshline.spark.views.plans import plan_of
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import strategy
 from tests.spark.arrivals import Arrivals
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
@@ -47,8 +48,7 @@ EXPECTED = {
 }
 
 
-@pytest.fixture
-def arrivals(shop) -> Arrivals:
+def declare(shop: Shop) -> None:
     """A project of views of all kinds, without a row yet."""
     for name in ("events", "visits"):
         shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
@@ -57,6 +57,11 @@ def arrivals(shop) -> Arrivals:
     shop.delta("stat.ic/region", rows)
     for name, query in VIEWS.items():
         shop.table(name, query, refresh="incremental")
+
+
+@pytest.fixture
+def arrivals(shop) -> Arrivals:
+    declare(shop)
     return Arrivals(shop, random.Random(9))
 
 

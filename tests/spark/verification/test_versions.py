@@ -197,18 +197,12 @@ def test_complete_buckets_alone_count_with_final_emission(shop, arrivals, verify
 # ---- base tables ----
 
 
-def declared(shop):
-    """The folder of a feed, and a base table over it."""
-    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price DOUBLE")
-    shop.table("orders", "SELECT id, at, price * 2 AS price FROM STREAM f", time_column="at")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def three_files(spark, tmp_path_factory):
     """What every test of a base table begins with."""
     shop = Shop(tmp_path_factory.mktemp("orders"), spark)
-    folder = declared(shop)
+    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price DOUBLE")
+    shop.table("orders", "SELECT id, at, price * 2 AS price FROM STREAM f", time_column="at")
     for hour in range(3):
         (folder / f"{hour}.csv").write_text(
             f"{hour},2026-01-01T{hour:02d}:00:00Z,{hour}.1\nno,number,here\n"
@@ -219,9 +213,8 @@ def three_files(spark, tmp_path_factory):
 
 @pytest.fixture
 def orders(shop, three_files):
-    shutil.copytree(three_files.root, shop.root, dirs_exist_ok=True)
-    shop.numbers |= three_files.numbers
-    return declared(shop)
+    shop.begin_as(three_files)
+    return shop.root / "feed" / "f"
 
 
 def test_a_base_table_has_the_rows_of_the_files_that_its_commits_name(shop, orders, verify):
