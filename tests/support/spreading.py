@@ -2,7 +2,8 @@
 
 Two JVMs with warehouses keep two cores busy for most of the time; they also wait, for a disk, for
 programs that start, for each other's locks. A third worker fills these gaps. It gets only files
-without Spark: to start a third session costs more than it saves.
+without Spark: to start a third session costs more than it saves. The tests that need a Kafka broker
+stay together, so that one is started and not two.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from xdist.workermanage import WorkerController
 
 MOST_SESSIONS = 2
 SPARK = "tests/spark/"
+KAFKA = "tests/spark/kafka/"
 
 
 class FewSessions(LoadFileScheduling):  # type: ignore[misc]
@@ -20,6 +22,12 @@ class FewSessions(LoadFileScheduling):  # type: ignore[misc]
     def __init__(self, *given: object, **named: object) -> None:
         super().__init__(*given, **named)
         self._with_spark: set[WorkerController] = set()
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(KAFKA):
+            return KAFKA
+        scope: str = super()._split_scope(nodeid)
+        return scope
 
     def remove_node(self, node: WorkerController) -> str | None:
         self._with_spark.discard(node)

@@ -16,7 +16,8 @@ TESTS = [f"{file}::test_{number}" for file in FILES for number in range(3)]
 class Worker:
     """Runs what it is sent, and its last test only when it is told that nothing follows."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, tests: list[str]) -> None:
+        self._tests = tests
         self.gateway = SimpleNamespace(id=f"gw{number}")
         self.sent: list[int] = []
         self.ran: list[str] = []
@@ -32,7 +33,7 @@ class Worker:
         if len(self.sent) < (1 if self.shutting_down else 2):
             return False
         index = self.sent.pop(0)
-        self.ran.append(TESTS[index])
+        self.ran.append(self._tests[index])
         spreading.mark_test_complete(self, index)
         return True
 
@@ -43,7 +44,7 @@ def spread(pytestconfig, monkeypatch):
         monkeypatch.setattr(pytestconfig.option, "tx", ["popen"] * workers, raising=False)
         monkeypatch.setattr(pytestconfig.option, "loadscopereorder", False, raising=False)
         spreading = FewSessions(pytestconfig)
-        made = [Worker(number) for number in range(workers)]
+        made = [Worker(number, tests) for number in range(workers)]
         for worker in made:
             spreading.add_node(worker)
             spreading.add_node_collection(worker, tests)
@@ -72,3 +73,10 @@ def test_a_worker_that_may_have_nothing_ends(spread):
     made = spread(3, tests)
     assert [bool(worker.ran) for worker in made] == [True, True, False]
     assert made[2].shutting_down
+
+
+def test_one_worker_has_all_that_needs_a_broker(spread):
+    tests = [f"tests/spark/kafka/test_{file}.py::test_{n}" for file in range(3) for n in range(3)]
+    made = spread(3, [*TESTS, *tests])
+    had = [set(tests) & set(worker.ran) for worker in made]
+    assert sorted(map(len, had)) == [0, 0, len(tests)]
