@@ -34,6 +34,9 @@ SCHEMA = pa.schema([
     ("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("word", pa.string()),
 ])  # fmt: skip
 
+COMING = (9, 5, 5) if WHOLE else (9, 5)
+"""Rows of each step."""
+
 STORED = {
     "a_char": "CAST(word AS CHAR(4))",
     "a_varchar": "CAST(word AS VARCHAR(4))",
@@ -172,7 +175,7 @@ class Types:
                 except (FreshlineError, PySparkException, DeltaError) as error:
                     told.append(f"{step} {view}: {str(error)[:200]}")
 
-        for step, count in enumerate((9, 5, 5)):
+        for step, count in enumerate(COMING):
             self.come(count)
             all_views(f"step {step}")
         for view in views:

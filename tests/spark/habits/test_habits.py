@@ -1,6 +1,6 @@
 """Views as other people write them: every commit equals its query, none is refused or fails.
 
-``make test`` runs a few views of each strategy through four of the steps, the proof all through
+``make test`` runs a few views of each strategy through three of the steps, the proof all through
 all.
 """
 
@@ -16,11 +16,11 @@ from tests.support.share import WHOLE, share
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SOME = (
-    *("hourly_tag_sets", "qualify_alias", "hourly_revenue", "revenue_final"),
-    *("reconciliation_by_user", "unordered_window", "lowered", "hinted"),
+    *("hourly_tag_sets", "hourly_revenue", "revenue_final", "reconciliation_by_user"),
     *("map_keys_of_groups", "first_places"),
 )
-STEPS = HISTORY if WHOLE else [HISTORY[at] for at in (0, 1, 4, 8)]
+STEPS = HISTORY if WHOLE else [HISTORY[at] for at in (0, 4, 8)]
+"""The first rows; rows that come while others are deleted and changed; rows of every table."""
 
 
 def chosen(area: str) -> list[View]:

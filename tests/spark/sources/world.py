@@ -15,6 +15,7 @@ from freshline.project.model import DeltaSource, Feed
 from freshline.runtime.feeds.sources import SourceListing, SourceNews
 from freshline.spark.verification.versions import Verifier
 from tests.spark.conftest import Shop
+from tests.support.share import WHOLE
 
 Rows = list[tuple[int, str, int]]
 
@@ -88,15 +89,20 @@ class World:
         if not news.files:
             return None
         result = self.load(*news.files)
-        self.check()
+        self.check(of_view=WHOLE or how(result)[:2] != APPENDED)
         return result
 
-    def check(self) -> None:
-        """Base table and view equal their queries, by what delta-rs reads; verify agrees."""
+    def check(self, *, of_view: bool = True) -> None:
+        """Base table and view equal their queries, by what delta-rs reads; verify agrees.
+
+        What is appended means no more to a view than what files bring, which other tests have
+        views follow: there it is brought up to date in the proof alone, but for its first rows.
+        """
         version = deltalake.DeltaTable(self.shop.path("orders")).version()
         rows = self.source_rows()
         assert counted(self.shop.rows("orders")) == counted(rows)
-        if not rows:
+        has_rows = "by_kind" in self.shop.numbers
+        if not rows or (has_rows and not of_view):
             return
         self.shop.derive("by_kind", orders=version)
         wanted: dict[str, list[int]] = {}
