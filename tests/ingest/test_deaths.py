@@ -44,7 +44,7 @@ def live(*arguments: str):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 2 * _KILLS)
+@pytest.mark.timeout(600 + 10 * _KILLS)
 def test_after_kills_at_random_everything_acknowledged_is_landed_once(shm_path):
     report = live("random", str(shm_path), str(_KILLS), str(_SEED))
     assert report["loops"] == _KILLS

@@ -44,7 +44,7 @@ class Client:
         """
         padding = os.urandom(_RECORD_BYTES // 2).hex()
         pushed = batch("clicks", "a", self.acknowledged, 1, padding)
-        receipt = self.gateway.submit(pushed, None).result(timeout=60)
+        receipt = self.gateway.submit(pushed, None).result(timeout=120)
         self.acknowledged += 1
         assert receipt.first == self.acknowledged
 
@@ -56,7 +56,7 @@ class Client:
                 return refused
         raise AssertionError("a disk of 8 MiB has no end")
 
-    def push_until_taken(self, timeout_s: float = 60.0) -> None:
+    def push_until_taken(self, timeout_s: float = 120.0) -> None:
         until_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -96,7 +96,7 @@ def test_a_small_disk_refuses_soon_and_goes_on_when_files_are_loaded(small_disk)
 def go_on(client: Client, home: Path, loaded: list[int]) -> None:
     """Load what is landed until the next request is taken."""
     before = client.acknowledged
-    until_s = time.monotonic() + 60.0
+    until_s = time.monotonic() + 120.0
     while client.acknowledged == before:
         assert time.monotonic() < until_s, "it never went on"
         loaded += load(client.gateway, home)

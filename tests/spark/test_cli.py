@@ -29,7 +29,8 @@ from tests.support.share import WHOLE
 pytestmark = pytest.mark.spark
 
 PROGRAM = [sys.executable, "-m", "freshline"]
-PATIENCE_S = 240.0
+PATIENCE_S = 540.0
+"""A minute less than a test has, so that what it waited for is said."""
 
 
 def freshline(project, *arguments):

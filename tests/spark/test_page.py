@@ -18,7 +18,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 PROGRAM = [sys.executable, "-m", "freshline"]
 PICTURES = Path(__file__).parents[2] / ".cache" / "screenshots"
-PATIENCE_S = 240.0
+PATIENCE_S = 540.0
 
 pytestmark = [
     pytest.mark.spark,

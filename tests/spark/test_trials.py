@@ -29,9 +29,10 @@ pytestmark = pytest.mark.spark
 ORDERS = "at TIMESTAMP, id BIGINT, usr STRING, amount INT"
 HOURLY = "SELECT date_trunc('HOUR', at) AS hour, count(*) AS n FROM orders GROUP BY 1"
 HOUR_US = 3_600_000_000
-PATIENCE_S = 20.0
-"""For a wrong plan, whose trial ends when it is found out. A right one is tried to the end of its
-budget: by the proof; else in the fewest steps."""
+BUDGET_S = 20.0 if WHOLE else 0.0
+"""For a right plan, which is tried to the end of it; with none, in the fewest steps."""
+PATIENCE_S = 300.0
+"""For a wrong plan, whose trial ends when it is found out."""
 
 
 @pytest.fixture
@@ -52,8 +53,8 @@ def tried(shop, monkeypatch, tmp_path):
         if change is not None:
             plan = change(plan)
         parents = {name: analysis.schemas[name] for name in table.parents}
-        patience_s = PATIENCE_S if WHOLE or change is not None else 0.0
-        found = try_view(shop.session, shop.project, table, parents, plan, budget_s=patience_s)
+        budget_s = BUDGET_S if change is None else PATIENCE_S
+        found = try_view(shop.session, shop.project, table, parents, plan, budget_s=budget_s)
         assert list(temporary.iterdir()) == []
         return found
 

@@ -31,7 +31,7 @@ _UNFINISHED = re.compile(r"(\d+) +(\w+\(.*) <unfinished \.\.\.>\Z", re.DOTALL)
 _RESUMED = re.compile(r"(\d+) +<\.\.\. \w+ resumed>(.*)\Z", re.DOTALL)
 _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 _HANDLE = re.compile(r"\A(\d+)<((?:\\x[0-9a-f]{2})*)>")
-_READY_S = 60.0
+_READY_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)

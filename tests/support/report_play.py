@@ -21,7 +21,7 @@ from freshline.runtime.report_jobs import JobEnded
 from freshline.runtime.reports.driver import POLICY, Reports
 from freshline.runtime.reports.recording import replay_reports
 from freshline.runtime.reports.store import ReportStatus, read_reports
-from tests.support.shop import made_project
+from tests.support.shop import PATIENCE_S, made_project
 
 HOUR_S = 3600.0
 START_S = 1000 * HOUR_S
@@ -156,7 +156,7 @@ class Play:
             self._reserve(event)
         self.reports.start_due_batch(self.now_s)
         if self.reports.running and self.ending is None:
-            outcome = self._ends.get(timeout=30.0)
+            outcome = self._ends.get(timeout=PATIENCE_S)
             job = outcome.job
             final_s = self.final_s if job.request.final and not self.batches.code else 0.0
             seconds = self.batch_s(job.rows) + final_s

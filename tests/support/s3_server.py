@@ -83,7 +83,7 @@ class S3Server:
         self._process.send_signal(signal.SIGCONT)
 
     def __enter__(self) -> Self:
-        end_s = time.monotonic() + 60
+        end_s = time.monotonic() + 120
         while True:
             try:
                 urllib.request.urlopen(f"{self.url}/moto-api/", timeout=5).close()

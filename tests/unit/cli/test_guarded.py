@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from freshline.cli.render.guarded import guarded_stderr
-from tests.support.shop import eventually
+from tests.support.shop import PATIENCE_S, eventually
 
 
 def say(what):
@@ -75,7 +75,7 @@ def test_a_reader_that_hangs_holds_up_nothing(monkeypatch):
     with guarded_stderr():
         teller = threading.Thread(target=tell, daemon=True)
         teller.start()
-        teller.join(30.0)
+        teller.join(PATIENCE_S)
         assert done == [True]
         os.close(read)  # and then it goes: the writer ends
     os.close(write)

@@ -12,7 +12,7 @@ from freshline.runtime.status import status
 from freshline.ui.events import Events
 from freshline.ui.reads import reading
 from freshline.ui.reads.reading import Reader
-from tests.support.shop import LiveRun, Shop, eventually, made_project
+from tests.support.shop import PATIENCE_S, LiveRun, Shop, eventually, made_project
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def test_an_answer_that_is_computed_while_something_happens_is_not_kept(reader):
     def compute():
         number = next(numbers)
         begun.set()
-        assert happened.wait(30)
+        assert happened.wait(PATIENCE_S)
         return {"number": number}
 
     async def ask():
         first = asyncio.create_task(reader.body("key", compute))
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(begun.wait, PATIENCE_S)
         reader.forget()
         happened.set()
         was = await first

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from freshline.runtime.metrics.exposition import RunMetrics
-from tests.support.shop import LiveRun, Shop, made_project
+from tests.support.shop import PATIENCE_S, LiveRun, Shop, made_project
 
 MINUTE_1, MINUTE_2 = "2026-01-02T00:01:00Z", "2026-01-02T00:02:00Z"
 
@@ -21,7 +21,7 @@ def test_a_table_that_is_fresh_enough_is_answered_at_once(shop, serve):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
     with serve(shop.project) as ask:
-        reply = ask(f"/v1/tables/big?fresh_to={MINUTE_1}&timeout=30s")
+        reply = ask(f"/v1/tables/big?fresh_to={MINUTE_1}&timeout=110s")
         assert (reply.status, reply.json["fresh"], reply.json["held_up"]) == (200, True, None)
         assert (reply.json["name"], reply.json["state"]) == ("big", "fresh")
         assert ask("/v1/tables/big?within=100000%20days&timeout=0").json["fresh"]
@@ -63,8 +63,8 @@ def test_a_server_that_stops_answers_those_who_wait(shop, serve):
             target=lambda: answers.append(ask(f"/v1/tables/big?fresh_to={MINUTE_2}&timeout=1h"))
         )
         waiting.start()
-        assert looked.wait(30)
-    waiting.join(30)
+        assert looked.wait(PATIENCE_S)
+    waiting.join(PATIENCE_S)
     assert [answer.json["fresh"] for answer in answers] == [False]
 
 

@@ -21,7 +21,14 @@ from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.tracks import Outcome, Running, Tracks
 from freshline.runtime.warehouse import Warehouse
-from tests.support.shop import DeltaExecutor, LiveRun, Shop, eventually, made_shop
+from tests.support.shop import (
+    PATIENCE_S,
+    DeltaExecutor,
+    LiveRun,
+    Shop,
+    eventually,
+    made_shop,
+)
 
 TABLES = {"orders": (), "parts": ()}
 KILLED = PlatformError("spark-gone", "Spark's process ended (SIGKILL)")
@@ -159,7 +166,7 @@ def test_a_run_can_be_stopped_while_spark_is_started_again(shop):
 def test_spark_that_does_not_answer_is_ended_and_started_again(shop):
     first, second = executors(shop, 2)
     never = threading.Event()
-    first.healthy = lambda: never.wait(30.0)
+    first.healthy = lambda: never.wait(PATIENCE_S)
     times = SimpleNamespace(now_s=0.0)
 
     def clock():
@@ -410,6 +417,6 @@ def test_a_stop_that_leaves_an_update_behind_says_so(shop):
     thread.start()
     shop.recorder.wait_for("start orders")
     warehouse.stop()
-    thread.join(30.0)
+    thread.join(PATIENCE_S)
     assert left == [1]
     only.gates["orders"].set()

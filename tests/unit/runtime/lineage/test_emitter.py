@@ -20,7 +20,7 @@ from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn
 from freshline.runtime.warehouse import Warehouse
-from tests.support.shop import Recorder, eventually, made_shop
+from tests.support.shop import PATIENCE_S, Recorder, eventually, made_shop
 from tests.unit.runtime.alerts.sink import Sink
 
 QUICK = Backoff(0.001, 0.002)
@@ -120,7 +120,7 @@ def test_a_transport_that_comes_back_gets_everything_in_order(shop):
 def test_an_event_that_the_transport_still_holds_at_the_end_counts_as_lost(shop):
     registry, recorder, released = CollectorRegistry(), Recorder(), threading.Event()
     sender = Lineage(
-        lambda item: item, lambda _: released.wait(30), recorder.notice, registry=registry
+        lambda item: item, lambda _: released.wait(PATIENCE_S), recorder.notice, registry=registry
     )
     sender.start()
     shop.file("orders", 1, [1])
