@@ -18,6 +18,7 @@ from freshline.executor.records import UpdateResult
 from freshline.times import rfc3339
 from tests.spark.conftest import Shop
 from tests.spark.views.judges import SparkJudge, assert_same, counted, stored
+from tests.support.checksums import write_checksum
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)
 """Some hours before Berlin's clocks change."""
@@ -73,7 +74,10 @@ class Arrivals:
         return made
 
     def come(self, table: str, rows: Iterable[dict[str, Any]], to_s: float = 0.0) -> None:
-        """Append rows in one commit that says how fresh the table is with them."""
+        """Append rows in one commit that says how fresh the table is with them.
+
+        It is written by delta-rs, which is quicker, and has a checksum as a base table's has.
+        """
         fields = {"freshline": 1, "table": table, "update": 1, "to": rfc3339(to_s), "parents": {}}
         deltalake.write_deltalake(
             self.shop.path(table),
@@ -84,6 +88,7 @@ class Arrivals:
                 custom_metadata={"userMetadata": json.dumps(fields)}
             ),
         )
+        write_checksum(self.shop.path(table))
 
     def go(self, table: str, predicate: str) -> None:
         """Delete rows."""
