@@ -20,8 +20,9 @@ from freshline.delta.small_files import files_of
 from freshline.failpoints import armed
 from freshline.project.model import MaintenanceSettings
 from freshline.spark.engine import jvm
+from freshline.spark.upkeep import compaction
 from freshline.spark.upkeep.vacuum import vacuum
-from tests.spark.conftest import MIDNIGHT_S
+from tests.spark.conftest import MIDNIGHT_S, Shop
 
 pytestmark = pytest.mark.spark
 
@@ -33,21 +34,29 @@ def _three_files_are_many(monkeypatch):
     monkeypatch.setattr(small_files, "MOST_FILES", 3)
 
 
-@pytest.fixture
-def orders(shop):
-    """Orders of three files, an hour each, and a function that brings the next one."""
-    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price BIGINT")
+@pytest.fixture(scope="module")
+def three_files(spark, tmp_path_factory):
+    """Orders of three files, an hour each."""
+    shop = Shop(tmp_path_factory.mktemp("three"), spark)
+    shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, price BIGINT")
     shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
-
-    def bring(hour):
-        (folder / f"{hour}.csv").write_text(
-            f"{hour},2026-01-01T{hour:02d}:00:00Z,{hour}\n{hour + 100},2026-01-01T00:30:00Z,1\n"
-        )
-        return shop.load("orders", f"{hour}.csv").version
-
     for hour in range(3):
-        bring(hour)
-    return bring
+        brought(shop, hour)
+    return shop
+
+
+def brought(shop, hour):
+    (shop.root / "feed" / "f" / f"{hour}.csv").write_text(
+        f"{hour},2026-01-01T{hour:02d}:00:00Z,{hour}\n{hour + 100},2026-01-01T00:30:00Z,1\n"
+    )
+    return shop.load("orders", f"{hour}.csv").version
+
+
+@pytest.fixture
+def orders(shop, three_files):
+    """The same in a copy, and a function that brings the next file."""
+    shop.begin_as(three_files)
+    return lambda hour: brought(shop, hour)
 
 
 def newest(path):
@@ -87,7 +96,7 @@ def test_small_files_become_one_and_no_row_changes(shop, orders, spark):
     assert not same_rows(shop.path("orders"), 1, 3)
 
 
-def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders):
+def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders, monkeypatch):
     before, version = shop.rows("orders"), newest(shop.path("orders")).version
     request = shop.request("orders", upkeep="compact", definition="")
     ended = threading.Event()
@@ -96,11 +105,19 @@ def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders):
         while not ended.wait(0.001):
             shop.executor.give_up("orders", request.number)
 
+    def hangs(name):
+        """A job of milliseconds may have ended whenever somebody gives it up; this one has not."""
+        if name == "compact.after_data":
+            sleep = "reflect('java.lang.Thread', 'sleep', id + 900000)"
+            shop.session.range(1).selectExpr(sleep).collect()
+
     giving_up = threading.Thread(target=give_up_until_it_ends)
     giving_up.start()
     try:
-        with pytest.raises(PlatformError, match="cancelled"):
-            shop.executor.run(request)
+        with monkeypatch.context() as patched:
+            patched.setattr(compaction, "failpoint", hangs)
+            with pytest.raises(PlatformError, match="cancelled"):
+                shop.executor.run(request)
     finally:
         ended.set()
         giving_up.join()

@@ -13,11 +13,14 @@ import deltalake
 import pytest
 
 from freshline.client import push
+from freshline.spark import updates
+from freshline.spark.engine import session
+from tests.spark.proof.support import Kept
+from tests.spark.reports.live import Folder
 
 pytestmark = pytest.mark.spark
 
 PROGRAM = [sys.executable, "-m", "freshline"]
-PATIENCE_S = 240.0
 SETTINGS = """\
 name: shop
 storage: warehouse
@@ -58,10 +61,11 @@ def record(number):
     }
 
 
-def test_pushed_records_are_in_the_table_exactly_once(tmp_path):
-    (tmp_path / "freshline.yml").write_text(SETTINGS)
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "t.sql").write_text(TABLES)
+def test_pushed_records_are_in_the_table_exactly_once(tmp_path, spark, monkeypatch):
+    shop = Folder(tmp_path, SETTINGS, TABLES)
+    # `freshline run` as a whole, but for the start of Spark.
+    monkeypatch.setattr(session, "start_session", lambda *_, **__: spark)
+    monkeypatch.setattr(updates, "SparkExecutor", lambda *_, **__: Kept(shop, spark))
     ingest = subprocess.Popen(
         [*PROGRAM, "ingest", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )
@@ -72,15 +76,8 @@ def test_pushed_records_are_in_the_table_exactly_once(tmp_path):
     assert push(url, "clicks", records, key="load").duplicates == 1000
     ingest.send_signal(signal.SIGKILL)
     ingest.communicate()
-    done = subprocess.run(
-        [*PROGRAM, "run", "--until-idle", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    done = shop.command("run", "--until-idle", "--json")
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["left_behind"] == []
     rows = deltalake.DeltaTable(tmp_path / "warehouse" / "pages").to_pyarrow_table().to_pylist()
     rows.sort(key=lambda row: row["id"])
@@ -88,9 +85,6 @@ def test_pushed_records_are_in_the_table_exactly_once(tmp_path):
     assert rows == expected
     by_day = deltalake.DeltaTable(tmp_path / "warehouse" / "by_day").to_pyarrow_table().to_pylist()
     assert by_day == [{"day": dt.date(2026, 1, 31), "paid": Decimal("100.00")}]
-    status = subprocess.run(
-        [*PROGRAM, "status", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    found = json.loads(status.stdout)
+    found = json.loads(shop.command("status", "--json").stdout)
     assert found["tables"][0]["freshness"] == "2026-01-31T12:16:39.123456Z"
     assert (found["ingest"]["url"], found["ingest"]["running"]) == (None, False)
