@@ -11,13 +11,14 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests import carry_out_offline
 from tests.spark.proof.equality import DUCKDB, SPARK, Checker
-from tests.spark.proof.shop import START, Shop, file_name
+from tests.spark.proof.shop import START, USUAL, Shop, file_name
 from tests.spark.proof.support import run_here, running_here
 from tests.support.share import WHOLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 FILES = 40 if WHOLE else 10
+VIEWS = USUAL if WHOLE else ("hourly", "daily", "near", "regions", "visitors", "busy")
 
 
 def feed_files(shop: Shop, seed: int) -> list[list]:
@@ -61,7 +62,7 @@ def release(
 
 
 def test_every_version_of_every_table_equals_its_query(tmp_path, spark):
-    shop = Shop(tmp_path, seed=7)
+    shop = Shop(tmp_path, VIEWS, seed=7)
     checker = Checker(shop, spark)
     steps = feed_files(shop, seed=11)
     broken = {}

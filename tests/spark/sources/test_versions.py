@@ -14,14 +14,15 @@ from freshline.project.definition import definition_of
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from tests.spark.sources.world import APPENDED, World, arrow, how
-from tests.support.share import share
+from tests.support.share import WHOLE, share
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
 def world(shop):
-    return World(shop)
+    """What is appended means no more to a view than what files bring, which others test."""
+    return World(shop, follows=WHOLE)
 
 
 def names(news):

@@ -113,6 +113,7 @@ NEWS = {
     "appended": ([order(NOON, 5, 1)], []),
 }
 """What comes on the edge of a bound, and nothing beside it that would touch the same rows."""
+TRIED = share(list(NEWS), part=4)
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +123,12 @@ def warehouse(spark, tmp_path_factory):
     proving.feed(BY_NAME["orders"])
     proving.feed(BY_NAME["clicks"])
     proving.shop.delta("static/users", fixed(BY_NAME["users"], NOON))
-    for name, query in VIEWS.items():
-        proving.view(name, over_statics(query, ["users"]))
+    built = [name for name in VIEWS if name in TRIED or name not in NEWS]
+    for name in built:
+        proving.view(name, over_statics(VIEWS[name], ["users"]))
     proving.plan()
     come(proving, [order(NOON, 1, 1), order(NOON + HOUR, 2, 2)], [click(NOON, 1, 1)])
-    for name in VIEWS:
+    for name in built:
         assert proving.update(name).strategy == "full"
     return proving
 
@@ -144,7 +146,7 @@ def with_lies(proving: Proving) -> Proving:
     return Proving(liar)
 
 
-@pytest.mark.parametrize("name", share(list(NEWS), part=4))
+@pytest.mark.parametrize("name", TRIED)
 def test_a_plan_that_is_wrong_is_found_out(warehouse, name):
     lying = with_lies(warehouse)
     warehouse.update(name)
