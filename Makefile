@@ -66,7 +66,7 @@ spark: tools  ## run the tests that start Spark alone
 
 proof: tools  ## run the long suites whole, for two hours at most; again goes on; PIECE=2/8
 	@$(with_java) FRESHLINE_PROOF=$(or $(PIECE),all) FRESHLINE_PROOF_S=$(or $(SECONDS),7200) \
-	    $(PYTEST) -m "spark or proof or sampled" tests $(ARGS)
+	    $(PYTEST) $(ARGS)
 
 soak: setup  ## hurt a warehouse for half an hour, every table equal at the end: SECONDS=, SEED=; PART=gateway kills the push gateway 1,000 times (an hour)
 ifneq ($(PART),gateway)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import costs, java, resuming
+from tests.support import costs, java, resuming, share
 
 PROOF = os.environ.get("FRESHLINE_PROOF", "")
 
@@ -60,11 +60,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The dearest files first; what only the proof runs is left out elsewhere."""
+    """The dearest files first; the proof runs what ``make test`` leaves to it, and nothing else."""
     costs.dearest_first(items, costs.table())
-    if PROOF:
-        return
-    left = [item for item in items if item.get_closest_marker("proof")]
+    chosen = [item for item in items if share.is_run(item, in_proof=PROOF != "")]
+    left = set(items) - set(chosen)
     if left:
-        items[:] = [item for item in items if not item.get_closest_marker("proof")]
-        config.hook.pytest_deselected(items=left)
+        items[:] = chosen
+        config.hook.pytest_deselected(items=list(left))

@@ -1,26 +1,40 @@
-"""The proof reaches every suite of which make test runs a sample."""
+"""What `make test` leaves out is run by the proof, and what it runs whole is not run twice."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.share import is_run
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = re.compile(r"^from tests\.support\.share import .*\b(WHOLE|share)\b", re.MULTILINE)
+PLAIN = SimpleNamespace(subject=1)
+SAMPLED = SimpleNamespace(WHOLE=False)
 
 
-def test_every_suite_that_runs_a_sample_is_run_by_the_proof():
+def item(module: SimpleNamespace, *marks: str) -> SimpleNamespace:
+    return SimpleNamespace(module=module, get_closest_marker=lambda mark: mark in marks or None)
+
+
+@pytest.mark.parametrize(
+    ("test", "is_tested", "is_proved"),
+    [
+        (item(PLAIN, "spark"), True, False),
+        (item(PLAIN, "spark", "proof"), False, True),
+        (item(SAMPLED), True, True),
+        (item(SAMPLED, "proof"), False, True),
+    ],
+)
+def test_a_test_is_run_by_one_of_both_at_least(test, is_tested, is_proved):
+    assert is_run(test, in_proof=False) is is_tested
+    assert is_run(test, in_proof=True) is is_proved
+
+
+def test_the_proof_chooses_by_nothing_else():
     makefile = (ROOT / "Makefile").read_text()
-    run = re.search(r'\$\(PYTEST\) -m "([\w ]+)" tests \$\(ARGS\)', makefile)
-    assert run is not None
-    marks = run[1].split(" or ")
-    sampled = [
-        path for path in (ROOT / "tests").rglob("test_*.py") if SAMPLES.search(path.read_text())
-    ]
-    assert len(sampled) > 20
-    missed = [
-        str(path.relative_to(ROOT))
-        for path in sampled
-        if not any(f"pytest.mark.{mark}" in path.read_text() for mark in marks)
-    ]
-    assert missed == []
+    (recipe,) = re.findall(r"^proof: .*?\n\n", makefile, re.DOTALL | re.MULTILINE)
+    assert "$(PYTEST) $(ARGS)" in recipe
+    assert " -m " not in recipe.replace("$(PY) -m", "")

@@ -13,7 +13,7 @@ from tests.ingest.lives import check
 from tests.support.power_cut import Disk, Operation, put, recorded
 from tests.support.share import WHOLE
 
-pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 _LIFE = """
 import sys

@@ -1,7 +1,7 @@
 """The wheel by itself: installed into an empty environment, a project made and run there.
 
-Takes minutes, so it runs at full length only (FRESHLINE_PROOF), or where FRESHLINE_WHEEL is set: to
-1, or to the bin folder of an environment into which a wheel was installed before.
+Takes minutes, so it runs in the proof alone, or where FRESHLINE_WHEEL is set: to 1, or to the bin
+folder of an environment into which a wheel was installed before.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from pathlib import Path
 import pytest
 
 from freshline.spark.engine.java import find_java
+from tests.support.share import WHOLE
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(
-        not {"FRESHLINE_PROOF", "FRESHLINE_WHEEL"} & set(os.environ),
+        not (WHOLE or "FRESHLINE_WHEEL" in os.environ),
         reason="FRESHLINE_WHEEL=1 installs the wheel into an empty environment: minutes",
     ),
 ]

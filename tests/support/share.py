@@ -12,7 +12,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
+_NAMES = ("share", "WHOLE")
+"""A file that imports one of them runs less in ``make test`` than in the proof."""
 
 _ASKED = os.environ.get("FRESHLINE_PROOF", "")
 WHOLE = _ASKED != ""
@@ -31,3 +35,13 @@ def share(items: Sequence[T], *, part: int, always: Iterable[T] = (), first: int
     wanted = items[_PIECE - 1 :: _PIECES] if WHOLE else items[first::part]
     wanted = [*wanted, *always]
     return [item for item in items if item in wanted]
+
+
+def is_run(item: pytest.Item, *, in_proof: bool) -> bool:
+    """Whether a test is run: the proof runs what ``make test`` leaves out, and nothing else.
+
+    That is what bears the mark ``proof``, and each file of which ``make test`` runs a sample.
+    """
+    is_long = item.get_closest_marker("proof") is not None
+    names = vars(getattr(item, "module", None) or object)
+    return (is_long or not names.keys().isdisjoint(_NAMES)) if in_proof else not is_long

@@ -24,6 +24,8 @@ import duckdb
 import pytest
 import yaml
 
+from tests.support.share import WHOLE
+
 HERE = Path(__file__).parent
 DBT = Path(__file__).parents[3] / ".cache" / "dbt" / "bin" / "python"
 PATIENCE_S = 1200.0
@@ -35,7 +37,7 @@ pytestmark = [
     pytest.mark.timeout(3600),
     pytest.mark.skipif(not DBT.is_file(), reason="dbt is not installed: make tools"),
     pytest.mark.skipif(
-        not {"FRESHLINE_PROOF", "FRESHLINE_DBT"} & set(os.environ),
+        not (WHOLE or "FRESHLINE_DBT" in os.environ),
         reason="FRESHLINE_DBT=1 runs dbt and freshline over a whole project: minutes",
     ),
 ]

@@ -14,8 +14,6 @@ from experiments.common.found import experiment, names
 from experiments.common.size import QUICK
 from tests.support.share import share
 
-pytestmark = pytest.mark.sampled
-
 VERDICTS = {
     "bateni_batching": "yyy",
     "bateni_fig01": "yyyyyyyyy",

@@ -36,7 +36,7 @@ from freshline.runtime.lease.leader import leader_record
 from tests.support.share import WHOLE
 from tests.support.shop import PATIENCE_S, Shop, eventually, made_project
 
-pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 WAYS = ("stop", "kill", "wake", "part", "end")
 HAND_OVERS = 50 if WHOLE else 3
