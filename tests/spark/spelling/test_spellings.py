@@ -1,7 +1,8 @@
 """The same query in other words has the same plan: strategies, keys and bounds.
 
 For every query of the suites and every way to spell it. Whether it is the same query is what Spark
-says of its own optimized plans. ``make test`` tries a part of the pairs, ``make proof`` all.
+says of its own optimized plans. ``make test`` tries a part of the pairs, ``make proof`` a fifth,
+each commit another one: a spelling is read by code that is the same for each query.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 from tests.spark.spelling.laws import all_spellings, spelled
 from tests.spark.spelling.suites import SUITES, Suite, gist
 from tests.spark.spelling.words import cut, text
+from tests.support.resuming import state_of_the_code
 from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -43,6 +45,9 @@ FIELDS = ("names_in_other_case", "struct_as_an_aggregate")
 
 PART = 120
 """Of as many pairs of a view and a spelling one is tried in every run of the tests."""
+PART_PROVED = 5
+"""The same for the proof. No spelling has the same place in all queries: there are 38."""
+TURN = int(state_of_the_code()[:8], 16) % PART_PROVED if WHOLE else 0
 
 
 def spellings_of(
@@ -50,6 +55,9 @@ def spellings_of(
 ) -> dict[tuple[str, str], str]:
     """By view and spelling the texts that are tried and are not the query's own."""
     pairs = [(view, name) for view in suite.queries for name in all_spellings(suite.columns)]
+    if WHOLE:
+        turn = pairs[TURN::PART_PROVED]
+        pairs = [pair for pair in pairs if pair in turn or pair in always]
     found = {}
     for view, name in share(pairs, part=PART, first=first, always=always):
         query = suite.queries[view]
