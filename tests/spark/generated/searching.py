@@ -31,6 +31,7 @@ from tests.spark.generated.running import Failure, Outcome, Warehouse
 from tests.spark.generated.shrinking import TRIES, shrunk_and_kept
 from tests.spark.generated.tables import ZONE_STARTS
 from tests.spark.views.proving import session_in
+from tests.support import java
 
 ROOT = Path(__file__).parents[3]
 VIEWS = 30
@@ -104,9 +105,13 @@ def commit() -> str:
 def started(work: Path) -> SparkSession:
     """A Spark for thousands of queries over few rows."""
     project = Project("generated", work, str(work / "w"), (), {}, {
-        "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g",
-        # For an hour of small queries the best compiler is that which is soon ready.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "3g",
+        # Few plans outlive a collection that comes this seldom.
+        "spark.driver.extraJavaOptions": f"{java.options()} -XX:NewSize=1g",
+        # As in the tests' own session: Delta holds its checksum file against the log elsewhere.
+        "spark.databricks.delta.allFilesInCrc.verificationMode.forceOnNonUTC.enabled": "false",
+        # A machine that stood still for two minutes has lost no executor: it is this process.
+        "spark.executor.heartbeatInterval": "1h", "spark.network.timeout": "10h",
     }, "local[1]")  # fmt: skip
     return start_session(project, app_name="generated views")
 
