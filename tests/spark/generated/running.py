@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from freshline.delta.log import last_commit
+from freshline.spark.engine.errors import condition
 from freshline.spark.views.readings import READINGS_DIFFER
 from freshline.sql.plan import FAULT
 from freshline.sql.query.records import Reason, ViewPlan
@@ -27,6 +29,8 @@ from tests.spark.views.proving import Proving, over_statics, session_in
 
 LAGS = 0.7
 """How often a view is updated after a step in the middle."""
+FAILED = (PySparkException, Py4JJavaError)
+"""What comes of a query that Spark cannot run; not of a Spark that is gone."""
 DOUBTS = (READINGS_DIFFER, "ROUND_TRIP", "SPARK")
 
 
@@ -35,7 +39,8 @@ class Failure:
     """A view that was wrong, or could not be brought up to date though Spark runs its query.
 
     Attributes:
-        kind: ``wrong``, ``error`` or ``refused``.
+        kind: ``wrong``, ``error``, ``refused``, or ``unjudged``: the query fails, its update did
+            not.
         view: Its name.
         step: After which step, from 0.
         strategy: Of the commit.
@@ -170,8 +175,8 @@ class Warehouse:
             pins = {name: (shop.path(name), version) for name, version in parents.items()}
             try:
                 self._expected(view, pins)
-            except PySparkException as refusal:
-                self.outcome.both[str(refusal.getCondition())] += 1
+            except FAILED as refusal:
+                self.outcome.both[condition(refusal)] += 1
                 return False
             told = f"{type(error).__name__}: {error}"[:1500]
             self.outcome.failures.append(Failure("error", view.name, step, "", told))
@@ -179,9 +184,13 @@ class Warehouse:
         self.outcome.strategies[f"{result.strategy} {result.code}"] += 1
         if view.merges and step == 0:
             self.proving.dear(view.name, "bucket-recompute")
-        told = self._difference(view)
+        kind = "wrong"
+        try:
+            told = self._difference(view)
+        except FAILED as refusal:  # of a query whose update went well
+            kind, told = "unjudged", str(refusal)[:1500]
         if told:
-            failure = Failure("wrong", view.name, step, f"{result.strategy} {result.code}", told)
+            failure = Failure(kind, view.name, step, f"{result.strategy} {result.code}", told)
             self.outcome.failures.append(failure)
         return not told
 

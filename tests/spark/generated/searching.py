@@ -158,8 +158,9 @@ def main() -> None:
         except Exception as error:
             if not is_alive(spark):
                 raise
-            told = "".join(traceback.format_exception(error)[-12:])
-            outcome, paths = Outcome([Failure("crash", "", 0, "", told[-4000:])]), []
+            told = "".join(traceback.format_exception(error))
+            told = f"{type(error).__name__}: {error}"[:2000] + "\n" + told[-2000:]
+            outcome, paths = Outcome([Failure("crash", "", 0, "", told)]), []
         coverage.save(lines)
         found = {
             "seed": seed, "commit": tree, "views": arguments.views,
