@@ -2,13 +2,15 @@
 
 A process that runs a warehouse holds the lease of its storage and raises this fence around its
 commits, so that none gets through once another process may have taken over. One process runs
-one warehouse, hence one fence.
+one warehouse, hence one fence. An update that outlives its run stays behind it: by then another
+process may lead.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -33,6 +35,7 @@ class Permit(Protocol):
 
 
 _permits: list[Permit] = []
+_of_thread = threading.local()
 
 
 @contextmanager
@@ -45,6 +48,21 @@ def fenced(permit: Permit) -> Iterator[None]:
         _permits.remove(permit)
 
 
+def permits() -> tuple[Permit, ...]:
+    """What commits of this process pass now."""
+    return tuple(_permits)
+
+
+@contextmanager
+def behind(kept: Sequence[Permit]) -> Iterator[None]:
+    """Have the commits of this thread pass ``kept``, even when no fence is there any more."""
+    _of_thread.permits = kept
+    try:
+        yield
+    finally:
+        del _of_thread.permits
+
+
 def before_commit(metadata: str) -> str:
     """The metadata of a commit that is about to be made, with the epoch it is made under.
 
@@ -55,7 +73,7 @@ def before_commit(metadata: str) -> str:
         PlatformError: This process may not commit (any more).
     """
     failpoint("fence.before_check")
-    for permit in _permits:
+    for permit in dict.fromkeys((*getattr(_of_thread, "permits", ()), *_permits)):
         permit.check_commit()
         metadata = json.dumps(json.loads(metadata) | {"epoch": permit.epoch}, ensure_ascii=False)
     failpoint("fence.after_check")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from freshline.core.commands import StartUpdate
+from freshline.executor.fence import behind, permits
 from freshline.executor.records import Executor, UpdateRequest, UpdateResult
 
 
@@ -42,7 +43,8 @@ class Tracks:
     """Track threads around one executor.
 
     Threads are daemons: an update that outlives the grace period at the end must not keep the
-    process; its commit either happened or did not, and the next start finds out which.
+    process. It commits nothing once the lease is given back, and the next start finds out what it
+    committed before.
 
     Args:
         executor: Runs one update; safe to call from several threads.
@@ -53,6 +55,7 @@ class Tracks:
     def __init__(self, executor: Executor, count: int, report: Callable[[Outcome], None]) -> None:
         self._executor = executor
         self._report = report
+        self._permits = permits()
         self._lock = threading.Lock()
         self._running: dict[int, Running] = {}
         self._inboxes: list[queue.SimpleQueue[Running | None]] = []
@@ -100,7 +103,8 @@ class Tracks:
             started_s = time.monotonic()
             result, failure = None, None
             try:
-                result = self._executor.run(running.request)
+                with behind(self._permits):
+                    result = self._executor.run(running.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the track lives on
                 failure = error
             seconds = time.monotonic() - started_s

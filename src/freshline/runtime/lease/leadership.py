@@ -91,7 +91,7 @@ class Leadership:
         self._no_more = threading.Event()
         """Ends the wait for the lease."""
         self._stop = threading.Event()
-        """Ends the renewals."""
+        """Ends the renewals, and commits."""
         self._thread: threading.Thread | None = None
         self._fence = contextlib.ExitStack()
         self.epoch = 0
@@ -259,9 +259,17 @@ class Leadership:
 
         Raises:
             PlatformError: Another process took over, or could have: the lease was not renewed in
-                time (``lease-lapsed``).
+                time, or the run has ended and given it back (``lease-lapsed``).
         """
         self.check()
+        if self._stop.is_set():
+            raise PlatformError(
+                "lease-lapsed",
+                f"the run has ended and given the lease {self._store.place} back, so nothing is"
+                " committed any more",
+                rule="another process may lead from then on",
+                next_step="The next run does it.",
+            )
         late_s = self._clock() - self._lease.valid_until_s
         if late_s > 0:
             raise PlatformError(
@@ -285,8 +293,8 @@ class Leadership:
 
     def release(self) -> None:
         """Give the lease back, so that another process need not wait; and the lock."""
-        self._fence.close()
         self._stop.set()
+        self._fence.close()
         if self._thread is not None:
             self._thread.join()
             self._thread = None

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from freshline.executor.fence import behind, permits
 from freshline.executor.report_records import ReportExecutor
 from freshline.runtime.report_jobs import Job, JobEnded
 
@@ -22,6 +23,7 @@ class ReportTrack:
     def __init__(self, executor: ReportExecutor, report: Callable[[JobEnded], None]) -> None:
         self._executor = executor
         self._report = report
+        self._permits = permits()
         self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._running: Job | None = None
@@ -49,7 +51,8 @@ class ReportTrack:
             started_s = time.monotonic()
             result, failure = None, None
             try:
-                result = self._executor.run_batch(job.request)
+                with behind(self._permits):
+                    result = self._executor.run_batch(job.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the thread lives on
                 failure = error
             with self._lock:

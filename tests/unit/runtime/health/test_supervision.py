@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
+from freshline.executor.fence import before_commit, fenced
 from freshline.runtime.health.deadlines import Deadlines
 from freshline.runtime.health.heartbeat import Heartbeat
 from freshline.runtime.health.supervision import Supervision
@@ -404,6 +405,31 @@ def test_what_an_abandoned_thread_says_is_not_heard(tmp_path):
     gate.set()
     eventually(lambda: not any(t.name == "track-0" and t.is_alive() for t in threading.enumerate()))
     assert heard == []
+
+
+def test_an_update_that_outlives_its_run_passes_the_fence_of_that_run(tmp_path):
+    """By then another process may lead; the fence itself is gone."""
+    gate, ended = threading.Event(), list[Outcome]()
+
+    class Lost:
+        epoch = 1
+
+        def check_commit(self):
+            raise KILLED
+
+    class Late(DeltaExecutor):
+        def run(self, request):
+            gate.wait()
+            return before_commit("{}")
+
+    with fenced(Lost()):
+        tracks = Tracks(Late(made_shop(tmp_path, TABLES).project), 1, ended.append)
+        tracks.start(command(), running().request)
+    gate.set()
+    eventually(lambda: ended)
+    assert [each.error for each in ended] == [KILLED]
+    assert before_commit("{}") == "{}"
+    tracks.close()
 
 
 def test_a_stop_that_leaves_an_update_behind_says_so(shop):

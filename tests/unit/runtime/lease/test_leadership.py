@@ -47,6 +47,16 @@ def put(store: FileStore, record: Record) -> None:
     store.swap(record, store.read()[1])
 
 
+def test_nothing_is_committed_under_a_lease_that_was_given_back(shop):
+    lease = Leadership(shop.project)
+    assert lease.take()
+    lease.check_commit()
+    lease.release()
+    with pytest.raises(PlatformError, match=r"given the lease .* back") as raised:
+        lease.check_commit()
+    assert raised.value.code == "lease-lapsed"
+
+
 def test_each_run_has_an_epoch_of_its_own_which_its_commits_carry(shop, store):
     for number in (1, 2, 3):
         shop.file("orders", number, [number])
