@@ -1,8 +1,8 @@
 """A warehouse in a process of its own, without Spark: it stands by, and runs until it is ended.
 
-``root number share clock``: all of the lease's times are divided by ``share``; the process' clock
-is ``clock`` seconds ahead of the machine's. While the file ``away-NUMBER`` is there the process
-cannot reach what it names: ``lease`` or ``tables``.
+``root number clock``: the process' clock is ``clock`` seconds ahead of the machine's. While the
+file ``away-NUMBER`` is there the process cannot reach what it names: ``lease`` or ``tables``. The
+lease has its real times: of shorter ones a busy machine may take all.
 """
 
 from __future__ import annotations
@@ -64,12 +64,8 @@ def told(line: str) -> None:
     sys.stdout.flush()
 
 
-def main(root: Path, number: str, share: float, ahead_s: float) -> int:
+def main(root: Path, number: str, ahead_s: float) -> int:
     """Stand by, lead, and say so in lines on standard output."""
-    lease.RENEW_S /= share
-    lease.LAPSE_S /= share
-    lease.MARGIN_S /= share
-    lease.LOOK_S /= share
     real_time_s = time.time
     time.time = lambda: real_time_s() + ahead_s
     project = made_project(root, {"orders": (), "sums": ("orders",)})
@@ -103,4 +99,4 @@ def main(root: Path, number: str, share: float, ahead_s: float) -> int:
 if __name__ == "__main__":
     # At once: an update that a track has not ended yet may be within delta-rs, which does not
     # survive the end of Python around it.
-    os._exit(main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])))
+    os._exit(main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])))

@@ -10,7 +10,7 @@ Files arrive all the time. At each hand-over a standby takes over from a leader 
 
 and whose clock is ten seconds ahead of its successor's, or behind. Afterwards every number is in
 the tables once, and no commit of an earlier epoch comes after one of a later. The proof does so
-fifty times with the lease's real times, and tells how long each successor took.
+fifty times, and tells how long each successor took.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 WAYS = ("stop", "kill", "wake", "part", "end")
 HAND_OVERS = 50 if WHOLE else 3
-SHARE = 1.0 if WHOLE else 2.5
-"""The tests' lease is so much shorter than the real one."""
 APART_S = 10.0
 """Between the clocks of a leader and its standby."""
 BEYOND_S = 60.0
@@ -73,7 +71,6 @@ class Child:
                     "tests.unit.runtime.lease.hand_over_child",
                     str(root),
                     str(number),
-                    str(SHARE),
                     str(APART_S * (number % 2)),
                 ],
                 cwd=ROOT,
@@ -137,7 +134,7 @@ def keep_the_lease_without_tables(shop: Shop, leader: Child, spare: Child) -> No
     A standby would not help: nothing says that it reaches them.
     """
     leader.away.write_text("tables")
-    threading.Event().wait(1.5 * LAPSE_S / SHARE)
+    threading.Event().wait(1.5 * LAPSE_S)
     assert (leader_record(shop.project) or {})["pid"] == leader.process.pid
     assert not spare.leads()
     leader.away.unlink()
