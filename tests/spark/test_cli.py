@@ -15,7 +15,9 @@ from pathlib import Path
 
 import deltalake
 import pytest
+from typer.testing import CliRunner
 
+from freshline.cli.main import app_for
 from freshline.cli.render.status import status_record
 from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
@@ -24,6 +26,7 @@ from freshline.runtime.status.recorded_run import recorded_run
 from freshline.runtime.status.status import read_status
 from freshline.sim.whatif.history import history_of
 from freshline.sim.whatif.recorded import conforming
+from tests.spark.proof.support import lend
 from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -44,6 +47,13 @@ def freshline(project, *arguments):
         timeout=PATIENCE_S,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def freshline_here(project, *arguments):
+    """The same in this process."""
+    line = [*arguments, "--project", str(project)]
+    done = CliRunner().invoke(app_for(line), line, catch_exceptions=False)
+    return done.exit_code, done.stdout, done.stderr
 
 
 def generate(project, *arguments):
@@ -213,15 +223,22 @@ def test_a_refresh_without_a_run_brings_a_table_up_to_date_in_this_process(loade
     check_tables(project)
 
 
-def test_verify_finds_a_row_that_others_added_and_repairs_it_and_what_is_made_of_it(loaded):
+def test_verify_finds_a_row_that_others_added_and_repairs_it_and_what_is_made_of_it(
+    loaded, request, monkeypatch
+):
+    """In a process of its own, which starts Spark, ends it and starts it again, by the proof."""
     project, _ = loaded
-    if WHOLE:  # a start of Spark for a warehouse in which nothing is wrong
+    if WHOLE:
+        run = freshline
         _verify_all(project)
+    else:
+        run = freshline_here
+        lend(request.getfixturevalue("spark"), monkeypatch)
     path = project / "warehouse" / "sales_by_minute"
     table = deltalake.DeltaTable(path)
     row = table.to_pyarrow_table().slice(0, 1)
     deltalake.write_deltalake(path, row, mode="append")
-    status, out, err = freshline(project, "verify", "sales_by_minute", "--repair", "--json")
+    status, out, err = run(project, "verify", "sales_by_minute", "--repair", "--json")
     assert status == 3, err
     told = json.loads(out)
     (wrong,) = told["tables"]["sales_by_minute"]["wrong"]

@@ -13,9 +13,7 @@ import deltalake
 import pytest
 
 from freshline.client import push
-from freshline.spark import updates
-from freshline.spark.engine import session
-from tests.spark.proof.support import Kept
+from tests.spark.proof.support import lend
 from tests.spark.reports.live import Folder
 
 pytestmark = pytest.mark.spark
@@ -63,9 +61,7 @@ def record(number):
 
 def test_pushed_records_are_in_the_table_exactly_once(tmp_path, spark, monkeypatch):
     shop = Folder(tmp_path, SETTINGS, TABLES)
-    # `freshline run` as a whole, but for the start of Spark.
-    monkeypatch.setattr(session, "start_session", lambda *_, **__: spark)
-    monkeypatch.setattr(updates, "SparkExecutor", lambda *_, **__: Kept(shop, spark))
+    lend(spark, monkeypatch)
     ingest = subprocess.Popen(
         [*PROGRAM, "ingest", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )

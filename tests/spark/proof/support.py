@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self, TypeVar, cast
 
+import pytest
 from pyspark.sql import SparkSession
 
 import freshline
@@ -29,6 +31,8 @@ from freshline.runtime.options import RunOptions
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import Warehouse
+from freshline.spark import updates
+from freshline.spark.engine import session as engine
 from freshline.spark.updates import SparkExecutor
 from tests.spark.proof.equality import utc_session
 
@@ -62,6 +66,9 @@ class UtcSessions:
 
     def newSession(self) -> SparkSession:  # noqa: N802 - PySpark's name
         return utc_session(self._spark)
+
+    def stop(self) -> None:
+        """The tests go on with it."""
 
 
 class Kept:
@@ -99,6 +106,24 @@ class Kept:
 
     def close(self) -> None:
         pass
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A project that was read."""
+
+    root: Path
+    project: Project
+
+
+def lend(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of ``freshline`` that run in this process take the session of the tests."""
+    monkeypatch.setattr(engine, "start_session", lambda *_, **__: UtcSessions(spark))
+    monkeypatch.setattr(
+        updates,
+        "SparkExecutor",
+        lambda project, *_, **__: Kept(Loaded(project.root, project), spark),
+    )
 
 
 class Seen:
