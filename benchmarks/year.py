@@ -1,7 +1,7 @@
 """A warehouse after a year, beside one after its first day.
 
 30 tables, an update every two seconds, one file a second; the owner of the feeds removes files
-after a day. What a year leaves is generated: a journal as full as it is kept, the logs of a month,
+after a day. What a year leaves is generated: a journal as full as it is kept, the logs of a week,
 a fold of what was loaded, the files of a day. Both warehouses then load new files in turns. Not
 generated are the names of a year's files, which are known for ever: here those of two days are.
 
@@ -34,6 +34,7 @@ from freshline.project.load import load_project
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.pruning import KEPT
+from freshline.spark.commits.transaction import CHECKPOINTS
 
 _GOAL = 1.3
 _DAY_S = 86_400
@@ -64,8 +65,8 @@ def _ages() -> tuple[Age, Age]:
     first = {"updates": _UPDATES_A_DAY, "instants": 2 * _UPDATES_A_DAY}
     year = {name: min(kept[name], 365 * rows) for name, rows in first.items()}
     a_day = _UPDATES_A_DAY // (_BASES + _VIEWS)
-    # A month and a day of commits, and a day until the next VACUUM; names of two days.
-    return Age("first day", a_day, _DAY_S, first), Age("a year", 32 * a_day, 2 * _DAY_S, year)
+    # A week and a day of commits, and a day until the next VACUUM; names of two days.
+    return Age("first day", a_day, _DAY_S, first), Age("a year", 9 * a_day, 2 * _DAY_S, year)
 
 
 @dataclass(slots=True)
@@ -194,13 +195,16 @@ def _age_log(path: Path, commits: int, pins: Mapping[str, int]) -> int:
     template.unlink()
     # Nothing but commits without actions lies between: the state is that of the first checkpoint.
     checkpoint = log / f"{first:020d}.checkpoint.parquet"
-    for version in {*range(first + 10, last - 1, 10), last - 1}:
+    every = int(CHECKPOINTS["delta.checkpointInterval"])
+    for version in {*range(first + every, last - 1, every), last - 1}:
         os.link(checkpoint, log / f"{version:020d}.checkpoint.parquet")
     note = json.loads((log / "_last_checkpoint").read_text())
     note.pop("checksum", None)
     (log / "_last_checkpoint").write_text(json.dumps(note | {"version": last - 1}))
     fields = json.loads(told["userMetadata"]) | {"update": last + 1, "rows": 0}
     fields["parents"] = dict(pins)
+    if "after" in fields:
+        fields["after"] = last - 1
     if "files" in fields:
         fields["files"] = []
     number = {"appId": f"freshline.{path.name}", "version": last + 1}
@@ -330,7 +334,7 @@ def _report(found: list[Measured], rounds: int, *, quick: bool) -> Report:
         goals=goals,
         notes=[
             f"Medians of {counts[0]} and {counts[1]} updates in {rounds} alternating runs each.",
-            "Disk: grows for a month, then stays.",
+            "Disk: grows for the retention, a week, then stays.",
         ],
         quick=quick,
         data={"update_s": [one.update_s for one in found]},

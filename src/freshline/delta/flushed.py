@@ -74,7 +74,7 @@ def flush_version(table: str, version: int) -> None:
     try:
         said = actions(log / f"{version:020d}.json")
     except FileNotFoundError:
-        return  # cleaned up, hence a month old
+        return  # cleaned up, so it is older than the retention
     files = [each for kind in ("add", "cdc") for each in said.get(kind, ())]
     names = [file["path"] for file in files if (log.parent / unquote(file["path"])).exists()]
     flush_files(table, names)

@@ -20,9 +20,6 @@ DAY_S = 86_400.0
 _MARGIN_S = 3600.0
 """Files of a commit are written, and marked as removed, a while before it is made."""
 
-_LOG_RETENTION_S = 30 * DAY_S
-"""Delta's own for commits; what happened in them is told at least so long."""
-
 _LOG_BEFORE = 80
 """A version is read from a checkpoint before it; of our tables there is one every forty commits."""
 
@@ -53,7 +50,7 @@ def state_needed_since_s(project: Project, path: str, version: int, now_s: float
 
 def log_kept_since_s(project: Project, now_s: float) -> float:
     """Commits of a table that no other reads, made before this moment, are needed by nobody."""
-    return now_s - max(project.maintenance.retention_s, _LOG_RETENTION_S) - DAY_S
+    return now_s - project.maintenance.retention_s - DAY_S
 
 
 def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float | None:
@@ -64,7 +61,7 @@ def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float
     Raises:
         PlatformError: A log cannot be read.
     """
-    kept_s = max(project.maintenance.retention_s, _of_reports_s(project, table), _LOG_RETENTION_S)
+    kept_s = max(project.maintenance.retention_s, _of_reports_s(project, table))
     since_s = now_s - kept_s - DAY_S
     path = project.table_path(table.name)
     for pin in _pins(project, table):

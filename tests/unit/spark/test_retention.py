@@ -102,14 +102,14 @@ def test_a_state_is_held_at_the_version_that_its_view_names(shop):
     assert state_needed_since_s(shop, path, 1, NOW_S) == NOW_S - 2 * DAY_S
 
 
-def test_commits_are_kept_for_a_month_for_slow_children_and_until_they_are_folded(shop):
+def test_commits_are_kept_for_the_retention_for_slow_children_and_until_they_are_folded(shop):
     for version in range(120):
         commit(shop, "slow", version, 40 + version / 2)
         commit(shop, "orders", version, 40 + version / 2)
     assert log_needed_since_s(shop, shop.table("orders"), NOW_S) is None
-    assert log_needed_since_s(shop, shop.table("slow"), NOW_S) == NOW_S - 31 * DAY_S
+    assert log_needed_since_s(shop, shop.table("slow"), NOW_S) == NOW_S - 3 * DAY_S
     assert fold(shop, "orders") == 119
-    assert log_needed_since_s(shop, shop.table("orders"), NOW_S) == NOW_S - 31 * DAY_S
+    assert log_needed_since_s(shop, shop.table("orders"), NOW_S) == NOW_S - 3 * DAY_S
     month = dataclasses.replace(shop, maintenance=MaintenanceSettings(retention_s=40 * DAY_S))
     assert log_needed_since_s(month, shop.table("orders"), NOW_S) == NOW_S - 41 * DAY_S
     commit(shop, "quick", 0, 70, {"orders": 100})

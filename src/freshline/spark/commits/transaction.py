@@ -30,6 +30,7 @@ from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_lost_partitions
 from freshline.spark.engine.listed import listed_files
+from freshline.spark.engine.pins import known_snapshot
 from freshline.spark.engine.sizing import together
 
 Mode = Literal["append", "overwrite"]
@@ -89,7 +90,10 @@ class Transaction:
         for_table = jvm.named(session, f"{_DELTA}.DeltaLog.forTable")
         self._log = for_table(jvm.java_session(session), path)
         nothing = jvm.none(session)
-        self._transaction = self._log.startTransaction(nothing, nothing)
+        known = known_snapshot(self._log, path)
+        self._transaction = self._log.startTransaction(
+            nothing, nothing if known is None else jvm.some(session, known)
+        )
         self._mode = jvm.named(session, _SAVE_MODES["append"])
         self._partitioned_by: tuple[str, ...] = ()
         self._predicate: str | None = None

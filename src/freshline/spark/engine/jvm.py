@@ -131,6 +131,14 @@ def some(session: SparkSession, value: Any) -> Any:
     return named(session, "scala.Option.apply")(value)
 
 
+def some_long(session: SparkSession, value: int) -> Any:
+    """Scala's Some of a Long; py4j itself makes an Integer of a number that fits into one."""
+    gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - this module's purpose
+    array = gateway.new_array(gateway.jvm.long, 1)
+    array[0] = value
+    return named(session, "scala.runtime.ScalaRunTime.wrapLongArray")(array).headOption()
+
+
 def query(session: SparkSession, text: str) -> DataFrame:
     """``session.sql(text)`` in one message to the JVM instead of eight."""
     return DataFrame(java_session(session).sql(text), session)

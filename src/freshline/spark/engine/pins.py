@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files
@@ -144,10 +145,38 @@ def snapshot_at(session: SparkSession, path: str, version: int) -> Any:
     for_table = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")
     log = for_table(jvm.java_session(session), location(path))
     # Also of a version it has in mind already: the table can be another one by now.
-    snapshot = log.update(False, nothing, nothing)
+    snapshot = known_snapshot(log, path) or log.update(False, nothing, nothing)
     if int(snapshot.version()) != version:
         snapshot = log.getSnapshotAt(version, nothing, nothing, False)
     return snapshot
+
+
+def known_snapshot(log: Any, path: str) -> Any | None:
+    """The snapshot that Delta has in memory, if it is the newest; None where it may not be.
+
+    Delta finds that out by listing the whole log, with three questions to the file system about
+    each name. Two files tell it, too: the commit that it was read from is the same still, and
+    there is no commit after it.
+
+    Args:
+        log: Delta's own object for the table's log.
+        path: Of the table; elsewhere than on this machine Delta is left to ask.
+    """
+    folder = local_log(path)
+    if folder is None:
+        return None
+    snapshot = log.unsafeVolatileSnapshot()
+    version = int(snapshot.version())
+    if version < 0:
+        return None
+    try:
+        if (folder / f"{version + 1:020d}.json").exists():
+            return None
+        found_ms = (folder / f"{version:020d}.json").stat().st_mtime_ns // 1_000_000
+    except OSError:  # Delta will say what is wrong
+        return None
+    known_ms = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+    return snapshot if found_ms == known_ms else None
 
 
 def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:

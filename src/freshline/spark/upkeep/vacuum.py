@@ -156,8 +156,7 @@ def _forget(session: SparkSession, path: str, since_s: float | None, now_s: floa
     log = _log(session, path)
     nothing = jvm.none(session)
     snapshot = log.update(False, nothing, nothing)
-    # More than 24.8 days: a smaller number would reach the JVM as an Integer.
-    kept_ms = jvm.some(session, round((now_s - since_s) * 1000))
+    kept_ms = jvm.some_long(session, round((now_s - since_s) * 1000))
     day = getattr(log, "cleanUpExpiredLogs$default$4")()
     log.cleanUpExpiredLogs(snapshot, nothing, kept_ms, day)
 
