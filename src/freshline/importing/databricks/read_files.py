@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshline.importing.items import FEED_NAME
+from freshline.project.sections.feeds import as_spark_reads
 from freshline.sql.text.tokens import Token, tokens
 
 _FORMATS = ("csv", "json", "parquet")
@@ -95,7 +96,8 @@ def _entry(path: str | None, named: dict[str, str]) -> Mapping[str, Any]:
         raise NoFeedError(f"read_files has {what}: a feed's is one of {', '.join(_FORMATS)}")
     if schema is None and format_ != "parquet":
         raise NoFeedError(f"read_files of {format_} has no schema, which a feed needs")
-    options = {key: value for key, value in named.items() if key not in _LEFT_OUT}
+    given = {key: value for key, value in named.items() if key not in _LEFT_OUT}
+    options = as_spark_reads(format_, given)
     strange = [key for key in options if key.startswith("schema") or "rescued" in key]
     if strange:
         raise NoFeedError(f"read_files has {strange[0]}, which a feed does not know")

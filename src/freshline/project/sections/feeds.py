@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -26,6 +27,21 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push", "delta")
 _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a format
+
+
+def as_spark_reads(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Options of a feed that is read as Spark itself reads such files.
+
+    A csv feed has other defaults: its header must be the schema's, and quotes are doubled
+    (docs/design/0305).
+
+    Args:
+        file_format: csv, json or parquet.
+        options: What was given to Spark.
+    """
+    given = {name.lower() for name in options}
+    sparks = {"enforceSchema": "true", "escape": "\\"} if file_format == "csv" else {}
+    return {**options, **{name: sparks[name] for name in sparks if name.lower() not in given}}
 
 
 def resolved(path: str, root: Path) -> str:

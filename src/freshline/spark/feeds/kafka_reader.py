@@ -17,7 +17,7 @@ from freshline.executor.topic import Topic, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource, Project
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
-from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader
+from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader, with_defaults
 from freshline.sql.text.reads import backquoted
 
 SOURCE_TYPE = (
@@ -90,7 +90,10 @@ class TopicReader(FeedReader):
             corrupt = F.lit(None).cast("string").alias(CORRUPT)
             return found.select(*columns, corrupt, source.alias(SOURCE))
         text = F.decode("value", "UTF-8")
-        options = self._parsing | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        options = with_defaults(self.feed.format, self._parsing) | {
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": CORRUPT,
+        }
         parse = F.from_csv if self.feed.format == "csv" else F.from_json
         ddl = ", ".join(f"{backquoted(f.name)} {f.dataType.simpleString()}" for f in whole)
         found = records.select(

@@ -18,6 +18,7 @@ _SHOWN_CHARACTERS = 60
 
 def reason(
     text: str | None,
+    parsed: str,
     schema: StructType,
     nulls: Sequence[str],
     file_format: str,
@@ -26,7 +27,9 @@ def reason(
     """Why the record was rejected, in one line.
 
     Args:
-        text: The record, or None where it parsed but has a null that the schema forbids.
+        text: The record, or None where it parsed: it has a null that the schema forbids, or
+            quotes that its writer escaped by a backslash.
+        parsed: What Spark made of the record, as a JSON object.
         schema: The feed's.
         nulls: Columns that are null in what Spark made of the record.
         file_format: csv, json or parquet.
@@ -34,12 +37,28 @@ def reason(
     """
     if text is None:
         forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
-        return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
+        if forbidden:
+            return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
+        return _backslash_reason(parsed)
     if not text.strip():
         return "it has no value"
     if file_format == "json":
         return _json_reason(text, schema, nulls)
     return _csv_reason(text, schema, nulls, options)
+
+
+def _backslash_reason(parsed: str) -> str:
+    """Of a csv record for which ``reader.backslashed_quotes`` holds."""
+    escaped = [
+        name
+        for name, value in json.loads(parsed).items()
+        if isinstance(value, str)
+        and ((value.startswith('"') and '\\"' in value) or value.endswith('\\"'))
+    ]
+    return (
+        f"column {', '.join(escaped)}: its quotes have a backslash before them, where the feed"
+        " expects them doubled: set the feed's `options: {escape: '\\'}`"
+    )
 
 
 def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:

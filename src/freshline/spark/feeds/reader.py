@@ -14,7 +14,14 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    CharType,
+    DataType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
@@ -32,6 +39,16 @@ CORRUPT = "_freshline_corrupt"
 
 SOURCE = "_kafka"
 """Where a topic's record comes from; a query sees the column if it names it."""
+
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "csv": {
+        # A header with other names, or none, is an error: Spark itself takes columns by place.
+        "enforceSchema": "false",
+        # As most programs write csv; Spark's own is a backslash.
+        "escape": '"',
+    }
+}
+"""Options of Spark's reader that a feed has unless it says otherwise, by format."""
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
@@ -169,6 +186,10 @@ class FeedReader:
         conditions = [f"{name} IS NULL" for name in needed]
         if self.feed.format in _TEXT_FORMATS:
             conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
+        if self.feed.format == "csv" and not _escape_given(self.feed.options):
+            conditions += [
+                backslashed_quotes(field.name) for field in schema if _is_text(field.dataType)
+            ]
         return " OR ".join(conditions) or None
 
     def visible(self, schema: StructType) -> StructType:
@@ -224,7 +245,8 @@ class FeedReader:
         return None
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
-        reader = session.read.format(self.feed.format).options(**self.feed.options)
+        options = with_defaults(self.feed.format, self.feed.options)
+        reader = session.read.format(self.feed.format).options(**options)
         forced = {
             # A file that is gone or broken is an error, never silently left out.
             "ignoreMissingFiles": "false",
@@ -233,6 +255,34 @@ class FeedReader:
         if self.feed.format in _TEXT_FORMATS:
             forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         return reader.options(**forced)
+
+
+def with_defaults(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """A feed's options for Spark's reader, in whatever letters they were given."""
+    given = {name.lower() for name in options}
+    defaults = _DEFAULTS.get(file_format, {})
+    return {**{name: defaults[name] for name in defaults if name.lower() not in given}, **options}
+
+
+def _escape_given(options: Mapping[str, str]) -> bool:
+    return bool({"escape", "quote"} & {name.lower() for name in options})
+
+
+def backslashed_quotes(column: str) -> str:
+    r"""SQL that says whether a text came from a quoted csv value with ``\"`` in it, never NULL.
+
+    A reader that expects doubled quotes keeps all quotes and backslashes of such a value; where
+    the value ends with a quote, it takes that and the closing one for one.
+    """
+    name, escaped = backquoted(column), "chr(92) || '\"'"
+    return (
+        f"coalesce(startswith({name}, '\"') AND contains({name}, {escaped})"
+        f" OR endswith({name}, {escaped}), false)"
+    )
+
+
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, StringType | VarcharType | CharType)
 
 
 def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:

@@ -185,8 +185,9 @@ class RejectedRows:
             name = self._name_of(path)
             lines = self._lines(name, group)
             for row, line in zip(group, lines, strict=True):
-                why = reason(row["text"], schema, row["nulls"], feed.format, feed.options)
-                record = row["text"] if row["text"] is not None else row["parsed"]
+                text, parsed = row["text"], row["parsed"]
+                why = reason(text, parsed, schema, row["nulls"], feed.format, feed.options)
+                record = text if text is not None else parsed
                 explained.append((why, name, line, record))
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
 

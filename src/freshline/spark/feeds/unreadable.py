@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from freshline.spark.engine.errors import SparkError, condition, one_line
+from freshline.spark.engine.errors import SparkError, condition, message, one_line
 from freshline.spark.feeds.reader import FeedReader
 
+_HEADER = re.compile(
+    r"CSV header.*?\bHeader(?: length)?: (.*?),?\s+[Ss]chema(?: size)?: (.*?)"
+    r"\s+(?:Expected|CSV file)",
+    re.DOTALL,
+)
 _PLAIN = {
     "PATH_NOT_FOUND": "it is no longer there",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
@@ -94,5 +100,21 @@ def _fault(
         reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
     except SparkError as error:
         name = condition(error)
-        return _PLAIN.get(name) or (f"{one_line(error)} ({name})" if name else one_line(error))
+        return (
+            _PLAIN.get(name)
+            or _header_fault(message(error))
+            or (f"{one_line(error)} ({name})" if name else one_line(error))
+        )
     return None
+
+
+def _header_fault(text: str) -> str | None:
+    """What is wrong with a csv file's header, from Spark's message; None: something else is."""
+    found = _HEADER.search(text)
+    if found is None:
+        return None
+    return (
+        f"its first line is to be a header with the schema's columns ({found[2]}), and has"
+        f" {found[1]}: correct the file or the feed's `schema:`, or set the feed's `options:"
+        ' {enforceSchema: "true"}`, which takes columns by place, whatever the header says'
+    )

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
+from freshline.project.sections.feeds import (
+    as_spark_reads,
+    delta_feed,
+    is_session_table,
+    resolved,
+)
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
 
@@ -111,6 +116,7 @@ def _folder(
             place,
             "Give it with .schema(...).",
         )
+    options = as_spark_reads(stream.format, options)
     for other in known.values():
         same = (other.path, other.format, dict(other.options), other.schema)
         if same == (path, stream.format, options, stream.schema):

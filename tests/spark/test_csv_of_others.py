@@ -1,0 +1,131 @@
+"""Csv files as other programs write them: every row is loaded as it is, or told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.executor.records import UnreadableFilesError
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "id BIGINT, amount DOUBLE, note STRING"
+NOTES = [
+    'say "hi"', 'a, "b", c', "", None, "back\\", '"q"', 'x",y', 'a\\"b', '""', '"', '{"a": "b"}',
+    "it's", " spaces ", "a;b", "\t", "\u00e9\u4e2d", "NULL", "\\N", "#1", "'", '5"', 'a, 5"',
+]  # fmt: skip
+ROWS = [(number, number / 2, note) for number, note in enumerate(NOTES)]
+
+
+def by_pandas(folder: Path) -> None:
+    frame = pd.DataFrame(ROWS, columns=["id", "amount", "note"])
+    frame.to_csv(folder / "a.csv", index=False)
+
+
+def by_pythons_csv(folder: Path) -> None:
+    with (folder / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "amount", "note"), *ROWS])
+
+
+def by_duckdb(folder: Path) -> None:
+    rows = pd.DataFrame(ROWS, columns=["id", "amount", "note"])
+    duckdb.from_df(rows).write_csv(str(folder / "a.csv"))
+
+
+def with_all_quoted(folder: Path) -> None:
+    with (folder / "a.csv").open("w", newline="\n") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows([("ID", "Amount", "Note"), *ROWS])
+
+
+def by_excel(folder: Path) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, dialect="excel").writerows([("id", "amount", "note"), *ROWS])
+    (folder / "a.csv").write_bytes(b"\xef\xbb\xbf" + text.getvalue().encode())
+
+
+WRITERS = [by_pandas, by_pythons_csv, by_duckdb, with_all_quoted, by_excel]
+
+
+def shown(rows) -> dict[int, tuple[float, str]]:
+    """Csv has one text for an empty value and none."""
+    return {row["id"]: (row["amount"], row["note"] or "") for row in rows}
+
+
+EXPECTED = {number: (amount, note or "") for number, amount, note in ROWS}
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda each: each.__name__)
+def test_files_of_other_programs_are_loaded_as_they_are(write, shop):
+    folder = shop.feed("f", "csv", SCHEMA, {"header": "true"})
+    shop.table("t", "SELECT * FROM STREAM f")
+    write(folder)
+    result = shop.load("t", "a.csv")
+    assert (result.rows, result.rejected_rows) == (len(ROWS), 0)
+    assert shown(shop.rows("t")) == EXPECTED
+
+
+def test_what_spark_writes_is_rejected_or_right_and_right_where_the_feed_says_so(
+    shop, spark: SparkSession, tmp_path: Path
+):
+    rows = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
+    kept = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
+    rows.write.csv(str(tmp_path / "spark"), header=True, **kept)
+    (made,) = (tmp_path / "spark").glob("part-*.csv")
+    for feed, options in (("plain", {}), ("told", {"ESCAPE": "\\"})):
+        folder = shop.feed(feed, "csv", SCHEMA, {"header": "true", **options})
+        shop.table(f"of_{feed}", f"SELECT * FROM STREAM {feed}")
+        shutil.copy(made, folder / "a.csv")
+    assert shop.load("of_told", "a.csv").rejected_rows == 0
+    assert shown(shop.rows("of_told")) == EXPECTED
+
+    result = shop.load("of_plain", "a.csv")
+    loaded = shown(shop.rows("of_plain"))
+    assert result.rows + result.rejected_rows == len(ROWS)
+    assert loaded == {number: EXPECTED[number] for number in loaded}
+    assert all('"' in (NOTES[number] or "") for number in set(EXPECTED) - set(loaded))
+    reasons = [row["reason"] for row in shop.rows("of_plain__rejected")]
+    assert any("set the feed's `options: {escape: '\\'}`" in each for each in reasons)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amount,id,note\n1,2,x\n",
+        "1,2,x\n3,4,y\n",
+        "id,amount\n1,2\n",
+        "id,amount,note,more\n1,2,x,y\n",
+        "id;amount;note\n1;2;x\n",
+        "identity,amount,note\n1,2,x\n",
+    ],
+    ids=["another order", "no header", "fewer", "more", "another separator", "another name"],
+)
+def test_a_header_that_is_not_the_schema_is_told_and_no_row_is_lost(text, shop):
+    folder = shop.feed("f", "csv", "id BIGINT, amount BIGINT, note STRING", {"header": "true"})
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "good.csv").write_text("ID,Amount,note\n1,2,x\n")
+    (folder / "bad.csv").write_text(text)
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "good.csv", "bad.csv")
+    ((name, why),) = caught.value.files
+    assert name == "bad.csv"
+    assert "header" in why
+    assert "enforceSchema" in why
+    shop.load("t", "good.csv")
+    assert shop.rows("t") == [{"id": 1, "amount": 2, "note": "x"}]
+
+
+def test_by_place_where_the_feed_says_so(shop):
+    options = {"header": "true", "enforceschema": "true"}
+    folder = shop.feed("f", "csv", "id BIGINT, amount BIGINT", options)
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text("Order number,Amount in EUR\n1,2\n")
+    shop.load("t", "a.csv")
+    assert shop.rows("t") == [{"id": 1, "amount": 2}]
