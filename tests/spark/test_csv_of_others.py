@@ -76,8 +76,8 @@ def test_what_spark_writes_is_rejected_or_right_and_right_where_the_feed_says_so
     shop, spark: SparkSession, tmp_path: Path
 ):
     rows = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
-    kept = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
-    rows.write.csv(str(tmp_path / "spark"), header=True, **kept)
+    kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    rows.write.options(header="true", **kept).csv(str(tmp_path / "spark"))
     (made,) = (tmp_path / "spark").glob("part-*.csv")
     for feed, options in (("plain", {}), ("told", {"ESCAPE": "\\"})):
         folder = shop.feed(feed, "csv", SCHEMA, {"header": "true", **options})

@@ -110,7 +110,7 @@ def test_after_what_others_do_the_newest_version_is_that_of_delta_rs(
     found = deltalake.DeltaTable(str(path))
     transaction = Transaction(session, str(path), "table", 1)
     assert transaction.version == found.version()
-    assert transaction.table_id == found.metadata().id
+    assert transaction.table_id == str(found.metadata().id)
     read = at_version(session, str(path), found.version()).collect()
     expected = found.to_pyarrow_table().column("id").to_pylist()
     assert sorted(row.id for row in read) == sorted(expected)
