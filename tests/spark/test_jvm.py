@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from freshline.spark.answers import Prompt
 from freshline.spark.engine import jvm
 
 pytestmark = pytest.mark.spark
@@ -52,3 +55,15 @@ def test_hadoops_settings_have_no_notes_of_where_they_came_from(spark):
     copy = jvm.java_session(spark.newSession()).sessionState().newHadoopConf()
     assert int(copy.size()) > int(settings.size())
     assert 0 < int(notes.get(copy).size()) < 200
+
+
+def test_long_answers_are_acknowledged_at_once_in_every_thread(spark):
+    client = spark.sparkContext._gateway._gateway_client
+    repeated = jvm.named(spark, "org.apache.commons.lang3.StringUtils.repeat")
+
+    def asked() -> tuple[object, int]:
+        length = len(repeated("ä", 100_000))
+        return type(client.get_thread_connection().stream.raw), length
+
+    with ThreadPoolExecutor(1) as pool:
+        assert asked() == pool.submit(asked).result() == (Prompt, 100_000)

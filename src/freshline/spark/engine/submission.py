@@ -19,6 +19,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from freshline.core.errors import PlatformError
+from freshline.spark.answers import acknowledge_at_once
 from freshline.spark.engine.java import NEXT_STEP, RULE, find_java
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -51,6 +52,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     with submitted(settings):
         # The one public call that starts the JVM without passing settings on.
         SparkContext.getSystemProperty("java.version")
+    acknowledge_at_once(SparkContext._gateway)  # noqa: SLF001 - there is no session yet
     _outlive_the_terminal()
 
 
