@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import combinations
 
 import pyarrow as pa
 import pytest
+from py4j.clientserver import JavaClient
+from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from freshline.spark.analysis import analyse
+from freshline.spark.engine import jvm
+from freshline.spark.views.asked import Remembered
 from freshline.spark.views.plans import plan_of
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import strategy
@@ -69,19 +75,92 @@ def test_spark_analyses_each_text_once_for_all_checks_of_a_view(shop, arrivals, 
     project = shop.project
     events = analyse(project, shop.session).schemas["events"]
     texts = []
-    real = SparkSession.sql
+    real = jvm.query
 
-    def noted(self, text, *more):
+    def noted(session, text):
         texts.append(text)
-        return real(self, text, *more)
+        return real(session, text)
 
-    monkeypatch.setattr(SparkSession, "sql", noted)
+    monkeypatch.setattr(jvm, "query", noted)
+    monkeypatch.delattr(SparkSession, "sql")  # nobody asks in another way
     for view in ("people", "hourly"):
         texts.clear()
         plan = plan_of(shop.session, project, project.table(view), {"events": events})
         assert isinstance(plan.merge, Decomposition)
         assert {plan.merge.final, plan.merge.partials[0].query} <= set(texts)
         assert Counter(texts).most_common(1)[0][1] == 1
+
+
+def test_a_query_sees_the_tables_that_were_shown_for_it_and_no_others(spark):
+    asked = Remembered(spark.newSession())
+    narrow = StructType().add("id", "long", False)
+    wide = StructType().add("id", "long").add("At", "timestamp")
+    for _ in range(2):  # the second time they are put back
+        asked.show("One", narrow)
+        asked.show("two", wide)
+        one, two = (asked.sql(f"SELECT id FROM {name}") for name in ("one", "TWO"))
+        assert asked.sql("SELECT id FROM one") is one
+        assert one.schema.fields[0].nullable
+        # Of tables without rows, too, Spark's optimiser must not think that they are the same.
+        asked.show("three", wide)
+        plans = [
+            jvm.java_frame(each).queryExecution().optimizedPlan()
+            for each in (one, two, asked.sql("SELECT id FROM three"))
+        ]
+        assert not any(mine.sameResult(other) for mine, other in combinations(plans, 2))
+        asked.show("one", wide)  # it is another table now
+        assert len(asked.sql("SELECT * FROM one").columns) == 2
+        assert asked.sql("SELECT id FROM one") is not one
+        asked.view("seen", asked.sql("SELECT At FROM two"))
+        assert asked.sql("SELECT * FROM seen").columns == ["At"]
+        asked.forget()
+        for name in ("one", "two", "three", "seen"):
+            with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+                asked.sql(f"SELECT 1 FROM {name}")
+
+
+MOST_ANALYSES, MOST_MESSAGES = 8, 80
+"""Of Spark, for a view that merges into itself over one table; without what py4j lets go of."""
+
+
+def test_a_view_more_costs_few_analyses_and_messages(shop, monkeypatch):
+    """As many views again cost as much again: nothing is asked for each pair of tables."""
+    shop.feed("events_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
+    shop.table("events", "SELECT * FROM STREAM events_feed")
+    texts, messages = [], []
+    query, send = jvm.query, JavaClient.send_command
+
+    def asked(session, text):
+        texts.append(text)
+        return query(session, text)
+
+    def sent(self, command, *more, **named):
+        if not command.startswith(MEMORY_COMMAND_NAME):
+            messages.append(command)
+        return send(self, command, *more, **named)
+
+    monkeypatch.setattr(jvm, "query", asked)
+    monkeypatch.setattr(JavaClient, "send_command", sent)
+
+    def counted(views: int) -> tuple[int, int]:
+        for number in range(len(shop.tables) - 1, views):
+            shop.table(
+                f"people_{number}",
+                f"SELECT person, count(*) AS n, sum(cents) + {number} AS total FROM events"
+                " GROUP BY person",
+            )
+        texts.clear()
+        messages.clear()
+        found = analyse(shop.project, shop.session)
+        assert [each.render() for each in found.errors] == []
+        assert len(found.plans) == views
+        return len(texts), len(messages)
+
+    counted(1)  # names of classes are asked for once in a process
+    few, many = counted(2), counted(6)
+    analyses, said = ((more - less) / 4 for more, less in zip(many, few, strict=True))
+    assert analyses <= MOST_ANALYSES
+    assert said <= MOST_MESSAGES
 
 
 def test_every_view_has_a_plan_before_there_is_a_row(shop, arrivals):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
@@ -27,12 +27,12 @@ from freshline.spark.feeds.source_reader import SourceReader
 from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.storable import check_storable
+from freshline.spark.views.asked import Remembered
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
 from freshline.spark.views.strict import not_incremental
 from freshline.sql.predicted import PredictedStrategies
 from freshline.sql.query.records import ViewPlan
-from freshline.sql.text.reads import quoted
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
@@ -83,17 +83,22 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     feeds = {feed.name: feed_schema(project, feed, session, found) for feed in _read(project)}
     accepted = found.schemas
     ways = PredictedStrategies()
+    sessions: dict[tuple[tuple[str, str], ...], Remembered] = {}
     for table in (*project.tables, *project.reports):
         sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
         if any(sources.get(name) is None for name in table.sources):
             continue
-        result = _result(project, table, sources, session, found)
+        asked = _asked(table, session, sessions, found)
+        if asked is None:
+            continue
+        result = _result(project, table, sources, asked, found)
         if result is None:
             continue
-        faults, schema = _column_faults(table, result), result.schema
+        schema = jvm.schema_of(result)
+        faults = _column_faults(table, result, schema)
         if table.kind == "derived":
             parents = {name: accepted[name] for name in table.parents}
-            plan = plan_of(session, project, table, parents, accepted.__getitem__)
+            plan = plan_of(session, project, table, parents, accepted.__getitem__, asked)
             found.plans[table.name] = plan
             faults += _unkept(table, plan, rewrote=ways.over_replaced(table))
             ways.add(table, plan)
@@ -151,16 +156,29 @@ def _a_file(feed: Feed) -> list[str]:
     return []
 
 
-def _result(
-    project: Project,
+def _asked(
     table: TableDef,
-    sources: Mapping[str, StructType | None],
     session: SparkSession,
+    sessions: dict[tuple[tuple[str, str], ...], Remembered],
     found: Analysis,
-) -> DataFrame | None:
-    """The query as Spark analyses it; None, with an error, where Spark refuses it."""
+) -> Remembered | None:
+    """A session to analyse the table's query in; None, with an error, where there can be none.
+
+    Tables of the same settings share one, which sees nothing of the tables before. The user's
+    Python functions can do anything to their session, so it is theirs alone.
+
+    Args:
+        table: Whose query it is.
+        session: Any.
+        sessions: By settings; added to.
+        found: Gets the error.
+    """
+    settings = tuple(sorted(table.settings.items()))
+    if not table.programs and settings in sessions:
+        sessions[settings].forget()
+        return sessions[settings]
     try:
-        own = own_session(session, table)
+        asked = Remembered(own_session(session, table))
     except SparkError as error:
         found.errors.append(
             UserError(
@@ -172,18 +190,30 @@ def _result(
             )
         )
         return None
+    if not table.programs:
+        sessions[settings] = asked
+    return asked
+
+
+def _result(
+    project: Project,
+    table: TableDef,
+    sources: Mapping[str, StructType | None],
+    asked: Remembered,
+    found: Analysis,
+) -> DataFrame | None:
+    """The query as Spark analyses it; None, with an error, where Spark refuses it."""
     try:
         for name in table.sources:
             schema = sources[name]
             if schema is not None:
-                nullable = [StructField(each.name, each.dataType) for each in schema]
-                empty = jvm.empty_frame(own, StructType(nullable))
-                seen = empty
-                if table.feed is not None:
-                    seen = view_of(empty, table.query, project.feeds[table.feed])
-                seen.createOrReplaceTempView(quoted(name))
-        register_programs(own, project, table)
-        query = pin_statics(own, table, fixed=False).query
+                if table.feed is None:
+                    asked.show(name, schema)
+                else:
+                    feed = project.feeds[table.feed]
+                    asked.view(name, view_of(asked.empty(schema), table.query, feed))
+        register_programs(asked.session, project, table)
+        query = pin_statics(asked.session, table, fixed=False).query
     except UserError as error:
         found.errors.append(error)
         return None
@@ -191,7 +221,7 @@ def _result(
         found.notes.append(f"table {table.name} was not checked: {one_line(error)}")
         return None
     try:
-        return own.sql(query)
+        return asked.sql(query)
     except SparkError as error:
         found.errors.append(_refused(table, query, error))
         return None
@@ -236,7 +266,7 @@ def _line(table: TableDef, query: str, error: Exception) -> int:
     return first + int(position[1]) - 1 if position else first
 
 
-def _column_faults(table: TableDef, frame: DataFrame) -> list[UserError]:
+def _column_faults(table: TableDef, frame: DataFrame, schema: StructType) -> list[UserError]:
     """What keeps the query's columns from being a table's."""
     faults = []
 
@@ -252,7 +282,6 @@ def _column_faults(table: TableDef, frame: DataFrame) -> list[UserError]:
         )
 
     check_storable(frame, fault)
-    schema = frame.schema
     listed = [name.lower() for name, _ in table.columns]
     if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:
         fault(

@@ -33,7 +33,7 @@ Fault = Callable[[str, str, str, str], None]
 def check_storable(frame: DataFrame, fault: Fault) -> None:
     """Tells what Delta or delta-rs would refuse of the types and names of a query's columns."""
     # PySpark's own types do not tell STRING from STRING COLLATE UTF8_BINARY; Delta's log does.
-    fields = json.loads(jvm.java_frame(frame).schema().json())["fields"]
+    fields = json.loads(jvm.schema_text(frame))["fields"]
     _check_names([field["name"] for field in fields], "", fault)
     for field in fields:
         _check_field(field, field["name"], fault)

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from freshline.spark.engine.errors import SparkError
 from freshline.spark.trials.runner import try_view
 from freshline.spark.views import plans
+from freshline.spark.views.asked import Remembered
 from freshline.spark.views.readings import READINGS_DIFFER
 from freshline.spark.views.verify import typer
 from freshline.sql.plan import view_plan
@@ -95,7 +96,7 @@ class Judges:
         self._project = self._proving.shop.project
         self._tried = tuple(tried)
         self._types: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        self._sources: dict[str, tuple[SparkSession, str, list[Source]]] = {}
+        self._sources: dict[str, tuple[Remembered, str, list[Source]]] = {}
         self._known: dict[str, ViewPlan] = {}
 
     @cached_property
@@ -188,10 +189,10 @@ class Judges:
                 return Verdict("trial", query, verdict.reason)
         return Verdict("not found", "; ".join(tried))
 
-    def _sources_of(self, query: str) -> tuple[SparkSession, str, list[Source]]:
+    def _sources_of(self, query: str) -> tuple[Remembered, str, list[Source]]:
         """A session in which the query's sources are views, its text there, and the sources."""
         table = self._project.table(self._names[query])
-        own = self._session.newSession()
+        own = Remembered(self._session.newSession())
         parents = {name: self._parents[name] for name in table.parents}
         return own, *plans._sources(own, self._project, table, parents)
 

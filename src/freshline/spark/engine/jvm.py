@@ -6,6 +6,7 @@ module, so that a new version of Spark has one file to look at.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -24,6 +25,7 @@ _BETWEEN = "\x1f"
 """Stands between texts that go to the JVM in one message."""
 
 _named: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_schemas: WeakKeyDictionary[DataFrame, str] = WeakKeyDictionary()
 
 
 def named(session: SparkSession, name: str) -> Any:
@@ -154,13 +156,33 @@ def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     return DataFrame(java_frame(frame).selectExpr(texts), session)
 
 
-def empty_frame(session: SparkSession, schema: StructType) -> DataFrame:
+def schema_text(frame: DataFrame) -> str:
+    """A frame's columns as the JSON that Spark writes of them, asked for once.
+
+    PySpark's own types leave parts of it out.
+    """
+    if frame not in _schemas:
+        _schemas[frame] = str(java_frame(frame).schema().json())
+    return _schemas[frame]
+
+
+def schema_of(frame: DataFrame) -> StructType:
+    """``frame.schema``, from :func:`schema_text`."""
+    return StructType.fromJson(json.loads(schema_text(frame)))
+
+
+def empty_frame(session: SparkSession, columns: str) -> DataFrame:
     """A frame without rows that Spark's optimiser does not know to have none.
 
-    PySpark's own way makes an RDD in Python first, which takes ten times as long.
+    PySpark's own way makes an RDD in Python first, which takes ten times as long. To the optimiser
+    each of these frames is another one, of the same columns, too.
+
+    Args:
+        session: In which it is.
+        columns: A schema's JSON.
     """
     rows = session.sparkContext._jsc.emptyRDD()  # noqa: SLF001 - this module's purpose
-    kind = named(session, "org.apache.spark.sql.types.DataType.fromJson")(schema.json())
+    kind = named(session, "org.apache.spark.sql.types.DataType.fromJson")(columns)
     return DataFrame(java_session(session).createDataFrame(rows, kind), session)
 
 

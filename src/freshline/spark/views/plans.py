@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
@@ -28,7 +28,7 @@ from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
 from freshline.sql.states.states import Typer
-from freshline.sql.text.reads import quoted, rewritten
+from freshline.sql.text.reads import rewritten
 
 _STATIC = "freshline_static_"
 _WIDEST = "decimal(38,"
@@ -46,6 +46,7 @@ def plan_of(
     table: TableDef,
     parents: Mapping[str, StructType],
     columns_of: Callable[[str], StructType] | None = None,
+    asked: Remembered | None = None,
 ) -> ViewPlan:
     """How a view can be maintained.
 
@@ -55,6 +56,8 @@ def plan_of(
         table: The view.
         parents: Columns of each table of the project that it reads.
         columns_of: Those of any of the project's tables; None: as they are in storage.
+        asked: Over a session with the view's settings, in which its query may have been analysed
+            over its parents already; None: one of its own.
     """
     if table.programs:
         python = Reason("PYTHON", "a Python function defines it, or a view that it reads")
@@ -62,18 +65,20 @@ def plan_of(
     if not table.parents:
         alone = Reason("NO_PARENTS", "it reads no table of the project")
         return ViewPlan(alone, alone, alone, always_full="no-parents")
-    own = own_session(session, table)
+    if asked is None:
+        asked = Remembered(own_session(session, table))
+    own = asked.session
 
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema
 
     def sources_of(view: TableDef) -> tuple[str, list[Source]]:
         known = {name: (columns_of or stored)(name) for name in view.parents}
-        return _sources(own, project, view, known)
+        return _sources(asked, project, view, known)
 
     try:
-        query, sources = _sources(own, project, table, parents)
-        plan = _confirmed(own, query, sources)
+        query, sources = _sources(asked, project, table, parents)
+        plan = _confirmed(asked, query, sources)
         open_reads = [read for read in table.statics if not read.time_travel]
         if any(newest_snapshot(own, read) is None for read in open_reads):
             plan = replace(plan, always_full="static-unversioned")
@@ -86,24 +91,23 @@ def plan_of(
 
 
 def _sources(
-    session: SparkSession, project: Project, table: TableDef, parents: Mapping[str, StructType]
+    asked: Remembered, project: Project, table: TableDef, parents: Mapping[str, StructType]
 ) -> tuple[str, list[Source]]:
     """What the view reads, and its query with plain names of static tables."""
     sources = [
-        _source(session, name, parents[name], time_column=project.table(name).time_column)
+        _source(asked, name, parents[name], time_column=project.table(name).time_column)
         for name in table.parents
     ]
     names = static_names(table)
-    real = pin_statics(session, table, fixed=False).names
+    real = pin_statics(asked.session, table, fixed=False).names
     for name, plain in names.items():
-        schema = session.sql(f"SELECT * FROM {real.get(name, name)}").schema
-        sources.append(_source(session, plain, schema, static=True))
+        schema = jvm.schema_of(asked.sql(f"SELECT * FROM {real.get(name, name)}"))
+        sources.append(_source(asked, plain, schema, static=True))
     return rewritten(table.query, names) if names else table.query, sources
 
 
-def _confirmed(session: SparkSession, query: str, sources: list[Source]) -> ViewPlan:
-    asked = Remembered(session)
-    types = typer(asked)
+def _confirmed(asked: Remembered, query: str, sources: list[Source]) -> ViewPlan:
+    session, types = asked.session, typer(asked)
     is_ansi = str(session.conf.get(ANSI)).lower() == "true"
 
     def cut(
@@ -149,16 +153,14 @@ def overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
 
 
 def _source(
-    session: SparkSession,
+    asked: Remembered,
     name: str,
     schema: StructType,
     *,
     static: bool = False,
     time_column: str | None = None,
 ) -> Source:
-    nullable = StructType([StructField(each.name, each.dataType) for each in schema])
-    # Rows that the optimiser knows to be missing would make all queries equal.
-    jvm.empty_frame(session, nullable).createOrReplaceTempView(quoted(name))
+    asked.show(name, schema)
     return Source(
         name=name.lower(),
         columns={each.name.lower(): each.dataType.simpleString() for each in schema},

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.jvm import java_frame
-from freshline.spark.views.asked import Asks
+from freshline.spark.engine.jvm import java_frame, schema_of, schema_text
+from freshline.spark.views.asked import Asks, Remembered
 from freshline.sql.query.normal import parsed
 from freshline.sql.query.records import Decomposition, Reason
 from freshline.sql.query.unsupported import Unsupported
@@ -35,10 +34,10 @@ def typer(session: Asks) -> Callable[[str], list[tuple[str, str]]]:
 
     def types(query: str) -> list[tuple[str, str]]:
         frame = session.sql(query)
-        found = [(each.name, each.dataType.simpleString()) for each in frame.schema]
-        schema = java_frame(frame).schema()
-        if "collate" in schema.json():  # of which PySpark does not tell all
-            kinds = [field.dataType().catalogString() for field in schema.fields()]
+        found = _columns(frame)
+        if "collate" in schema_text(frame):  # of which PySpark does not tell all
+            fields = java_frame(frame).schema().fields()
+            kinds = [field.dataType().catalogString() for field in fields]
             return [(name, kind) for (name, _), kind in zip(found, kinds, strict=True)]
         return found
 
@@ -65,7 +64,7 @@ def verify(session: Asks, query: str, decomposition: Decomposition) -> Reason | 
         found = _final_schema(session, decomposition)
     except SparkError as error:
         return Reason("ROUND_TRIP", f"Spark refuses the query cut into states: {one_line(error)}")
-    wanted = _columns(session.sql(query).schema)
+    wanted = _columns(session.sql(query))
     if found != wanted:
         differences = [
             f"{name} {kind} instead of {' '.join(other)}"
@@ -93,7 +92,7 @@ def shows_state(session: Asks, decomposition: Decomposition) -> bool:
         with with_partials(session, decomposition):
             wanted = session.sql(decomposition.partials[0].combine)
             back = session.sql(f"SELECT {columns} FROM ({decomposition.final})")
-            if _columns(back.schema) != _columns(wanted.schema):
+            if _columns(back) != _columns(wanted):
                 return False
             plan = java_frame(back).queryExecution().optimizedPlan()
             return bool(plan.sameResult(java_frame(wanted).queryExecution().optimizedPlan()))
@@ -148,14 +147,15 @@ def _planned(session: Asks, query: str) -> Any:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two queries have the same plan, optimised or as they were analysed.
+    """Whether two queries have the same plan, as they were analysed or optimised.
 
-    The second is asked for what the first never says: the optimiser makes ``EXISTS (..) OR ..`` a
-    join with a column of its own, by which Spark takes even one text, planned twice, for two.
+    The first is the quicker one to find out, and says what the second never does: the optimiser
+    makes ``EXISTS (..) OR ..`` a join with a column of its own, by which Spark takes even one text,
+    planned twice, for two.
     """
     return bool(
-        one.optimizedPlan().sameResult(other.optimizedPlan())
-        or one.analyzed().sameResult(other.analyzed())
+        one.analyzed().sameResult(other.analyzed())
+        or one.optimizedPlan().sameResult(other.optimizedPlan())
     )
 
 
@@ -167,14 +167,22 @@ def _final_schema(session: Asks, decomposition: Decomposition) -> list[tuple[str
     with with_partials(session, decomposition) as states:
         for partial, state in zip(decomposition.partials, states, strict=True):
             combined = session.sql(partial.combine)
-            if _columns(combined.schema) != _columns(state.schema):
-                return [(partial.name, combined.schema.simpleString())]
-        return _columns(session.sql(decomposition.final).schema)
+            if _columns(combined) != _columns(state):
+                return [(partial.name, schema_of(combined).simpleString())]
+        return _columns(session.sql(decomposition.final))
 
 
 @contextmanager
 def with_partials(session: Asks, decomposition: Decomposition) -> Iterator[Sequence[DataFrame]]:
-    """Temporary views named as the partials, each its query over the sources."""
+    """Temporary views named as the partials, each its query over the sources.
+
+    :class:`Remembered` keeps them for the next one who asks.
+    """
+    if isinstance(session, Remembered):
+        for partial in decomposition.partials:
+            session.view(partial.name, session.sql(partial.query))
+        yield [session.sql(partial.query) for partial in decomposition.partials]
+        return
     made: list[str] = []
     try:
         states = []
@@ -189,5 +197,5 @@ def with_partials(session: Asks, decomposition: Decomposition) -> Iterator[Seque
             session.catalog.dropTempView(name)
 
 
-def _columns(schema: StructType) -> list[tuple[str, str]]:
-    return [(each.name, each.dataType.simpleString()) for each in schema]
+def _columns(frame: DataFrame) -> list[tuple[str, str]]:
+    return [(each.name, each.dataType.simpleString()) for each in schema_of(frame)]
