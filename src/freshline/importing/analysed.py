@@ -11,7 +11,7 @@ def by_spark(project: Project) -> Judgement:
     from freshline.spark.analysis import analyse
     from freshline.spark.engine.session import start_session
 
-    found = analyse(project, start_session(project))
+    found = analyse(project, start_session(project, brief=True))
     refused = {
         error.where.file: f"{error.what}; {error.rule}" if error.rule else error.what
         for error in reversed(found.errors)

@@ -23,7 +23,7 @@ def raw():
 
 
 def test_the_records_of_a_topic_are_loaded_as_they_are(broker, shop, spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _: spark)
+    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _, **__: spark)
     root = tmp_path / "pipeline"
     root.mkdir()
     (root / "spark-pipeline.yml").write_text(

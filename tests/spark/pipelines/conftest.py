@@ -17,7 +17,7 @@ SETTINGS = "maintenance: {trials: false, compact: false, vacuum: false, audit: 0
 @pytest.fixture
 def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
     """The shared session, which pipelines are read with as well."""
-    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _: spark)
+    monkeypatch.setattr("freshline.spark.engine.session.start_session", lambda _, **__: spark)
     return spark
 
 

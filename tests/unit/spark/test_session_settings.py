@@ -66,6 +66,23 @@ def test_a_small_heap_of_a_local_master_is_not_collected_beside_the_updates(tmp_
     assert collector(tmp_path, master="spark://host:7077") == ""
 
 
+def test_a_jvm_that_only_analyses_has_one_compiler_unless_somebody_chose(tmp_path, monkeypatch):
+    for name in ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def options(configuration=(), **more) -> list[str]:
+        chosen = settings(project(tmp_path, configuration), **more)
+        given = chosen["spark.driver.extraJavaOptions"].split()
+        return [each for each in given if "Tier" in each or "CodeCache" in each]
+
+    assert options() == []
+    assert options(brief=True) == ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
+    mine = [("spark.driver.extraJavaOptions", "-XX:-TieredCompilation")]
+    assert options(mine, brief=True) == ["-XX:-TieredCompilation"]
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=4")
+    assert options(brief=True) == []
+
+
 def test_a_jvm_that_ran_out_of_memory_ends_unless_somebody_chose_what_it_does(tmp_path):
     options = settings(project(tmp_path))["spark.driver.extraJavaOptions"].split()
     assert "-XX:+ExitOnOutOfMemoryError" in options

@@ -140,7 +140,7 @@ def _analysed(project: Project) -> Analysis:
 
     if sys.stderr.isatty():
         print("Spark analyses the query ...", file=sys.stderr)
-    session = start_session(project)
+    session = start_session(project, brief=True)
     try:
         found = analyse(project, session)
     finally:

@@ -113,7 +113,7 @@ def _analysed(project: Project, *, tries: bool) -> tuple[Analysis, Mapping[str, 
 
     if sys.stderr.isatty():
         print("Spark is asked about every query ...", file=sys.stderr)
-    session = start_session(project)
+    session = start_session(project, brief=not tries)
     try:
         analysis = analyse(project, session)
         if not tries or analysis.errors:

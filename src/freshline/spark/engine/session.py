@@ -29,6 +29,12 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _SMALL = "1g"
 _JAVA_OPTIONS = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 """Where Java and Spark's launcher find further options."""
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""For a JVM that ends before Java's second compiler has earned back what it costs.
+
+Without the second one Java has room for 48 MB of code, which Spark's fills, and then empties it
+again and again.
+"""
 
 _ALWAYS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -101,7 +107,7 @@ def is_local(location: str) -> bool:
     return urlsplit(location).scheme in ("", "file")
 
 
-def settings(project: Project, *, json_log: bool = False) -> dict[str, str]:
+def settings(project: Project, *, json_log: bool = False, brief: bool = False) -> dict[str, str]:
     """Every setting a session of ``project`` starts with, the user's over our defaults."""
     chosen = dict(_ALWAYS)
     configuration = project.configuration
@@ -132,6 +138,8 @@ def settings(project: Project, *, json_log: bool = False) -> dict[str, str]:
         options.append(f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}")
         if json_log:
             options.append("-Dfreshline.log=json")
+    if brief and not re.search("Tiered|CodeCache", _given(options[0])):
+        options.append(_ONE_COMPILER)
     if chosen.get("spark.driver.memory") == _SMALL and master.startswith("local"):
         options += _collector(options[0])
     chosen["spark.driver.extraJavaOptions"] = " ".join(options).strip()
@@ -146,8 +154,12 @@ def _collector(options: str) -> list[str]:
     updates (docs/benchmarks.md).
     Two collectors chosen at once keep Java from starting.
     """
-    given = " ".join([options, *(os.environ.get(name, "") for name in _JAVA_OPTIONS)])
-    return [] if re.search(r"-XX:\+Use\w*GC\b", given) else ["-XX:+UseParallelGC"]
+    return [] if re.search(r"-XX:\+Use\w*GC\b", _given(options)) else ["-XX:+UseParallelGC"]
+
+
+def _given(options: str) -> str:
+    """All options that Java gets from the user; ``options``: those of the project."""
+    return " ".join([options, *(os.environ.get(name, "") for name in _JAVA_OPTIONS)])
 
 
 def _temporary(chosen: Mapping[str, str]) -> dict[str, str]:
@@ -173,12 +185,14 @@ def start_session(
     app_name: str = "freshline",
     tell: Callable[[str], None] = lambda _: None,
     json_log: bool = False,
+    brief: bool = False,
 ) -> SparkSession:
     """Start Spark for a project, or take the one that runs in this process.
 
     Args:
         tell: Told in a sentence what takes long: jars that have to be fetched first.
         json_log: Spark's own errors on standard error are JSON, one object a line.
+        brief: It only analyses queries, and is stopped then.
 
     Raises:
         PlatformError: There is no Java for it (``no-java``), jars are missing
@@ -188,7 +202,7 @@ def start_session(
     use_java()
     # Spark's own default is the first python3 of the PATH, which may be another version.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = resolved(settings(project, json_log=json_log), tell)
+    chosen = resolved(settings(project, json_log=json_log, brief=brief), tell)
     if SparkContext._gateway is None:  # noqa: SLF001 - as process.py
         chosen |= _temporary(chosen)
     builder = SparkSession.builder.appName(app_name)
