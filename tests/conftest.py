@@ -61,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The dearest files first; the proof runs what ``make test`` leaves to it, and nothing else."""
-    costs.dearest_first(items, costs.table())
+    costs.dearest_first(items, costs.table() | (costs.PROVED if PROOF else {}))
     chosen = [item for item in items if share.is_run(item, in_proof=PROOF != "")]
     left = set(items) - set(chosen)
     if left:
