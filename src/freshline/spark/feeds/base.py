@@ -23,6 +23,7 @@ from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
 from freshline.spark.feeds.reader import FeedReader, measured, view_of
 from freshline.spark.feeds.rejected import RejectedRows
+from freshline.spark.feeds.several_values import several_values
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
 from freshline.sql.text.reads import quoted
@@ -71,6 +72,10 @@ class BaseUpdates:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
             self._raise_gone(session, names)
+            crowded = several_values(session, self._reader, names)
+            if crowded:
+                place = self._reader.feed.place
+                raise UnreadableFilesError(self._table.name, crowded, where=place)
             return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)

@@ -15,8 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import (
+    ByteType,
     CharType,
     DataType,
+    IntegerType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -39,6 +42,9 @@ CORRUPT = "_freshline_corrupt"
 
 SOURCE = "_kafka"
 """Where a topic's record comes from; a query sees the column if it names it."""
+
+_NARROW: Mapping[type[DataType], int] = {ByteType: 2**7 - 1, ShortType: 2**15 - 1}
+"""The largest number of each type that Parquet has no own type for."""
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {
@@ -173,9 +179,12 @@ class FeedReader:
         if not names:
             nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in whole]
             return session.range(0).select(nothing)
-        if self.feed.format == "parquet":
-            read_every_row(session, of_delta=False)
-        return self._reader(session).schema(whole).load([self.path(name) for name in names])
+        reader = self._reader(session)
+        paths = [self.path(name) for name in names]
+        if self.feed.format != "parquet":
+            return reader.schema(whole).load(paths)
+        read_every_row(session, of_delta=False)
+        return _without_overflow(reader, whole, paths)
 
     def misfit(self, schema: StructType) -> str | None:
         """SQL that says whether a record of :meth:`read` does not fit, never NULL.
@@ -283,6 +292,36 @@ def backslashed_quotes(column: str) -> str:
 
 def _is_text(kind: DataType) -> bool:
     return isinstance(kind, StringType | VarcharType | CharType)
+
+
+def _without_overflow(reader: DataFrameReader, schema: StructType, paths: list[str]) -> DataFrame:
+    """Rows of Parquet files; a number that does not fit into its column is an error.
+
+    Parquet keeps the two shortest types of whole numbers as INT32, of which Spark takes the lowest
+    bits: 70000 in a SMALLINT was 4464.
+    """
+    most = {
+        field.name: _NARROW[type(field.dataType)]
+        for field in schema
+        if type(field.dataType) in _NARROW
+    }
+    if not most:
+        return reader.schema(schema).load(paths)
+    wide = StructType(
+        [
+            StructField(field.name, IntegerType() if field.name in most else field.dataType)
+            for field in schema
+        ]
+    )
+    columns = []
+    for field in schema:
+        value, kind = F.col(backquoted(field.name)), field.dataType.simpleString()
+        if field.name in most:
+            fits = value.isNull() | value.between(-most[field.name] - 1, most[field.name])
+            why = F.concat(F.lit(f"column {field.name}: "), value, F.lit(f" is no {kind.upper()}"))
+            value = F.when(fits, value).otherwise(F.raise_error(why)).cast(kind).alias(field.name)
+        columns.append(value)
+    return reader.schema(wide).load(paths).select(columns)
 
 
 def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:

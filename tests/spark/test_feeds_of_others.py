@@ -1,0 +1,60 @@
+"""Json and Parquet files as other programs write them: every value is loaded as it is, or told."""
+
+from __future__ import annotations
+
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.executor.records import UnreadableFilesError
+
+pytestmark = pytest.mark.spark
+
+
+def test_records_without_a_line_break_between_them_are_told(shop):
+    folder = shop.feed("f", "json", "id BIGINT")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "good.json").write_text('{"id": 1}\n\n[{"id": 2}, {"id": 3}]\n{"id": 4},\n')
+    (folder / "bad.json").write_text('{"id": 5}\n{"id": 6}{"id": 7}\n')
+    (folder / "bad.json.gz").write_bytes(gzip.compress(b'{"id": 8} {"id": 9}'))
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "bad.json", "good.json", "bad.json.gz")
+    told = dict(caught.value.files)
+    assert list(told) == ["bad.json", "bad.json.gz"]
+    assert told["bad.json"].startswith("line 2 has more than one JSON value")
+    shop.load("t", "good.json")
+    assert sorted(row["id"] for row in shop.rows("t")) == [1, 2, 3, 4]
+
+
+def test_a_file_of_one_value_that_has_two_is_told(shop):
+    folder = shop.feed("f", "json", "id BIGINT", {"multiLine": "true"})
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "good.json").write_text('[\n {"id": 1},\n {"id": 2}\n]\n')
+    (folder / "bad.json").write_text('{"id": 3}\n{"id": 4}\n')
+    with pytest.raises(UnreadableFilesError, match="a file of multiLine has one"):
+        shop.load("t", "good.json", "bad.json")
+    shop.load("t", "good.json")
+    assert sorted(row["id"] for row in shop.rows("t")) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fitting", "too_large"),
+    [
+        ("TINYINT", pa.array([-128, 127, None], pa.int8()), pa.array([255], pa.uint8())),
+        ("SMALLINT", pa.array([-32768, 32767, None], pa.int32()), pa.array([70000], pa.int32())),
+    ],
+)
+def test_a_number_too_large_for_its_column_is_told(kind, fitting, too_large, shop):
+    folder = shop.feed("f", "parquet", f"id BIGINT, n {kind}")
+    shop.table("t", "SELECT n FROM STREAM f")
+    rows = pa.table({"n": fitting, "id": pa.array(range(len(fitting)))})
+    pq.write_table(rows, folder / "good.parquet")
+    pq.write_table(pa.table({"n": too_large}), folder / "bad.parquet")
+    with pytest.raises(UnreadableFilesError, match=f"column n: [0-9]+ is no {kind}") as caught:
+        shop.load("t", "good.parquet", "bad.parquet")
+    assert [name for name, _ in caught.value.files] == ["bad.parquet"]
+    shop.load("t", "good.parquet")
+    found = [row["n"] for row in shop.rows("t")]
+    assert sorted(found, key=str) == sorted(fitting.to_pylist(), key=str)
