@@ -38,8 +38,9 @@ def files(draw) -> str:
         lines.append(
             draw(st.sampled_from(["", " "])) + text + draw(st.sampled_from(["", " ", "}"]))
         )
-    end = draw(ENDS)
-    return end.join(lines) + draw(st.sampled_from(["", end]))
+    end: str = draw(ENDS)
+    last: str = draw(st.sampled_from(["", end]))
+    return end.join(lines) + last
 
 
 def judged(text: str) -> int | None:

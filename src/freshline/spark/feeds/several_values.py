@@ -66,7 +66,9 @@ def several_values(
     return found
 
 
-def first_of_several(file: IO[bytes], block_bytes: int = _BLOCK_BYTES) -> int | None:
+def first_of_several(
+    file: IO[bytes] | gzip.GzipFile, block_bytes: int = _BLOCK_BYTES
+) -> int | None:
     """The first line, counted from 1, with something after its first value; None: there is none.
 
     Args:
@@ -127,7 +129,7 @@ def _reason(line: int | None, *, whole: bool) -> str:
     return f"{where} has more than one JSON value: {rule}, or Spark leaves out all but the first"
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     if path.suffix == ".gz":
         return gzip.open(path, "rb")
     return bz2.open(path, "rb") if path.suffix == ".bz2" else path.open("rb")
