@@ -53,6 +53,8 @@ class SparkProcess:
         self._waiting: set[str] = set()
         self._lock = threading.Lock()
         self._canceller: threading.Thread | None = None
+        # From now on: whoever ends the process, calls may be under way.
+        logging.getLogger().addFilter(_is_not_py4js)
 
     def ended(self) -> PlatformError | None:
         """Why the process is gone; None while it is there, or where nobody can know."""
@@ -97,7 +99,6 @@ class SparkProcess:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_WAIT_S)
-        logging.getLogger().addFilter(_is_not_py4js)
         with warnings.catch_warnings(), contextlib.suppress(*SparkError, OSError, AttributeError):
             warnings.simplefilter("ignore")
             self._session.sparkContext.stop()
