@@ -2,12 +2,16 @@
 
 Parents come before children: a query is analysed over the columns that its parents' queries
 give, whether those tables exist yet or not. A table whose parent was refused is not judged.
+Tables that read none of each other are judged at the same time; what is found does not show it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +57,12 @@ _ADVICE = re.compile(r" Did you mean one of| Verify the spelling|  ?Please, refe
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 
 
+_AT_ONCE = 2
+
+_Sessions = dict[tuple[tuple[str, str], ...], Remembered]
+"""By the settings of the tables whose queries are analysed in them."""
+
+
 @dataclass(slots=True)
 class Analysis:
     """What Spark found.
@@ -81,34 +91,136 @@ def analyse(project: Project, session: SparkSession) -> Analysis:
     """
     found = Analysis()
     feeds = {feed.name: feed_schema(project, feed, session, found) for feed in _read(project)}
-    accepted = found.schemas
+    tables = [*project.tables, *project.reports]
+    work = _Work(project, session, feeds, found.schemas)
     ways = PredictedStrategies()
-    sessions: dict[tuple[tuple[str, str], ...], Remembered] = {}
-    for table in (*project.tables, *project.reports):
-        sources: Mapping[str, StructType | None] = accepted if table.feed is None else feeds
-        if any(sources.get(name) is None for name in table.sources):
-            continue
-        asked = _asked(table, session, sessions, found)
-        if asked is None:
-            continue
-        result = _result(project, table, sources, asked, found)
-        if result is None:
-            continue
-        schema = jvm.schema_of(result)
-        faults = _column_faults(table, result, schema)
-        if table.kind == "derived":
-            parents = {name: accepted[name] for name in table.parents}
-            plan = plan_of(session, project, table, parents, accepted.__getitem__, asked)
-            found.plans[table.name] = plan
-            faults += _unkept(table, plan, rewrote=ways.over_replaced(table))
-            ways.add(table, plan)
-        found.errors += faults
-        if not faults:
-            accepted[table.name] = schema
-            found.columns[table.name] = tuple(
-                (each.name, each.dataType.simpleString()) for each in schema
-            )
+    judged: dict[str, _Judged] = {}
+    with closing(work):
+        for level in levels(tables):
+            for table, one in work.judged(level):
+                judged[table.name] = one
+                if one.plan is not None:
+                    rewrote = ways.over_replaced(table)
+                    one.errors += _unkept(table, one.plan, rewrote=rewrote)
+                    ways.add(table, one.plan)
+                if one.schema is not None and not one.errors:
+                    found.schemas[table.name] = one.schema
+    for table in tables:
+        _add(found, table, judged.get(table.name, _Judged()))
     return found
+
+
+def _add(found: Analysis, table: TableDef, one: _Judged) -> None:
+    """What was found of a table, behind the tables before it."""
+    found.errors += one.errors
+    found.notes += one.notes
+    if one.plan is not None:
+        found.plans[table.name] = one.plan
+    if table.name in found.schemas:
+        schema = found.schemas[table.name] = found.schemas.pop(table.name)
+        found.columns[table.name] = tuple(
+            (each.name, each.dataType.simpleString()) for each in schema
+        )
+
+
+def levels(tables: Sequence[TableDef]) -> list[list[TableDef]]:
+    """Tables put together that read none of each other, parents before children.
+
+    Args:
+        tables: In an order in which parents come before children.
+    """
+    numbers: dict[str, int] = {}
+    found: list[list[TableDef]] = []
+    for table in tables:
+        # The source of a base table is a feed, which may have a table's name.
+        above = table.sources if table.feed is None else ()
+        number = 1 + max((numbers[name] for name in above if name in numbers), default=-1)
+        numbers[table.name] = number
+        if number == len(found):
+            found.append([])
+        found[number].append(table)
+    return found
+
+
+@dataclass(slots=True)
+class _Judged:
+    """What Spark says of one table; ``schema`` is None where it refuses the query."""
+
+    errors: list[UserError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    schema: StructType | None = None
+    plan: ViewPlan | None = None
+
+
+class _Work:
+    """Judges the tables of a level, two at once: Spark's analysis and ours take turns.
+
+    Args:
+        project: Of the tables.
+        session: Any.
+        feeds: Columns of each feed that a table reads; None: they are not known.
+        accepted: Columns of the tables of the levels above that were accepted.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        session: SparkSession,
+        feeds: Mapping[str, StructType | None],
+        accepted: Mapping[str, StructType],
+    ) -> None:
+        self._project = project
+        self._session = session
+        self._feeds = feeds
+        self._accepted = accepted
+        self._own = threading.local()
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "analysis")
+
+    def close(self) -> None:
+        """Judge no more."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def judged(self, level: Iterable[TableDef]) -> list[tuple[TableDef, _Judged]]:
+        """What is found of each table whose sources are known, in their order."""
+        known = [
+            table
+            for table in level
+            if all(self._sources(table).get(name) is not None for name in table.sources)
+        ]
+        # The user's Python functions are called one at a time, by the thread that they know.
+        futures = {
+            table.name: self._pool.submit(self._judge, table)
+            for table in known
+            if not table.programs
+        }
+        found = {name: future.result() for name, future in futures.items()}
+        return [(each, found.get(each.name) or self._judge(each)) for each in known]
+
+    def _sources(self, table: TableDef) -> Mapping[str, StructType | None]:
+        return self._accepted if table.feed is None else self._feeds
+
+    def _judge(self, table: TableDef) -> _Judged:
+        one = _Judged()
+        asked = _asked(table, self._session, self._sessions(), one)
+        if asked is None:
+            return one
+        result = _result(self._project, table, self._sources(table), asked, one)
+        if result is None:
+            return one
+        one.schema = jvm.schema_of(result)
+        one.errors += _column_faults(table, result, one.schema)
+        if table.kind == "derived":
+            parents = {name: self._accepted[name] for name in table.parents}
+            columns_of = self._accepted.__getitem__
+            one.plan = plan_of(self._session, self._project, table, parents, columns_of, asked)
+        return one
+
+    def _sessions(self) -> _Sessions:
+        """Of this thread: what a session shows is for one query at a time."""
+        if not hasattr(self._own, "sessions"):
+            self._own.sessions = {}
+        sessions: _Sessions = self._own.sessions
+        return sessions
 
 
 def _unkept(table: TableDef, plan: ViewPlan, *, rewrote: bool) -> list[UserError]:
@@ -159,8 +271,8 @@ def _a_file(feed: Feed) -> list[str]:
 def _asked(
     table: TableDef,
     session: SparkSession,
-    sessions: dict[tuple[tuple[str, str], ...], Remembered],
-    found: Analysis,
+    sessions: _Sessions,
+    found: _Judged,
 ) -> Remembered | None:
     """A session to analyse the table's query in; None, with an error, where there can be none.
 
@@ -200,7 +312,7 @@ def _result(
     table: TableDef,
     sources: Mapping[str, StructType | None],
     asked: Remembered,
-    found: Analysis,
+    found: _Judged,
 ) -> DataFrame | None:
     """The query as Spark analyses it; None, with an error, where Spark refuses it."""
     try:

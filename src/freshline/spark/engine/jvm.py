@@ -174,16 +174,18 @@ def schema_of(frame: DataFrame) -> StructType:
 def empty_frame(session: SparkSession, columns: str) -> DataFrame:
     """A frame without rows that Spark's optimiser does not know to have none.
 
-    PySpark's own way makes an RDD in Python first, which takes ten times as long. To the optimiser
+    PySpark's own way makes an RDD in Python first, which takes ten times as long; Spark's own would
+    make what turns Python's rows into its own, of which there are none. To the optimiser
     each of these frames is another one, of the same columns, too.
 
     Args:
         session: In which it is.
         columns: A schema's JSON.
     """
-    rows = session.sparkContext._jsc.emptyRDD()  # noqa: SLF001 - this module's purpose
+    rows = session.sparkContext._jsc.emptyRDD().rdd()  # noqa: SLF001 - this module's purpose
     kind = named(session, "org.apache.spark.sql.types.DataType.fromJson")(columns)
-    return DataFrame(java_session(session).createDataFrame(rows, kind), session)
+    made = java_session(session).internalCreateDataFrame(rows, kind, False)
+    return DataFrame(made, session)
 
 
 def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
