@@ -100,10 +100,11 @@ def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders, 
     before, version = shop.rows("orders"), newest(shop.path("orders")).version
     request = shop.request("orders", upkeep="compact", definition="")
     ended = threading.Event()
+    executor = shop.executor  # made by whoever asks first, so not in two threads
 
     def give_up_until_it_ends():
         while not ended.wait(0.001):
-            shop.executor.give_up("orders", request.number)
+            executor.give_up("orders", request.number)
 
     def hangs(name):
         """A job of milliseconds may have ended whenever somebody gives it up; this one has not."""
@@ -117,7 +118,7 @@ def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders, 
         with monkeypatch.context() as patched:
             patched.setattr(compaction, "failpoint", hangs)
             with pytest.raises(PlatformError, match="cancelled"):
-                shop.executor.run(request)
+                executor.run(request)
     finally:
         ended.set()
         giving_up.join()
