@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,8 +15,19 @@ from freshline.executor.records import UnreadableFilesError
 pytestmark = pytest.mark.spark
 
 
-def test_records_without_a_line_break_between_them_are_told(shop):
+def on_this_machine(folder: Path) -> str:
+    return str(folder)
+
+
+def as_uri(folder: Path) -> str:
+    """Looked at by Spark, as an object store is."""
+    return folder.as_uri()
+
+
+@pytest.mark.parametrize("place", [on_this_machine, as_uri])
+def test_records_without_a_line_break_between_them_are_told(place, shop):
     folder = shop.feed("f", "json", "id BIGINT")
+    shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
     shop.table("t", "SELECT * FROM STREAM f")
     (folder / "good.json").write_text('{"id": 1}\n\n[{"id": 2}, {"id": 3}]\n{"id": 4},\n')
     (folder / "bad.json").write_text('{"id": 5}\n{"id": 6}{"id": 7}\n')
@@ -23,13 +36,19 @@ def test_records_without_a_line_break_between_them_are_told(shop):
         shop.load("t", "bad.json", "good.json", "bad.json.gz")
     told = dict(caught.value.files)
     assert list(told) == ["bad.json", "bad.json.gz"]
-    assert told["bad.json"].startswith("line 2 has more than one JSON value")
+    assert told["bad.json"].startswith(
+        "line 2 has more than one JSON value"
+        if place is on_this_machine
+        else "a line has more than one JSON value"
+    )
     shop.load("t", "good.json")
     assert sorted(row["id"] for row in shop.rows("t")) == [1, 2, 3, 4]
 
 
-def test_a_file_of_one_value_that_has_two_is_told(shop):
+@pytest.mark.parametrize("place", [on_this_machine, as_uri])
+def test_a_file_of_one_value_that_has_two_is_told(place, shop):
     folder = shop.feed("f", "json", "id BIGINT", {"multiLine": "true"})
+    shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
     shop.table("t", "SELECT * FROM STREAM f")
     (folder / "good.json").write_text('[\n {"id": 1},\n {"id": 2}\n]\n')
     (folder / "bad.json").write_text('{"id": 3}\n{"id": 4}\n')

@@ -39,9 +39,14 @@ def as_spark_reads(file_format: str, options: Mapping[str, str]) -> dict[str, st
         file_format: csv, json or parquet.
         options: What was given to Spark.
     """
-    given = {name.lower() for name in options}
     sparks = {"enforceSchema": "true", "escape": "\\"} if file_format == "csv" else {}
-    return {**options, **{name: sparks[name] for name in sparks if name.lower() not in given}}
+    return with_defaults(options, sparks)
+
+
+def with_defaults(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Options of Spark's reader, whose names have any case, with defaults for the others."""
+    given = {name.lower() for name in options}
+    return {**options, **{name: defaults[name] for name in defaults if name.lower() not in given}}
 
 
 def resolved(path: str, root: Path) -> str:

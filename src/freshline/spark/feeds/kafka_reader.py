@@ -15,9 +15,10 @@ from freshline.core.errors import PlatformError
 from freshline.executor.offsets import Span, commit_fields, joined, parsed
 from freshline.executor.topic import Topic, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource, Project
+from freshline.project.sections.feeds import with_defaults
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
-from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader, with_defaults
+from freshline.spark.feeds.reader import CORRUPT, DEFAULTS, SOURCE, FeedReader
 from freshline.sql.text.reads import backquoted
 
 SOURCE_TYPE = (
@@ -90,7 +91,7 @@ class TopicReader(FeedReader):
             corrupt = F.lit(None).cast("string").alias(CORRUPT)
             return found.select(*columns, corrupt, source.alias(SOURCE))
         text = F.decode("value", "UTF-8")
-        options = with_defaults(self.feed.format, self._parsing) | {
+        options = with_defaults(self._parsing, DEFAULTS.get(self.feed.format, {})) | {
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": CORRUPT,
         }

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
+import io
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from pyspark.sql.types import StructType
+
+from freshline.spark.feeds.packed import opened
 
 _SHOWN_CHARACTERS = 60
 
 
 def reason(
     text: str | None,
-    parsed: str,
     schema: StructType,
     nulls: Sequence[str],
+    backslashed: Sequence[str],
     file_format: str,
     options: Mapping[str, str],
 ) -> str:
@@ -29,9 +29,9 @@ def reason(
     Args:
         text: The record, or None where it parsed: it has a null that the schema forbids, or
             quotes that its writer escaped by a backslash.
-        parsed: What Spark made of the record, as a JSON object.
         schema: The feed's.
         nulls: Columns that are null in what Spark made of the record.
+        backslashed: Columns whose quotes were escaped by a backslash.
         file_format: csv, json or parquet.
         options: Of Spark's reader, for csv.
     """
@@ -39,26 +39,15 @@ def reason(
         forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
         if forbidden:
             return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
-        return _backslash_reason(parsed)
+        return (
+            f"column {', '.join(backslashed)}: its quotes have a backslash before them, where the"
+            " feed expects them doubled: set the feed's `options: {escape: '\\'}`"
+        )
     if not text.strip():
         return "it has no value"
     if file_format == "json":
         return _json_reason(text, schema, nulls)
     return _csv_reason(text, schema, nulls, options)
-
-
-def _backslash_reason(parsed: str) -> str:
-    """Of a csv record for which ``reader.backslashed_quotes`` holds."""
-    escaped = [
-        name
-        for name, value in json.loads(parsed).items()
-        if isinstance(value, str)
-        and ((value.startswith('"') and '\\"' in value) or value.endswith('\\"'))
-    ]
-    return (
-        f"column {', '.join(escaped)}: its quotes have a backslash before them, where the feed"
-        " expects them doubled: set the feed's `options: {escape: '\\'}`"
-    )
 
 
 def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
@@ -122,7 +111,7 @@ def lines_of(path: Path, records: Iterable[str], encoding: str) -> list[int | No
     wanted = set(records)
     found: defaultdict[str, deque[int]] = defaultdict(deque)
     try:
-        with _opened(path, encoding) as lines:
+        with io.TextIOWrapper(opened(path), encoding, "replace") as lines:
             for number, line in enumerate(lines, start=1):
                 text = line.rstrip("\n")
                 if text in wanted:
@@ -130,11 +119,3 @@ def lines_of(path: Path, records: Iterable[str], encoding: str) -> list[int | No
     except (OSError, EOFError, LookupError):
         return [None] * len(records)
     return [found[record].popleft() if found[record] else None for record in records]
-
-
-def _opened(path: Path, encoding: str) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, errors="replace")
-    if path.suffix == ".bz2":
-        return bz2.open(path, "rt", encoding=encoding, errors="replace")
-    return path.open(encoding=encoding, errors="replace")

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
+from freshline.project.sections.feeds import with_defaults
 from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
@@ -46,7 +47,7 @@ SOURCE = "_kafka"
 _NARROW: Mapping[type[DataType], int] = {ByteType: 2**7 - 1, ShortType: 2**15 - 1}
 """The largest number of each type that Parquet has no own type for."""
 
-_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {
         # A header with other names, or none, is an error: Spark itself takes columns by place.
         "enforceSchema": "false",
@@ -58,6 +59,7 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
+_TEXT_TYPES = (StringType, VarcharType, CharType)
 
 
 def declared_schema(feed: Feed) -> StructType | None:
@@ -195,11 +197,19 @@ class FeedReader:
         conditions = [f"{name} IS NULL" for name in needed]
         if self.feed.format in _TEXT_FORMATS:
             conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
-        if self.feed.format == "csv" and not _escape_given(self.feed.options):
-            conditions += [
-                backslashed_quotes(field.name) for field in schema if _is_text(field.dataType)
-            ]
+        conditions += self.backslashed(schema).values()
         return " OR ".join(conditions) or None
+
+    def backslashed(self, schema: StructType) -> dict[str, str]:
+        """SQL by text column that says whether its csv value had a backslash before its quotes.
+
+        None of them is NULL. Empty where the feed says how quotes are escaped.
+        """
+        given = {name.lower() for name in self.feed.options}
+        if self.feed.format != "csv" or {"escape", "quote"} & given:
+            return {}
+        texts = (each.name for each in schema if isinstance(each.dataType, _TEXT_TYPES))
+        return {name: _backslashed_quotes(name) for name in texts}
 
     def visible(self, schema: StructType) -> StructType:
         """The columns that a query may name."""
@@ -229,7 +239,7 @@ class FeedReader:
 
     def shown_file(self, path: Column) -> Column:
         """The path of :meth:`origin` as people know it: relative to the feed."""
-        prefix = location(self.feed.path).rstrip("/") + "/"
+        prefix = re.sub("^file:/+", "file:/", location(self.feed.path).rstrip("/")) + "/"
         decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
         whole = F.regexp_replace(decoded, F.lit("^file:/+"), F.lit("file:/"))
         return F.substring(whole, len(prefix) + 1, 2**31 - 1)
@@ -254,7 +264,8 @@ class FeedReader:
         return None
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
-        options = with_defaults(self.feed.format, self.feed.options)
+        defaults = DEFAULTS.get(self.feed.format, {})
+        options = with_defaults(self.feed.options, defaults)
         reader = session.read.format(self.feed.format).options(**options)
         forced = {
             # A file that is gone or broken is an error, never silently left out.
@@ -266,18 +277,7 @@ class FeedReader:
         return reader.options(**forced)
 
 
-def with_defaults(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
-    """A feed's options for Spark's reader, in whatever letters they were given."""
-    given = {name.lower() for name in options}
-    defaults = _DEFAULTS.get(file_format, {})
-    return {**{name: defaults[name] for name in defaults if name.lower() not in given}, **options}
-
-
-def _escape_given(options: Mapping[str, str]) -> bool:
-    return bool({"escape", "quote"} & {name.lower() for name in options})
-
-
-def backslashed_quotes(column: str) -> str:
+def _backslashed_quotes(column: str) -> str:
     r"""SQL that says whether a text came from a quoted csv value with ``\"`` in it, never NULL.
 
     A reader that expects doubled quotes keeps all quotes and backslashes of such a value; where
@@ -290,15 +290,11 @@ def backslashed_quotes(column: str) -> str:
     )
 
 
-def _is_text(kind: DataType) -> bool:
-    return isinstance(kind, StringType | VarcharType | CharType)
-
-
 def _without_overflow(reader: DataFrameReader, schema: StructType, paths: list[str]) -> DataFrame:
     """Rows of Parquet files; a number that does not fit into its column is an error.
 
-    Parquet keeps the two shortest types of whole numbers as INT32, of which Spark takes the lowest
-    bits: 70000 in a SMALLINT was 4464.
+    Parquet stores SMALLINT and TINYINT as INT32. Spark keeps only the lowest bits of a larger
+    number: 70000 was read as 4464.
     """
     most = {
         field.name: _NARROW[type(field.dataType)]
@@ -309,7 +305,11 @@ def _without_overflow(reader: DataFrameReader, schema: StructType, paths: list[s
         return reader.schema(schema).load(paths)
     wide = StructType(
         [
-            StructField(field.name, IntegerType() if field.name in most else field.dataType)
+            StructField(
+                field.name,
+                IntegerType() if field.name in most else field.dataType,
+                metadata=field.metadata,
+            )
             for field in schema
         ]
     )
@@ -319,7 +319,8 @@ def _without_overflow(reader: DataFrameReader, schema: StructType, paths: list[s
         if field.name in most:
             fits = value.isNull() | value.between(-most[field.name] - 1, most[field.name])
             why = F.concat(F.lit(f"column {field.name}: "), value, F.lit(f" is no {kind.upper()}"))
-            value = F.when(fits, value).otherwise(F.raise_error(why)).cast(kind).alias(field.name)
+            value = F.when(fits, value).otherwise(F.raise_error(why)).cast(kind)
+            value = value.alias(field.name, metadata=field.metadata)
         columns.append(value)
     return reader.schema(wide).load(paths).select(columns)
 

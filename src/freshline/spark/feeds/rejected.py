@@ -141,6 +141,10 @@ class RejectedRows:
             F.when(column.isNull(), F.lit(each.name))
             for column, each in zip(columns, schema, strict=True)
         ]
+        backslashed = [
+            F.when(F.expr(condition), F.lit(name))
+            for name, condition in self._reader.backslashed(schema).items()
+        ]
         found = (
             self._reader.read(session, names, schema)
             .filter(misfit)
@@ -149,6 +153,7 @@ class RejectedRows:
                 line.alias("line"),
                 (F.col(CORRUPT) if is_text else F.lit(None).cast("string")).alias("text"),
                 F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
+                F.array_compact(F.array(*backslashed)).alias("backslashed"),
                 F.to_json(F.struct(*columns)).alias("parsed"),
             )
         )
@@ -185,9 +190,10 @@ class RejectedRows:
             name = self._name_of(path)
             lines = self._lines(name, group)
             for row, line in zip(group, lines, strict=True):
-                text, parsed = row["text"], row["parsed"]
-                why = reason(text, parsed, schema, row["nulls"], feed.format, feed.options)
-                record = text if text is not None else parsed
+                text = row["text"]
+                columns = row["nulls"], row["backslashed"]
+                why = reason(text, schema, *columns, feed.format, feed.options)
+                record = text if text is not None else row["parsed"]
                 explained.append((why, name, line, record))
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
 

@@ -7,17 +7,16 @@ those of an array.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.spark.feeds.packed import opened
 from freshline.spark.feeds.reader import FeedReader
 
 _SUSPECT = r"[}\]][^,}\]\r\n]|[^}\]\s]\s*$"
@@ -59,16 +58,14 @@ def several_values(
         return _elsewhere(session, reader, names, whole=whole)
     found = []
     for name in names:
-        with _opened(Path(feed.path) / name) as file:
-            line = _in_whole(file.read()) if whole else first_of_several(file)
+        with opened(Path(feed.path) / name) as file:
+            line = first_of_several(file) if not whole else 1 if _has_more(file.read()) else None
         if line is not None:
             found.append((name, _reason(line, whole=whole)))
     return found
 
 
-def first_of_several(
-    file: IO[bytes] | gzip.GzipFile, block_bytes: int = _BLOCK_BYTES
-) -> int | None:
+def first_of_several(file: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> int | None:
     """The first line, counted from 1, with something after its first value; None: there is none.
 
     Args:
@@ -96,10 +93,6 @@ def _is_suspect(block: bytes) -> bool:
     return lines != ended or not block.endswith((b"}", b"]", b"\n"))
 
 
-def _in_whole(text: bytes) -> int | None:
-    return 1 if _has_more(text) else None
-
-
 def _has_more(line: bytes) -> bool:
     text = line.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     try:
@@ -115,9 +108,9 @@ def _elsewhere(
 ) -> list[tuple[str, str]]:
     lines = session.read.text([reader.path(name) for name in names], wholetext=whole)
     path = reader.shown_file(F.col("_metadata.file_path"))
-    suspects = lines.filter(F.col("value").rlike(_SUSPECT)).select(path.alias("file"), "value")
+    suspects = lines if whole else lines.filter(F.col("value").rlike(_SUSPECT))
     found: dict[str, str] = {}
-    for row in suspects.toLocalIterator():
+    for row in suspects.select(path.alias("file"), "value").toLocalIterator():
         if row.file not in found and _has_more(row.value.encode()):
             found[row.file] = _reason(None, whole=whole)
     return [(name, found[name]) for name in names if name in found]
@@ -127,9 +120,3 @@ def _reason(line: int | None, *, whole: bool) -> str:
     where = "it" if whole else "a line" if line is None else f"line {line}"
     rule = "a file of multiLine has one" if whole else "each has to be on a line of its own"
     return f"{where} has more than one JSON value: {rule}, or Spark leaves out all but the first"
-
-
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    return bz2.open(path, "rb") if path.suffix == ".bz2" else path.open("rb")
