@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -15,10 +16,10 @@ from deltalake import CommitProperties
 
 from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateResult
+from freshline.spark.trials.checksums import write_checksum
 from freshline.times import rfc3339
 from tests.spark.conftest import Shop
 from tests.spark.views.judges import SparkJudge, assert_same, counted, stored
-from tests.support.checksums import write_checksum
 
 START = datetime(2026, 3, 28, 20, tzinfo=UTC)
 """Some hours before Berlin's clocks change."""
@@ -88,7 +89,8 @@ class Arrivals:
                 custom_metadata={"userMetadata": json.dumps(fields)}
             ),
         )
-        write_checksum(self.shop.path(table))
+        path = self.shop.path(table)
+        write_checksum(Path(path), deltalake.DeltaTable(path).version())
 
     def go(self, table: str, predicate: str) -> None:
         """Delete rows."""
