@@ -100,7 +100,7 @@ def test_one_that_is_given_up_leaves_the_table_to_its_next_update(shop, orders, 
     before, version = shop.rows("orders"), newest(shop.path("orders")).version
     request = shop.request("orders", upkeep="compact", definition="")
     ended = threading.Event()
-    executor = shop.executor  # made by whoever asks first, so not in two threads
+    executor = shop.executor  # the property makes one, and two threads would make two
 
     def give_up_until_it_ends():
         while not ended.wait(0.001):

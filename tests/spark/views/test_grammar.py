@@ -20,7 +20,7 @@ from tests.support.view_grammar import views
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.proof, pytest.mark.timeout(10_800)]
 
 
-# A view that fails is told with its query; to shrink it here would take hours. Six warehouses of
+# A view that fails is reported with its query; shrinking it would take hours. Six warehouses of
 # six views, which differ from run to run; tests/spark/generated has 400 of a larger grammar.
 @settings(
     max_examples=6,

@@ -174,9 +174,9 @@ def schema_of(frame: DataFrame) -> StructType:
 def empty_frame(session: SparkSession, columns: str) -> DataFrame:
     """A frame without rows that Spark's optimiser does not know to have none.
 
-    PySpark's own way makes an RDD in Python first, which takes ten times as long; Spark's own would
-    make what turns Python's rows into its own, of which there are none. To the optimiser
-    each of these frames is another one, of the same columns, too.
+    PySpark makes an RDD in Python first, which takes ten times as long, and Spark's public method
+    prepares a conversion of Java rows that is not needed here. The optimiser takes every such frame
+    for a different one, even if the columns are the same.
 
     Args:
         session: In which it is.

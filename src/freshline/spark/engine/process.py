@@ -53,7 +53,7 @@ class SparkProcess:
         self._waiting: set[str] = set()
         self._lock = threading.Lock()
         self._canceller: threading.Thread | None = None
-        # From now on: whoever ends the process, calls may be under way.
+        # Installed before anybody can end the process, since calls may be running then.
         logging.getLogger().addFilter(_is_not_py4js)
 
     def ended(self) -> PlatformError | None:

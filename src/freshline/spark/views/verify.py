@@ -35,7 +35,7 @@ def typer(session: Asks) -> Callable[[str], list[tuple[str, str]]]:
     def types(query: str) -> list[tuple[str, str]]:
         frame = session.sql(query)
         found = _columns(frame)
-        if "collate" in schema_text(frame):  # of which PySpark does not tell all
+        if "collate" in schema_text(frame):  # PySpark's types leave collations out
             fields = java_frame(frame).schema().fields()
             kinds = [field.dataType().catalogString() for field in fields]
             return [(name, kind) for (name, _), kind in zip(found, kinds, strict=True)]
