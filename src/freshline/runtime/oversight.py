@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
+from heapq import heappop, heappush
 from typing import Any
 
+from freshline.core.aus.guarantee import Guarantee
 from freshline.core.commands import StartUpdate
 from freshline.core.events import (
     Event,
     FilesWithdrawn,
     PeriodLearned,
     TablePaused,
+    TrackReserved,
     UpdateFailed,
     UpdateFinished,
 )
 from freshline.core.model import Table
-from freshline.core.oversight.bounds import BoundsKept, Limits
+from freshline.core.oversight.bounds import BoundsKept, Limits, Violation
 from freshline.core.oversight.catching_up import Pace, Recoveries
 from freshline.core.oversight.feeds import FeedHealth
 from freshline.core.policies.aus import Aus
@@ -70,6 +74,16 @@ class Oversight:
         self._bounds = BoundsKept(scheduler.tables, _LOOP_S)
         self._promised: object = None
         self._recoveries = Recoveries(scheduler.tables, project.scheduler.chop)
+        self._feed_of = {
+            reader: self._feeds[name]
+            for name, readers in self._readers.items()
+            if name in self._feeds
+            for reader in readers
+        }
+        self._looks: list[tuple[float, str]] = []
+        self._look_s: dict[str, float] = {}
+        self._changed_feeds = set(self._feeds)
+        self._changed_tables = {table.name for table in scheduler.tables}
         self._written: dict[str, tuple[Any, ...]] = {}
         self._misfit: str | None = None
         journal.write("DELETE FROM watched")
@@ -83,8 +97,9 @@ class Oversight:
 
     def listen(self, now_s: float) -> None:
         """What feeds bring is heard from now on, so that silence means something."""
-        for health in self._feeds.values():
+        for name, health in self._feeds.items():
             health.listened_from(now_s)
+            self._feed_changed(name)
 
     def files(self, feed: str, now_s: float, timestamps_s: Iterable[float]) -> list[str]:
         """New files of a feed; what people should hear of it, a sentence each."""
@@ -108,34 +123,58 @@ class Oversight:
                     "INSERT INTO gaps (feed, from_s, to_s) VALUES (?,?,?)",
                     (feed, silent_since_s, now_s),
                 )
+        self._feed_changed(feed)
         return notices
 
     def instant(
         self, now_s: float, events: Sequence[Event], commands: Sequence[StartUpdate]
     ) -> list[str]:
         """After an instant of the core; what people should hear, a sentence each."""
+        notices = self._silences(now_s)
+        self._promise()
+        for event in events:
+            if not isinstance(event, TrackReserved):
+                self._heard(event, now_s)
+                self._changed_tables.add(event.table)
+        self._changed_tables.update(command.table for command in commands)
+        for command in commands:
+            if command.upkeep:
+                continue  # nothing is promised of it
+            self._bounds.started(command, now_s)
+        if self._aus is not None:  # nothing is promised under others
+            self._bounds.look(now_s)
+        free = self._scheduler.track_count - len(self._scheduler.running())
+        pace = None if self._aus is None else partial(self._pace, self._aus, now_s)
+        self._changed_tables.update(self._recoveries.revise(now_s, free_tracks=free, pace=pace))
+        self._changed_tables.update(self._recoveries.names)
+        notices += self._partition(now_s)
+        self._write()
+        return notices
+
+    def _silences(self, now_s: float) -> list[str]:
+        """Look at the feeds from which something was due; what people should hear of them."""
         notices = []
-        for name, health in self._feeds.items():
+        while self._looks and self._looks[0][0] < now_s:
+            look_s, name = heappop(self._looks)
+            if self._look_s.get(name) != look_s:
+                continue  # it was to be looked at earlier, and was
+            del self._look_s[name]
+            health = self._feeds[name]
             if health.look(now_s):
                 for reader in self._readers[name]:
                     self._bounds.feed_out(reader, now_s)
             if health.fell_silent(now_s):
                 notices.append(f"feed {name} is silent: {_silence(health, now_s)}")
-        self._promise()
-        for event in events:
-            self._heard(event, now_s)
-        for command in commands:
-            if command.upkeep:
-                continue  # nothing is promised of it
-            self._bounds.started(command, now_s)
-        self._bounds.look(now_s)
-        free = self._scheduler.track_count - len(self._scheduler.running())
-        self._recoveries.revise(
-            now_s, free_tracks=free, pace=lambda table: self._pace(table, now_s)
-        )
-        notices += self._partition(now_s)
-        self._write()
+            self._feed_changed(name)
         return notices
+
+    def _feed_changed(self, name: str) -> None:
+        """A feed brought something, or did not, or another period holds for it."""
+        self._changed_feeds.add(name)
+        next_s = self._feeds[name].next_s
+        if next_s < self._look_s.get(name, float("inf")):
+            self._look_s[name] = next_s
+            heappush(self._looks, (next_s, name))
 
     def _partition(self, now_s: float) -> list[str]:
         """Whether the partition into tracks still fits what updates cost; told when it changes."""
@@ -167,6 +206,7 @@ class Oversight:
             for name, readers in self._readers.items():
                 if event.table in readers and name in self._feeds:
                     self._feeds[name].period_s = event.period_s
+                    self._feed_changed(name)
 
     def _promise(self) -> None:
         """Take over the bounds when the policy has computed them anew."""
@@ -189,24 +229,21 @@ class Oversight:
             for table, guarantee in zip(tables, self._aus.guarantees, strict=True)
         )
 
-    def _pace(self, table: Table, now_s: float) -> Pace | None:
-        if self._aus is None:
-            return None
-        guarantee = self._aus.guarantees[table.order]
-        bound_s = None
-        for name, readers in self._readers.items():
-            if table.name in readers and name in self._feeds:
-                went_out_s = self._feeds[name].went_out_s
-                if went_out_s is not None:
-                    bound_s = guarantee.recovery_s(table, now_s - went_out_s)
+    def _pace(self, aus: Aus, now_s: float, table: Table) -> Pace:
+        guarantee = aus.guarantees[table.order]
+        health, bound_s = self._feed_of.get(table.name), None
+        if health is not None and health.went_out_s is not None:
+            bound_s = guarantee.recovery_s(table, now_s - health.went_out_s)
         share = guarantee.share
-        mode = self._aus.standing(table) or "normal"
+        mode = aus.standing(table) or "normal"
         return Pace(mode, share.period_s, share.recovery_period_s, bound_s)
 
     # ---- the journal ----
 
     def _write(self) -> None:
-        for name, health in self._feeds.items():
+        """What is not as it was written last, of feeds and tables that something happened to."""
+        for name in self._changed_feeds:
+            health = self._feeds[name]
             values = (
                 health.last_s,
                 health.period_s,
@@ -218,40 +255,78 @@ class Oversight:
                 names = ("last_s", "period_s", "jitter_s", "silent_since_s", "came_back_s")
                 row = dict(zip(names, values, strict=True))
                 self._journal.put("feeds", {"name": name}, **row)
+        scheduler = self._scheduler
         newest = {violation.table: violation for violation in self._bounds.violations}
-        for table in self._scheduler.tables:
-            name = table.name
-            item = self._recoveries.of(name)
-            violation = newest.get(name)
-            limits = None if self._aus is None else self._aus.guarantees[table.order]
-            fields: dict[str, Any] = {
-                "mode": self._scheduler.policy.standing(table),
-                "violations": None if limits is None else json.dumps(self._bounds.counts(name)),
-                "worst": None if limits is None else json.dumps(self._bounds.worst_s(name)),
-                "bounds": None
-                if limits is None
-                else json.dumps(
-                    {
-                        "tardiness": limits.tardiness_s,
-                        "response": limits.response_s,
-                        "staleness": limits.staleness_s,
-                    }
-                ),
-                "last_violation": None
-                if violation is None
-                else f"{violation.kind.value} {violation.observed_s:.3g} s, "
-                f"{violation.bound_s:.3g} s promised: {violation.because or 'no reason seen'}",
-                "since_s": None if item is None else item.since_s,
-                "backlog_s": None if item is None else round(item.backlog_s, 3),
-                "first_s": None if item is None else item.first_s,
-                "fresh_s": None if item is None or item.fresh_s is None else round(item.fresh_s, 1),
-                "waits": None if item is None else int(item.waits),
-                "bound_s": None if item is None else item.bound_s,
-                "newest_s": None if table.floor_s is None else table.freshness_s,
-            }
-            # The worst staleness grows with the clock; it is written with what else changed.
-            if self._changed(name, tuple(v for k, v in fields.items() if k != "worst")):
-                self._journal.put("watched", {"name": name}, **fields)
+        changed: Iterable[Table] = map(scheduler.table, self._changed_tables)
+        if self._aus is not None:  # modes, and what is stale, change by the clock
+            changed = scheduler.tables
+        for table in changed:
+            standing = self._standing(table, newest.get(table.name))
+            if self._changed(table.name, standing):
+                self._journal.put("watched", {"name": table.name}, **self._row(table, *standing))
+        self._changed_feeds.clear()
+        self._changed_tables.clear()
+
+    def _standing(self, table: Table, violation: Violation | None) -> tuple[Any, ...]:
+        """What a table's row is made of.
+
+        Without its worst staleness, which grows with the clock: it is written with what else
+        changed.
+        """
+        item = self._recoveries.of(table.name)
+        limits = counts = caught_up = None
+        if self._aus is not None:
+            limits = self._aus.guarantees[table.order]
+            counts = self._bounds.counts(table.name)
+        if item is not None:
+            fresh_s = None if item.fresh_s is None else round(item.fresh_s, 1)
+            backlog_s = round(item.backlog_s, 3)
+            caught_up = (item.since_s, backlog_s, item.first_s, fresh_s, item.waits, item.bound_s)
+        mode = self._scheduler.policy.standing(table)
+        newest_s = None if table.floor_s is None else table.freshness_s
+        return mode, limits, counts, violation, caught_up, newest_s
+
+    def _row(
+        self,
+        table: Table,
+        mode: str | None,
+        limits: Guarantee | None,
+        counts: dict[str, int] | None,
+        violation: Violation | None,
+        caught_up: tuple[Any, ...] | None,
+        newest_s: float | None,
+    ) -> dict[str, Any]:
+        """A table's row in the journal."""
+        since_s, backlog_s, first_s, fresh_s, waits, bound_s = caught_up or (None,) * 6
+        worst = bounds = last = None
+        if limits is not None:
+            worst = json.dumps(self._bounds.worst_s(table.name))
+            bounds = json.dumps(
+                {
+                    "tardiness": limits.tardiness_s,
+                    "response": limits.response_s,
+                    "staleness": limits.staleness_s,
+                }
+            )
+        if violation is not None:
+            last = (
+                f"{violation.kind.value} {violation.observed_s:.3g} s, "
+                f"{violation.bound_s:.3g} s promised: {violation.because or 'no reason seen'}"
+            )
+        return {
+            "mode": mode,
+            "violations": None if counts is None else json.dumps(counts),
+            "worst": worst,
+            "bounds": bounds,
+            "last_violation": last,
+            "since_s": since_s,
+            "backlog_s": backlog_s,
+            "first_s": first_s,
+            "fresh_s": fresh_s,
+            "waits": None if waits is None else int(waits),
+            "bound_s": bound_s,
+            "newest_s": newest_s,
+        }
 
     def _changed(self, key: str, values: tuple[Any, ...]) -> bool:
         if self._written.get(key) == values:

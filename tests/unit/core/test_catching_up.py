@@ -15,10 +15,6 @@ A = TableSpec("a", period_s=10.0, alpha_s=1.0, beta=0.1)
 VIEW = TableSpec("v", ("a",), alpha_s=2.0)
 
 
-def nothing(_):
-    return None
-
-
 def item_of(found, name):
     """How a table catches up; it must."""
     item = found.of(name)
@@ -35,16 +31,16 @@ def test_where_updates_merge_one_of_all_the_backlog_is_enough():
     found = Recoveries(core.tables)
     core.handle(100.0, [FileArrived("a", 100.0)])
     found.began("a", 100.0)
-    found.revise(100.0, free_tracks=0, pace=nothing)
+    found.revise(100.0, free_tracks=0)
     # 1 + 0.1 * 100 = 11 s for a; v's own 2 s are behind it.
     assert item_of(found, "a").fresh_s == pytest.approx(111.0)
     assert item_of(found, "v").fresh_s == pytest.approx(113.0)
     core.handle(115.0, [UpdateFinished("a")])  # later than thought
-    assert found.revise(115.0, free_tracks=0, pace=nothing) == ["a"]
+    assert found.revise(115.0, free_tracks=0) == ["a"]
     assert item_of(found, "v").first_s == pytest.approx(113.0)
     assert item_of(found, "v").fresh_s == pytest.approx(119.0)
     core.handle(117.0, [UpdateFinished("v")])
-    assert found.revise(117.0, free_tracks=1, pace=nothing) == ["v"]
+    assert found.revise(117.0, free_tracks=1) == ["v"]
     assert found.of("v") is None
 
 
@@ -54,7 +50,7 @@ def test_a_table_without_a_free_track_waits_for_capacity():
     core.handle(90.0, [FileArrived("b", 90.0)])
     core.handle(100.0, [FileArrived("a", 100.0)])
     found.began("a", 100.0)
-    found.revise(100.0, free_tracks=0, pace=nothing)
+    found.revise(100.0, free_tracks=0)
     assert item_of(found, "a").waits
 
 
@@ -64,7 +60,7 @@ def test_with_chop_the_backlog_shrinks_by_what_an_update_gains():
     table = core.table("a")
     table.trailing_edge_s = 102.0
     found.began("a", 100.0)
-    found.revise(100.0, free_tracks=1, pace=nothing)
+    found.revise(100.0, free_tracks=1)
     # 20 s of data in 3 s: 17 s of 102 s gained each time.
     assert item_of(found, "a").fresh_s == pytest.approx(100.0 + 3.0 * 102.0 / 17.0)
 
@@ -74,7 +70,7 @@ def test_where_updates_take_longer_than_their_data_there_is_no_end():
     found = Recoveries(core.tables, chop=2.0)
     core.table("a").trailing_edge_s = 100.0
     found.began("a", 100.0)
-    found.revise(100.0, free_tracks=1, pace=nothing)
+    found.revise(100.0, free_tracks=1)
     assert item_of(found, "a").fresh_s is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,9 +24,12 @@ from tests.support.shop import made_project
 class Run:
     """A project without a clock: a test says what time it is and what takes how long."""
 
-    def __init__(self, root, policy: str, *, tracks: int = 1, partition: str = "none") -> None:
+    def __init__(
+        self, root, policy: str, *, tracks: int = 1, partition: str = "none", more: int = 0
+    ) -> None:
         settings = SchedulerSettings(tracks=tracks, policy=policy, partition=partition)
-        project = made_project(root, {"a": (), "b": (), "v": ("a",)}, settings)
+        others = {f"c{number}": () for number in range(more)}
+        project = made_project(root, {"a": (), "b": (), "v": ("a",), **others}, settings)
         feeds = {
             name: dataclasses.replace(feed, period_s=10.0) for name, feed in project.feeds.items()
         }
@@ -155,6 +159,38 @@ def test_an_update_that_takes_far_too_long_is_counted_with_that_reason(tmp_path)
     assert counts is not None
     assert set(counts) == {"execution took longer than assumed"}
     assert any(line.startswith("a: past its bounds") for line in run.remarks())
+
+
+@pytest.mark.parametrize("policy", ["max-benefit", "whittle"])
+def test_an_instant_costs_what_happened_at_it_however_many_tables_there_are(tmp_path, policy):
+    runs = [Run(tmp_path / str(more), policy, more=more) for more in (0, 40)]
+    few, many = map(calls_of_instants, runs)
+    assert few > 100
+    assert many < 1.2 * few
+
+
+def calls_of_instants(run: Run) -> int:
+    """How many functions of Python are called while two tables get ten files and their updates."""
+    run.play({"a": regular(51), "b": regular(51)}, 50.0)  # by then the others are known to be out
+    calls = 0
+
+    def count(_, event: str, __) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    whole = run.oversight.instant
+
+    def counted(*given) -> list[str]:
+        sys.setprofile(count)
+        try:
+            return whole(*given)
+        finally:
+            sys.setprofile(None)
+
+    run.oversight.instant = counted  # type: ignore[method-assign,assignment]
+    run.play({"a": regular(151, 60), "b": regular(151, 60)}, 150.0)
+    assert run.versions.keys() == {"a", "b", "v"}
+    return calls
 
 
 def test_an_outage_goes_on_over_a_restart(tmp_path):

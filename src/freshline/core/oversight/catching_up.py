@@ -16,7 +16,7 @@ Estimates leave out what other tables do to a track, so they are revised at ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.core.graph import dependents, topological
@@ -71,6 +71,7 @@ class Recoveries:
 
     def __init__(self, tables: Sequence[Table], chop: float | None = None) -> None:
         self._tables = topological(tables)
+        self._place = {table.name: place for place, table in enumerate(self._tables)}
         self._by_name = {table.name: table for table in tables}
         self._chop = chop
         self._found: dict[str, CatchingUp] = {}
@@ -85,8 +86,13 @@ class Recoveries:
         """How ``name`` catches up; None while it does not."""
         return self._found.get(name)
 
+    @property
+    def names(self) -> Collection[str]:
+        """Of the tables that catch up."""
+        return self._found.keys()
+
     def revise(
-        self, now_s: float, *, free_tracks: int, pace: Callable[[Table], Pace | None]
+        self, now_s: float, *, free_tracks: int, pace: Callable[[Table], Pace] | None = None
     ) -> list[str]:
         """Compute every date anew.
 
@@ -98,19 +104,16 @@ class Recoveries:
         Returns:
             The tables that are fresh again.
         """
-        paces = {table.name: pace(table) for table in self._tables}
+        paces = {} if pace is None else {table.name: pace(table) for table in self._tables}
         for name, each in paces.items():
-            if each is not None and each.mode in ("recovery", "waiting"):
+            if each.mode in ("recovery", "waiting"):
                 self._found.setdefault(name, CatchingUp(now_s))
         done = [name for name, item in self._found.items() if self._is_done(name, item, now_s)]
         for name in done:
             del self._found[name]
         capacity_s = self._first_capacity_s(now_s, paces)
-        for table in self._tables:
-            item = self._found.get(table.name)
-            if item is None:
-                continue
-            own = paces[table.name]
+        for name in sorted(self._found, key=self._place.__getitem__):  # sources first
+            table, item, own = self._by_name[name], self._found[name], paces.get(name)
             item.backlog_s = max(0.0, table.trailing_edge_s - table.freshness_s)
             item.waits = own.mode == "waiting" if own else (
                 free_tracks == 0 and table.running is None and table.has_news
@@ -129,13 +132,13 @@ class Recoveries:
             return False
         return not any(source.name in self._found for source in table.sources)
 
-    def _first_capacity_s(self, now_s: float, paces: Mapping[str, Pace | None]) -> float | None:
+    def _first_capacity_s(self, now_s: float, paces: Mapping[str, Pace]) -> float | None:
         """When the first of the tables in recovery is done; None where nobody recovers."""
         ends = [
             end_s
-            for table in self._tables
-            if (own := paces[table.name]) is not None and own.mode == "recovery"
-            if (end_s := _recovered_s(table, own, now_s)) is not None
+            for name, own in paces.items()
+            if own.mode == "recovery"
+            if (end_s := _recovered_s(self._by_name[name], own, now_s)) is not None
         ]
         return min(ends, default=None)
 

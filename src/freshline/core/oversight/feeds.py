@@ -82,6 +82,23 @@ class FeedHealth:
         heard_s = self._listening_s if self.last_s is None else max(self.last_s, self._listening_s)
         return heard_s + self.period_s + self.jitter_s + self.slack_s
 
+    @property
+    def next_s(self) -> float:
+        """Until then ``look`` and ``fell_silent`` have nothing to tell, unless a file comes."""
+        due_s = self.due_s
+        if due_s is None:
+            return float("inf")
+        if self.out_since_s is None:
+            return due_s
+        if self.silent_since_s is None and self.last_s is not None:
+            return due_s + self._certain_s
+        return float("inf")
+
+    @property
+    def _certain_s(self) -> float:
+        """How long after a file was due people are told that the feed is silent."""
+        return max(_SILENT_PERIODS * (self.period_s or 0.0), _LEAST_SILENCE_S)
+
     def look(self, now_s: float) -> bool:
         """Whether the feed has just been found to be out."""
         due_s = self.due_s
@@ -98,8 +115,7 @@ class FeedHealth:
         due_s = self.due_s
         if self.silent_since_s is not None or self.last_s is None or due_s is None:
             return False
-        assert self.period_s is not None
-        if now_s <= due_s + max(_SILENT_PERIODS * self.period_s, _LEAST_SILENCE_S):
+        if now_s <= due_s + self._certain_s:
             return False
         self.silent_since_s = self.last_s
         return True
