@@ -130,14 +130,18 @@ class Listening:
     def start_folders(self) -> None:
         """List folders from now on."""
         self._ledger.journal.write("UPDATE feeds SET error=NULL")
+        folders = {name for name in self._readers if not self._is_topic(name)}
+        # Those that were pushed are ours.
+        compared = {name for name in folders if self._project.feeds[name].kind == "files"}
         for name, readers in self._readers.items():
-            if self._is_topic(name):
+            if name not in folders:
                 continue
             listing = FeedListing(self._project.feeds[name])
             path = journal_path(self._project)
             listing.know(KnownNames(path, readers))
-            if self._project.feeds[name].kind == "files":  # those that were pushed are ours
-                listing.compare_with(LoadedFiles(path, readers, everything=self._once))
+            if name in compared:
+                loaded = LoadedFiles(path, readers, everything=self._once, feeds=len(compared))
+                listing.compare_with(loaded)
             self._folders[name] = listing
             self._watchers.append(FeedWatcher(listing, self._tell, once=self._once))
         for watcher in self._watchers:

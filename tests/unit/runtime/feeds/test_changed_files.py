@@ -208,6 +208,20 @@ def test_a_large_feed_is_looked_at_piece_by_piece(shop, monkeypatch):
     assert pieces == [[third, second], [first], [part], [third, second]]
 
 
+def test_many_feeds_share_what_is_looked_at_in_a_second(shop, monkeypatch):
+    monkeypatch.setattr("freshline.runtime.feeds.changed.PIECE", 40)
+    times = iter(range(100))
+    loaded = LoadedFiles(
+        journal_path(shop.project), ["orders"], everything=False, feeds=60,
+        clock=lambda: float(next(times) // 2),  # asked twice: whether it is due, and when it was
+    )  # fmt: skip
+    pieces = [len(loaded.piece()) for _ in range(8)]
+    loaded.close()
+    # 60 feeds, 20 pieces a second: two files every three seconds are forty files a second.
+    assert [each for each in pieces if each] == [2, 1]
+    assert pieces[0] == 2
+
+
 def test_a_moment_later_nothing_is_looked_at(shop):
     loaded = LoadedFiles(
         journal_path(shop.project), ["orders"], everything=False, clock=lambda: 5.0
