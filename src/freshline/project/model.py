@@ -433,6 +433,12 @@ class Project:
     checks: Mapping[str, tuple[DataCheck, ...]] = field(default_factory=dict)
     update_timeout_s: float | None = None
     catalog: CatalogSettings | None = None
+    _by_name: Mapping[str, TableDef] = field(init=False, repr=False, compare=False)
+    """Tables by their names in lower case: an update asks a dozen times."""
+
+    def __post_init__(self) -> None:
+        by_name = {table.name.lower(): table for table in reversed(self.tables)}
+        object.__setattr__(self, "_by_name", by_name)
 
     def table(self, name: str) -> TableDef:
         """The table of that name, in any case.
@@ -440,14 +446,14 @@ class Project:
         Raises:
             InternalError: There is none; ask ``has_table`` where the name is the user's.
         """
-        for table in self.tables:
-            if table.name.lower() == name.lower():
-                return table
-        raise InternalError("no-such-table", f"project {self.name} has no table {name}")
+        table = self._by_name.get(name.lower())
+        if table is None:
+            raise InternalError("no-such-table", f"project {self.name} has no table {name}")
+        return table
 
     def has_table(self, name: str) -> bool:
         """Whether there is a table of that name, in any case."""
-        return any(table.name.lower() == name.lower() for table in self.tables)
+        return name.lower() in self._by_name
 
     def report(self, name: str) -> TableDef | None:
         """The report of that name, in any case; None where there is none."""
