@@ -76,7 +76,9 @@ class Trials:
 
     def due(self) -> list[Event]:
         """The trials to ask for now; each is asked for once."""
-        names = [name for name in self._definitions if self._is_due(self._scheduler.table(name))]
+        untried = self._definitions.keys() - self._tried.keys() - self._waiting
+        due = {name for name in untried if self._is_due(self._scheduler.table(name))}
+        names = [name for name in self._definitions if name in due] if due else []
         if self._left_s is not None:
             names = self._one_of(names, self._left_s)
         self._waiting.update(names)
@@ -141,9 +143,4 @@ class Trials:
         return [UpdateFailed(name, now_s, gives_up=True)]
 
     def _is_due(self, table: Table) -> bool:
-        return (
-            table.version is not None
-            and table.name not in self._tried
-            and table.name not in self._waiting
-            and self._failed_at.get(table.name) != table.number
-        )
+        return table.version is not None and self._failed_at.get(table.name) != table.number
