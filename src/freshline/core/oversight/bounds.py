@@ -130,7 +130,9 @@ class BoundsKept:
     def counts(self, table: str) -> dict[str, int]:
         """How often a bound of ``table`` was exceeded, by reason."""
         counts = self._watched[table].counts
-        return {reason.value: counts[reason] for reason in Reason if counts[reason]}
+        return (
+            {reason.value: counts[reason] for reason in Reason if counts[reason]} if counts else {}
+        )
 
     def worst_s(self, table: str) -> dict[str, float]:
         """The largest tardiness, response and staleness seen of ``table``."""
