@@ -23,6 +23,9 @@ from freshline.project.ddl import Column, Type
 from freshline.project.names import nearest
 
 _FAULTS = (pa.ArrowException, OSError, ValueError, TypeError, NotImplementedError)
+_NANOS = 1000
+"""In a microsecond."""
+
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "integer": ("int", "uint"),
     "real": ("halffloat", "float", "double", "int", "uint"),
@@ -187,29 +190,57 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     if array.type == wanted:
         return array
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
-        wide = array.cast(pa.timestamp("us", array.type.tz), safe=False)
-        return wide.cast(wanted)
+        nanos = array.cast(pa.int64())
+        micros = pc.divide(nanos, _NANOS)  # towards zero, so before 1970 one too many
+        is_later = pc.greater(pc.multiply(micros, _NANOS), nanos)
+        return pc.subtract(micros, is_later.cast(pa.int64())).cast(wanted)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if type_.kind == "decimal" and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))  # Arrow wants room for any integer
-    try:
-        return array.cast(wanted)
-    except _FAULTS:
-        pass
+    found = _exact(array, wanted)
+    if found is not None:
+        return found
     # Halve until one record is left: log n casts instead of n.
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            array.slice(low, middle - low).cast(wanted)
-            low = middle
-        except _FAULTS:
+        if _exact(array.slice(low, middle - low), wanted) is None:
             high = middle
-    value = array[low].as_py()
-    raise Refusal(
-        "bad-record", f"column {column.name}: {shown(value)} is no {type_.name}", start + low
-    )
+        else:
+            low = middle
+    try:
+        value = shown(array[low].as_py())
+    except (OverflowError, ValueError):  # Python has no time beyond the year 9999
+        value = f"Arrow's {array.type}"
+    raise Refusal("bad-record", f"column {column.name}: {value} is no {type_.name}", start + low)
+
+
+def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+    """A cast that loses nothing; None: it would."""
+    try:
+        found = array.cast(wanted)
+    except _FAULTS:
+        return None
+    return None if _is_beyond(array, found) else found
+
+
+def _is_beyond(array: pa.Array, found: pa.Array) -> bool:
+    """Whether a cast made a number infinite, which Arrow takes for no loss."""
+    if pa.types.is_floating(array.type):
+        return bool(pc.sum(pc.is_inf(array)).as_py() != pc.sum(pc.is_inf(found)).as_py())
+    if pa.types.is_struct(array.type):
+        return any(map(_is_beyond, array.flatten(), found.flatten()))
+    if pa.types.is_map(array.type):
+        return _is_beyond(_items(array), _items(found))
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return _is_beyond(array.flatten(), found.flatten())
+    return False
+
+
+def _items(maps: pa.MapArray) -> pa.Array:
+    first, last = maps.offsets[0].as_py(), maps.offsets[-1].as_py()
+    return maps.items.slice(first, last - first)
 
 
 def _check_inside(column: Column, array: pa.Array, start: int) -> None:

@@ -308,6 +308,13 @@ def test_a_damaged_arrow_stream_is_refused_or_read_but_never_crashes(data):
         (pa.array([5], pa.int64()), "DECIMAL(10,1)", [Decimal("5.0")]),
         (pa.array([1999], pa.timestamp("ns")), "TIMESTAMP_NTZ",
          [dt.datetime.fromisoformat("1970-01-01T00:00:00.000001")]),
+        (pa.array([-1, -1000, -1001, -(2**63)], pa.timestamp("ns")), "TIMESTAMP_NTZ",
+         [dt.datetime.fromisoformat(f"1969-12-31T23:59:59.{micros}") for micros in
+          ("999999", "999999", "999998")]
+         + [dt.datetime.fromisoformat("1677-09-21T00:12:43.145224")]),
+        (pa.array([math.inf, 1.5, None]), "FLOAT", [math.inf, 1.5, None]),
+        (pa.array([None, [("a", 1.5)]], pa.map_(pa.string(), pa.float64())), "MAP<STRING, FLOAT>",
+         [None, [("a", 1.5)]]),
         (pa.array([2], pa.timestamp("s", "Asia/Tokyo")), "TIMESTAMP",
          [dt.datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)]),
         (pa.nulls(2), "ARRAY<INT>", [None, None]),
@@ -333,6 +340,15 @@ def test_arrow_of_a_kindred_type_is_cast(array, ddl, expected):
         (pa.array([{"a": 1}, {"a": None}]), "STRUCT<a: BIGINT NOT NULL>",
          (422, "column x.a: null where the schema says NOT NULL", 1)),
         (pa.array(["a"]), "INT", (422, "column x: Arrow's string is no INT", None)),
+        (pa.array([1.0, 1e40]), "FLOAT", (422, "column x: 1e+40 is no FLOAT", 1)),
+        (pa.array([[], [1.0, -1e40]]), "ARRAY<FLOAT>",
+         (422, "column x: a list is no ARRAY<FLOAT>", 1)),
+        (pa.array([{"a": 1.0}, {"a": 1e40}]), "STRUCT<a: FLOAT>",
+         (422, "column x: an object is no STRUCT<a: FLOAT>", 1)),
+        (pa.array([[("a", 1.0)], [("a", 1e40)]], pa.map_(pa.string(), pa.float64())),
+         "MAP<STRING, FLOAT>", (422, "column x: a list is no MAP<STRING, FLOAT>", 1)),
+        (pa.array([0, 2**62], pa.timestamp("s")), "TIMESTAMP_NTZ",
+         (422, "column x: Arrow's timestamp[s] is no TIMESTAMP_NTZ", 1)),
     ],
 )  # fmt: skip
 def test_arrow_that_does_not_fit_is_refused(array, ddl, expected):
