@@ -29,7 +29,7 @@ def _none_of(strategies: Iterable[str]) -> str:
 
 
 NO_UPKEEP = _none_of(UPKEEP)
-"""SQL on a row of ``updates``: it is no upkeep. An update that failed has no strategy."""
+"""SQL on a row of ``updates``: it is no upkeep. An update that runs or failed has no strategy."""
 
 NO_CHECK = _none_of(CHECKS)
 """SQL on a row of ``updates``: it is no check."""

@@ -185,8 +185,8 @@ class Ledger:
         over = [[candidate.table, candidate.score] for candidate in command.over]
         self.journal.write(
             "INSERT INTO updates (id, run, table_name, number, attempt, track, release_s, start_s,"
-            " from_s, to_s, expected_s, state, score, passed_over, files, parents, full)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,'running',?,?,?,?,?)",
+            " from_s, to_s, expected_s, state, score, passed_over, files, parents, full, strategy)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,'running',?,?,?,?,?,?)",
             (
                 update_id,
                 self.run,
@@ -204,6 +204,7 @@ class Ledger:
                 files,
                 json.dumps(dict(command.parents)),
                 int(command.full),
+                command.upkeep or None,  # it may fail, or make way, and is no update for anybody
             ),
         )
 

@@ -16,6 +16,7 @@ from freshline.delta.small_files import files_of
 from freshline.project.model import MaintenanceSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import NO_UPKEEP
 from freshline.runtime.reports.requests import withdraw_offline
 from freshline.runtime.reports.store import WantedReport, note_wanted
 from freshline.runtime.status.replay import replay
@@ -138,6 +139,8 @@ def test_a_compaction_gives_way_to_an_update_that_needs_its_table_or_its_track(s
     told = {line for line in shop.recorder.lines if "compact" in line}
     assert told == {"notice orders: compact gave way to an update"}
     assert "failed orders" not in shop.recorder.lines  # it would count as a failed update
+    counted = f"SELECT number FROM updates WHERE state='failed' AND {NO_UPKEEP}"
+    assert shop.journal_rows(counted) == []
     (row,) = shop.journal_rows("SELECT failures, error FROM tables WHERE name='orders'")
     assert row == {"failures": 0, "error": None}
     journal = Journal(journal_path(shop.project), create=False)
