@@ -76,6 +76,11 @@ def test_the_first_line_with_more_is_found(text, block_bytes):
         ('[{"id":1},{"id":2}]\n', None),
         ('{"id":\n1}', None),
         ('\ufeff{"id":1}{"id":2}', 1),
+        ('{"id":1},{"id":2}\n', 1),
+        ('{"id":1} , {"id":2},\n', 1),
+        ('{"id":0}\n{"id":1},{"id":2},{"id":3}', 2),
+        ('{"note":"},{"}\n', None),
+        ('{"a":[{"id":1},{"id":2}]}\n', None),
         ("", None),
     ],
 )

@@ -21,6 +21,8 @@ from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
+from freshline.spark.feeds.cut_values import cut_values
+from freshline.spark.feeds.parquet_columns import other_meanings
 from freshline.spark.feeds.reader import FeedReader, measured, view_of
 from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.several_values import several_values
@@ -72,10 +74,14 @@ class BaseUpdates:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
             self._raise_gone(session, names)
-            crowded = several_values(session, self._reader, names)
-            if crowded:
+            misread = (
+                several_values(session, self._reader, names)
+                or cut_values(session, self._reader, names)
+                or other_meanings(self._reader, names, schema)
+            )
+            if misread:
                 place = self._reader.feed.place
-                raise UnreadableFilesError(self._table.name, crowded, where=place)
+                raise UnreadableFilesError(self._table.name, misread, where=place)
             return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)

@@ -1,8 +1,8 @@
 """Json files with more than one value on a line: Spark reads the first and drops the others.
 
 Amazon's Firehose writes records one after the other without a line break. Looked for without Spark
-in local files, and by one job in others. Values with a comma between them are not found: so stand
-those of an array.
+in local files, and by one job in others. Values with a comma between them are found where no
+bracket is before it: so stand those of an array.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from typing import BinaryIO
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.spark.feeds.packed import opened
+from freshline.spark.feeds.packed import can_open, opened
 from freshline.spark.feeds.reader import FeedReader
 
-_SUSPECT = r"[}\]][^,}\]\r\n]|[^}\]\s]\s*$"
+_PAIR = r"\}[ \t]*,[ \t]*\{"
+_FLAT_PAIR = rf"^[^\[]*?{_PAIR}"
+"""Two objects with a comma between them, and no bracket before it: so they are in no array."""
+
+_SUSPECT = rf"[}}\]][^,}}\]\r\n]|[^}}\]\s]\s*$|{_FLAT_PAIR}"
 """Of a line that may have something after its first value: within a text it means nothing."""
+
+SEVERAL = r"[}\]]\s*[^,}\]\s]|^[^\[]*?\}\s*,\s*\{"
+"""Of a text that may have something after its first value, on whatever line."""
 
 _after_a_value = [re.compile(rb"\}[^,}\]\r\n]"), re.compile(rb"\][^,}\]\r\n]")]
 """Each begins with one letter, for which Python searches ten times as fast as for one of two."""
@@ -29,6 +36,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLOCK_BYTES = 2**24
 
 _suspect = re.compile(_SUSPECT.encode())
+_pair, _flat_pair = re.compile(_PAIR.encode()), re.compile(_FLAT_PAIR.encode())
 _decoder = json.JSONDecoder()
 
 
@@ -54,15 +62,18 @@ def several_values(
     if feed.kind != "files" or feed.format != "json" or unknown:
         return []
     whole = options.get("multiline") == "true"
-    if not feed.path.startswith("/"):
-        return _elsewhere(session, reader, names, whole=whole)
     found = []
+    elsewhere = []
     for name in names:
-        with opened(Path(feed.path) / name) as file:
+        path = Path(feed.path) / name
+        if not feed.path.startswith("/") or not can_open(path):
+            elsewhere.append(name)
+            continue
+        with opened(path) as file:
             line = first_of_several(file) if not whole else 1 if _has_more(file.read()) else None
         if line is not None:
             found.append((name, _reason(line, whole=whole)))
-    return found
+    return found + (_elsewhere(session, reader, elsewhere, whole=whole) if elsewhere else [])
 
 
 def first_of_several(file: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> int | None:
@@ -90,7 +101,9 @@ def _is_suspect(block: bytes) -> bool:
     ended = (
         block.count(b"}\n") + block.count(b"]\n") + block.count(b"}\r\n") + block.count(b"]\r\n")
     )
-    return lines != ended or not block.endswith((b"}", b"]", b"\n"))
+    if lines != ended or not block.endswith((b"}", b"]", b"\n")):
+        return True
+    return _pair.search(block) is not None and any(map(_flat_pair.match, _LINE_END.split(block)))
 
 
 def _has_more(line: bytes) -> bool:

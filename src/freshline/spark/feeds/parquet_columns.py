@@ -1,0 +1,157 @@
+"""Parquet files whose columns mean something else than the schema says.
+
+Spark looks at how a column is stored, and less at what it stands for: a DECIMAL(9,2) is stored as a
+whole number, so that 123.45 read as a BIGINT is 12345. What it stands for is in the file's footer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructType,
+)
+
+from freshline.delta.stores import arrow_store
+from freshline.spark.feeds.reader import FeedReader
+
+_WHOLE = (ByteType, ShortType, IntegerType, LongType)
+_REAL = (FloatType, DoubleType)
+_UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
+    32: (ByteType, ShortType, IntegerType),
+    64: _WHOLE,
+}
+"""By bits of an unsigned number: types in which the upper half of its numbers is negative."""
+_READS_AT_ONCE = 16
+
+
+def other_meanings(
+    reader: FeedReader, names: Sequence[str], schema: StructType
+) -> list[tuple[str, str]]:
+    """The files of a Parquet feed with such a column, each with the reason.
+
+    A file that cannot be read is none of them: Spark says more about it.
+
+    Args:
+        reader: Of the feed.
+        names: Files of the feed.
+        schema: The feed's.
+    """
+    feed = reader.feed
+    if feed.format != "parquet" or not any(_matters(each.dataType) for each in schema):
+        return []
+    if feed.path.startswith("/"):
+        reasons = [_reason_of(Path(feed.path) / name, None, schema) for name in names]
+    else:
+        system, base = arrow_store(feed.path)
+        with ThreadPoolExecutor(_READS_AT_ONCE) as threads:
+            reasons = list(
+                threads.map(lambda name: _reason_of(f"{base}/{name}", system, schema), names)
+            )
+    return [(name, why) for name, why in zip(names, reasons, strict=True) if why is not None]
+
+
+def _reason_of(path: Path | str, system: Any, schema: StructType) -> str | None:
+    try:
+        with pq.ParquetFile(path, filesystem=system) as file:
+            return other_meaning(file, schema)
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
+    """The file's columns that stand for something else than the schema's, in a sentence."""
+    wrong = []
+    for index in range(len(file.schema)):
+        column = file.schema.column(index)
+        parts = column.path.split(".")
+        for kind in _kinds_at(schema, parts):
+            what = _what_else(column, kind)
+            if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
+                wrong.append(
+                    f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
+                )
+    if not wrong:
+        return None
+    return f"{'; '.join(wrong)}: declare it as it is in the feed's `schema:`"
+
+
+def _matters(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_matters(each.dataType) for each in kind)
+    if isinstance(kind, ArrayType):
+        return _matters(kind.elementType)
+    if isinstance(kind, MapType):
+        return _matters(kind.keyType) or _matters(kind.valueType)
+    return isinstance(kind, (*_WHOLE, *_REAL, DateType))
+
+
+def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
+    """The schema's types of a leaf of a file; several where a list can be written in two ways."""
+    if isinstance(kind, StructType):
+        for each in kind:
+            if parts and each.name.lower() == parts[0].lower():
+                yield from _kinds_at(each.dataType, parts[1:])
+    elif isinstance(kind, ArrayType):
+        # A repeated group with an element in it, or in older files the repeated element itself.
+        for levels in (1, 2):
+            if len(parts) >= levels:
+                yield from _kinds_at(kind.elementType, parts[levels:])
+    elif isinstance(kind, MapType):
+        if len(parts) > 1:
+            inner = kind.keyType if parts[1] == "key" else kind.valueType
+            yield from _kinds_at(inner, parts[2:])
+    elif not parts:
+        yield kind
+
+
+def _what_else(column: Any, kind: DataType) -> str | None:
+    """What a column stands for that its type in the schema cannot hold; None: it can."""
+    told = json.loads(column.logical_type.to_json())
+    name = told["Type"]
+    if name == "Decimal" and told["scale"] > 0 and isinstance(kind, (*_WHOLE, *_REAL, DateType)):
+        return f"DECIMAL({told['precision']},{told['scale']})"
+    if name == "Int" and not told["isSigned"]:
+        bits = told["bitWidth"]
+        if isinstance(kind, _UNSIGNED_INTO.get(bits, ())):
+            return f"unsigned with {bits} bits"
+    if isinstance(kind, DateType) and name in ("None", "Int") and column.physical_type == "INT32":
+        return "a whole number"
+    if isinstance(kind, _REAL) and name in ("Date", "Time", "Timestamp"):
+        return f"a {name.upper()}"
+    return None
+
+
+def _are_small(file: pq.ParquetFile, index: int) -> bool:
+    """Whether no number of an unsigned column would be negative, by the file's statistics."""
+    column = file.schema.column(index)
+    most = 2 ** (31 if column.physical_type == "INT32" else 63)
+    for group in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(group)
+        statistics = rows.column(index).statistics
+        is_empty = not rows.num_rows or (statistics is not None and not statistics.num_values)
+        is_told = statistics is not None and statistics.has_min_max
+        if not (is_empty or (is_told and statistics.max < most)):
+            return False
+    return True
+
+
+def _shown(parts: Sequence[str]) -> str:
+    names = [part for part in parts if part not in ("list", "element", "key_value")]
+    return ".".join(names)

@@ -1,0 +1,120 @@
+"""Quoted csv values with line breaks: found in what Python's own writer makes of any rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshline.spark.feeds.cut_values import Dialect, first_open
+
+TEXTS = st.text(alphabet='ab"\\,;\t \u00e9\r\n', max_size=6)
+ROWS = st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6)
+WRITERS = st.sampled_from(
+    [
+        (Dialect(separator=separator, escape=escape), quoting)
+        for separator in ",;\t"
+        for escape in '"\\'
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    ]
+)
+
+
+def written(rows, dialect: Dialect, quoting: Literal[0, 1]) -> str:
+    text = io.StringIO(newline="")
+    doubled = dialect.escape == dialect.quote
+    writer = csv.writer(
+        text,
+        delimiter=dialect.separator,
+        doublequote=doubled,
+        escapechar=None if doubled else dialect.escape,
+        quoting=quoting,
+        lineterminator="\r\n",  # with another one it leaves a lone one of the two unquoted
+    )
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+@given(rows=ROWS, writer=WRITERS, block_bytes=st.sampled_from([1, 7, 64, 2**24]))
+def test_a_file_is_told_where_a_value_has_a_line_break_and_nowhere_else(rows, writer, block_bytes):
+    dialect, quoting = writer
+    text = written(rows, dialect, quoting)
+    has_breaks = any(re.search("[\r\n]", value) for row in rows for value in row)
+    line = first_open(io.BytesIO(text.encode()), dialect, block_bytes)
+    assert (line is not None) == has_breaks
+    if line is not None:
+        lines = re.split("\r\n|\n|\r", text)
+        assert not any(dialect.is_open(each) for each in lines[: line - 1])
+
+
+@given(row=st.lists(TEXTS, min_size=1, max_size=4), writer=WRITERS, end=st.sampled_from(["", "\n"]))
+def test_one_record_is_one_and_two_are_two(row, writer, end):
+    dialect, quoting = writer
+    text = written([row], dialect, quoting).removesuffix("\r\n")
+    assert re.search(dialect.record, text + end) is not None
+    assert re.search(dialect.record, f"{text}\n{text}{end}x") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('id,t\n1,"a\nb"\n', 2),
+        ('1,"a\rb"\n', 1),
+        ('1,5" pipe\n2,x\n', None),
+        ('1,5" pipe\n2,3" pipe\n', None),
+        ('1,"a" b\n', None),
+        ('1,"a" b,"c\nd"\n', 1),
+        ('1,"a\n', 1),
+        ('1,"a', 1),
+        ('1,""\n', None),
+        ('1,"""\n"', 1),
+        ('1, "a\n', None),
+        ("", None),
+    ],
+)
+def test_lines(text, line):
+    assert first_open(io.BytesIO(text.encode()), Dialect()) == line
+
+
+def test_a_comment_has_no_values():
+    dialect = Dialect(comment="#")
+    assert first_open(io.BytesIO(b'#,"\n1,2\n'), dialect) is None
+    assert first_open(io.BytesIO(b'#,"\n1,"2\n'), dialect) == 2
+
+
+def test_a_backslash_before_a_quote_is_told_by_row_where_the_feed_says_nothing():
+    spark_writes = b'1,"\\""\n2,"say \\"hi\\""\n'
+    assert first_open(io.BytesIO(spark_writes), Dialect(is_told=False)) is None
+    assert first_open(io.BytesIO(spark_writes), Dialect()) == 1
+    assert first_open(io.BytesIO(b'1,"\\\n2"\n'), Dialect(is_told=False)) == 1
+
+
+def test_a_long_value_is_looked_at_at_once():
+    text = '1,"' + 'a""' * 500_000
+    assert Dialect().is_open(text)
+    assert not Dialect().is_open(text + '"')
+    assert re.search(Dialect().record, text + '"') is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "dialect"),
+    [
+        ({}, Dialect(is_told=False)),
+        ({"SEP": ";", "Quote": "'", "escape": "\\"}, Dialect(";", "'", "\\")),
+        (
+            {"delimiter": "\\t", "comment": "#"},
+            Dialect(separator="\t", comment="#", is_told=False),
+        ),
+        ({"multiLine": "true"}, None),
+        ({"lineSep": "|"}, None),
+        ({"encoding": "UTF-16"}, None),
+        ({"quote": ""}, None),
+    ],
+)
+def test_the_dialect_of_a_feed(options, dialect):
+    assert Dialect.of(options) == dialect

@@ -1,0 +1,103 @@
+"""Columns of Parquet files that stand for something else than the schema's, by what Arrow wrote."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from freshline.spark.feeds.parquet_columns import other_meaning
+
+CENTS = pa.array([Decimal("123.45"), None], pa.decimal128(9, 2))
+WHOLE = pa.array([Decimal(123), None], pa.decimal128(9, 0))
+LARGE_32 = pa.array([2**31, 1], pa.uint32())
+SMALL_32 = pa.array([2**31 - 1, None], pa.uint32())
+LARGE_64 = pa.array([2**63, 1], pa.uint64())
+SMALL_64 = pa.array([2**63 - 1, 1], pa.uint64())
+PLAIN = pa.array([20260101, 5], pa.int32())
+DAYS = pa.array([dt.date(2026, 1, 1)])
+TIMES = pa.array([dt.datetime(2026, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
+
+TOP = [
+    (CENTS, LongType(), "column n is DECIMAL(9,2) and no BIGINT"),
+    (CENTS, DoubleType(), "column n is DECIMAL(9,2) and no DOUBLE"),
+    (CENTS, DecimalType(9, 2), None),
+    (WHOLE, LongType(), None),
+    (LARGE_32, IntegerType(), "column n is unsigned with 32 bits and no INT"),
+    (LARGE_32, ByteType(), "column n is unsigned with 32 bits and no TINYINT"),
+    (LARGE_32, LongType(), None),
+    (SMALL_32, IntegerType(), None),
+    (pa.array([None], pa.uint32()), IntegerType(), None),
+    (pa.array([], pa.uint32()), IntegerType(), None),
+    (LARGE_64, LongType(), "column n is unsigned with 64 bits and no BIGINT"),
+    (SMALL_64, LongType(), None),
+    (LARGE_64, DecimalType(20, 0), None),
+    (pa.array([255], pa.uint8()), IntegerType(), None),
+    (PLAIN, DateType(), "column n is a whole number and no DATE"),
+    (PLAIN, LongType(), None),
+    (DAYS, DateType(), None),
+    (DAYS, DoubleType(), "column n is a DATE and no DOUBLE"),
+    (TIMES, TimestampType(), None),
+    (TIMES, LongType(), None),
+]
+
+
+def told(array: pa.Array, kind, **settings) -> str | None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"N": array, "other": pa.nulls(len(array))}), buffer, **settings)
+    schema = StructType([StructField("n", kind), StructField("missing", StringType())])
+    with pq.ParquetFile(buffer) as file:
+        return other_meaning(file, schema)
+
+
+def message(reason: str | None, name: str = "N") -> str | None:
+    if reason is None:
+        return None
+    named = reason.replace("column n", f"column {name}")
+    return f"{named}: declare it as it is in the feed's `schema:`"
+
+
+@pytest.mark.parametrize("as_integer", [False, True])
+@pytest.mark.parametrize(("array", "kind", "reason"), TOP)
+def test_a_column(array, kind, reason, as_integer):
+    assert told(array, kind, store_decimal_as_integer=as_integer) == message(reason)
+
+
+@pytest.mark.parametrize(("array", "kind", "reason"), TOP)
+def test_a_column_within_others(array, kind, reason):
+    offsets = list(range(len(array) + 1))
+    lists = pa.ListArray.from_arrays(offsets, array)
+    assert told(lists, ArrayType(kind)) == message(reason)
+    assert told(lists, ArrayType(kind), use_compliant_nested_type=False) == message(
+        reason, "N.item"
+    )
+    structs = pa.StructArray.from_arrays([array], ["x"])
+    assert told(structs, StructType([StructField("X", kind)])) == message(reason, "N.x")
+    keys = pa.array([str(each) for each in range(len(array))], pa.string())
+    maps = pa.MapArray.from_arrays(offsets, keys, array)
+    assert told(maps, MapType(StringType(), kind)) == message(reason, "N.value")
+    deep = pa.ListArray.from_arrays(list(range(len(array) + 1)), structs)
+    assert told(deep, ArrayType(StructType([StructField("x", kind)]))) == message(reason, "N.x")
+
+
+def test_without_statistics_an_unsigned_column_may_be_large():
+    why = "column n is unsigned with 32 bits and no INT"
+    assert told(SMALL_32, IntegerType(), write_statistics=False) == message(why)
