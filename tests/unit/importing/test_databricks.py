@@ -75,7 +75,7 @@ def test_a_script_becomes_a_project(script, tmp_path):
     )
     feed = project.feeds["orders_feed"]
     assert (feed.path, feed.format, dict(feed.options)) == (
-        "/Volumes/main/shop/orders", "json", {"multiline": "true"},
+        "/Volumes/main/shop/orders", "json", {"multiline": "true", "locale": "en-US"},
     )  # fmt: skip
     assert feed.schema is not None
     assert feed.schema.startswith("id BIGINT, price DOUBLE")

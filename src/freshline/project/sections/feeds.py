@@ -33,13 +33,16 @@ def as_spark_reads(file_format: str, options: Mapping[str, str]) -> dict[str, st
     """Options of a feed that is read as Spark itself reads such files.
 
     A csv feed has other defaults: its header must be the schema's, and quotes are doubled
-    (docs/design/0305).
+    (docs/design/0305). And where a feed says a locale, Spark's way with commas in decimals is meant
+    (0310).
 
     Args:
         file_format: csv, json or parquet.
         options: What was given to Spark.
     """
-    sparks = {"enforceSchema": "true", "escape": "\\"} if file_format == "csv" else {}
+    sparks = {"locale": "en-US"} if file_format != "parquet" else {}
+    if file_format == "csv":
+        sparks |= {"enforceSchema": "true", "escape": "\\"}
     return with_defaults(options, sparks)
 
 
@@ -130,13 +133,31 @@ def _files(section: Section, name: str, root: Path) -> Feed:
         "files",
         resolved(section.text("path") or "", root),
         format_,
-        section.texts("options"),
+        _options_of_files(section, format_),
         schema,
         _timestamp(section, name),
         section.duration_s("period"),
         section.place(),
         settle_s=section.duration_s("settle"),
     )
+
+
+def _options_of_files(section: Section, format_: str) -> dict[str, str]:
+    """Spark's csv reader takes lines apart before it knows that a character has two bytes."""
+    options = section.texts("options")
+    lowered = {name.lower(): value.lower() for name, value in options.items()}
+    encoding = lowered.get("encoding", lowered.get("charset", ""))
+    wide = re.match("utf-?(16|32)", encoding) is not None
+    as_whole = lowered.get("multiline") == "true" or "linesep" in lowered
+    if format_ == "csv" and wide and not as_whole:
+        section.fault(
+            "bad-option",
+            f"the options of {section.what} have the encoding {encoding.upper()} without multiLine",
+            key="options",
+            rule="Spark reads csv files of that encoding as a whole, or misreads their line ends",
+            next_step='Add multiLine: "true" to the options.',
+        )
+    return options
 
 
 def _kafka(section: Section, name: str, _root: Path) -> Feed:

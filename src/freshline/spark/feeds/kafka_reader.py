@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
 from freshline.core.errors import PlatformError
 from freshline.executor.offsets import Span, commit_fields, joined, parsed
@@ -17,8 +17,11 @@ from freshline.executor.topic import Topic, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource, Project
 from freshline.project.sections.feeds import with_defaults
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.feeds.cut_values import Dialect
+from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
 from freshline.spark.feeds.reader import CORRUPT, DEFAULTS, SOURCE, FeedReader
+from freshline.spark.feeds.several_values import SEVERAL
 from freshline.sql.text.reads import backquoted
 
 SOURCE_TYPE = (
@@ -36,6 +39,10 @@ OF_THE_SOURCE = frozenset(
 )
 """Options of Spark's source; of the others, ``kafka.*`` is the client's, the rest the parser's."""
 
+_TEXT, _NO_TEXT = "_freshline_text", "_freshline_no_text"
+"""A value as text, and whether its bytes are none."""
+_NO_PATH = frozenset("'?\\")
+"""Signs that a path in json cannot have."""
 
 _NO_RECORDS = f"""
 SELECT s.key, CAST(NULL AS BINARY) AS value, s.partition, s.offset, s.timestamp, s.headers,
@@ -81,34 +88,62 @@ class TopicReader(FeedReader):
         Returns:
             The schema's columns, :data:`CORRUPT` and :data:`SOURCE`.
         """
-        fields = [StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields]
-        whole = StructType([*fields, StructField(CORRUPT, StringType())])
         records = self._of_topic(session, names)
         source = F.struct("key", "partition", "offset", "timestamp", "headers").cast(SOURCE_TYPE)
         if self.feed.format == RAW:
             found = records.withColumn("topic", F.lit(self._topic))
-            columns = [F.col(each.name).cast(each.dataType).alias(each.name) for each in fields]
+            columns = [F.col(each.name).cast(each.dataType).alias(each.name) for each in schema]
             corrupt = F.lit(None).cast("string").alias(CORRUPT)
             return found.select(*columns, corrupt, source.alias(SOURCE))
-        text = F.decode("value", "UTF-8")
+        exact = ExactColumns(schema, self.feed.format, self._parsing, keeps_numbers=False)
+        whole = StructType([*exact.wide, StructField(CORRUPT, StringType())])
+        # Not by decode(), to which bytes that are no text are an error.
+        text = F.col("value").cast("string")
         options = with_defaults(self._parsing, DEFAULTS.get(self.feed.format, {})) | {
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": CORRUPT,
         }
-        parse = F.from_csv if self.feed.format == "csv" else F.from_json
+        is_csv = self.feed.format == "csv"
+        parse = F.from_csv if is_csv else F.from_json
+        # from_csv takes a line end behind a record for a part of its last value.
+        record = F.rtrim(text, F.lit("\r\n")) if is_csv else text
         ddl = ", ".join(f"{backquoted(f.name)} {f.dataType.simpleString()}" for f in whole)
         found = records.select(
-            parse(text, ddl, options).alias("parsed"),
-            text.alias("text"),
+            parse(record, ddl, options).alias("parsed"),
+            F.make_valid_utf8(text).alias(_TEXT),
+            (~F.is_valid_utf8(text)).alias(_NO_TEXT),
             source.alias(SOURCE),
         )
-        columns = [F.col(f"parsed.{backquoted(f.name)}").alias(f.name) for f in fields]
         # A record without a value (a tombstone), or of blanks alone, is parsed to nothing.
-        nothing = F.col("text").isNull() | (F.trim("text") == "") | F.col("parsed").isNull()
-        corrupt = F.when(nothing, F.coalesce("text", F.lit(""))).otherwise(
+        nothing = F.col(_TEXT).isNull() | (F.trim(_TEXT) == "") | F.col("parsed").isNull()
+        corrupt = F.when(nothing, F.coalesce(_TEXT, F.lit(""))).otherwise(
             F.col(f"parsed.{backquoted(CORRUPT)}")
         )
-        return found.select(*columns, corrupt.alias(CORRUPT), SOURCE)
+        columns = [F.col(f"parsed.{backquoted(f.name)}").alias(f.name) for f in exact.wide]
+        flat = found.select(*columns, corrupt.alias(CORRUPT), _TEXT, _NO_TEXT, SOURCE)
+        wrong = [F.col(_NO_TEXT), self._has_more_than_one(F.col(_TEXT), options)]
+        if not is_csv:
+            texts = [f.name for f in schema if isinstance(f.dataType, TEXT_TYPES)]
+            wrong += [_is_written_shorter(F.col(backquoted(name))) for name in texts]
+            if not any(name.lower() == "locale" for name in self._parsing):
+                decimals = [f.name for f in schema if isinstance(f.dataType, DecimalType)]
+                wrong += [_has_comma(name) for name in decimals if not _NO_PATH & set(name)]
+        return exact.marked(flat, CORRUPT, record=F.col(_TEXT), wrong=wrong, more=[SOURCE])
+
+    def _has_more_than_one(self, text: Column, options: dict[str, str]) -> Column:
+        """Whether a value is not one record, of which Spark would read the first alone."""
+        if self.feed.format == "csv":
+            of_files = ("multiline", "linesep")
+            told = {k: v for k, v in self._parsing.items() if k.lower() not in of_files}
+            dialect = Dialect.of(told)
+            if dialect is None:
+                return F.lit(False)
+            may_be = text.contains(dialect.quote) | text.rlike(r"[\r\n]")
+            return may_be & ~text.rlike(dialect.record)
+        # Judged by Spark's own reader: in an array, two records are two elements, or no json.
+        array = F.from_json(F.concat(F.lit("["), text, F.lit("]")), "ARRAY<STRING>", options)
+        may_be = text.rlike(SEVERAL)
+        return may_be & ~F.coalesce(F.size(array) == 1, F.lit(False))
 
     def origin(self) -> tuple[Column, Column]:
         """Partition and offset of each record."""
@@ -185,3 +220,21 @@ class TopicReader(FeedReader):
                     next_step="Look at spark.jars and spark.jars.packages.",
                 ) from error
             raise
+
+
+def _is_written_shorter(value: Column) -> Column:
+    """Whether a text is not what stands in its record, but json that lost digits of a number.
+
+    Into a STRING column from_json writes an object or a number again, numbers as doubles.
+    """
+    text = F.col(_TEXT)
+    is_json = value.rlike(r"^[\[{0-9-]") & value.rlike(r"(?:[0-9]\.?){15,}|[0-9]E|Infinity")
+    return text.rlike(LONG_NUMBER) & F.coalesce(is_json & ~text.contains(value), F.lit(False))
+
+
+def _has_comma(column: str) -> Column:
+    """Whether a text in a DECIMAL column has a comma, which from_json leaves out."""
+    text = F.col(_TEXT)
+    may_be = text.rlike(r'"\s*:\s*"[-+0-9.]*,[-+0-9.,]*"')
+    found = F.get_json_object(text, f"$['{column}']")
+    return may_be & F.coalesce(found.contains(","), F.lit(False))

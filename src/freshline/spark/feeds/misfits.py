@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, DecimalType, StructType, TimestampType
 
+from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
 from freshline.spark.feeds.packed import opened
 
 _SHOWN_CHARACTERS = 60
@@ -54,16 +56,44 @@ def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
     try:
         record = json.loads(text)
     except ValueError as error:
+        if "Extra data" in str(error):
+            return "it has more than one JSON value, of which Spark reads the first alone"
         return f"it is no JSON: {error}"
     if not isinstance(record, dict):
         return "it is no JSON object"
     wrong = [
         f"column {field.name}: {_shown(json.dumps(record[field.name]))}"
         f" is no {field.dataType.simpleString().upper()}"
+        f"{_hint(field.dataType, record[field.name])}"
         for field in schema
-        if field.name in nulls and record.get(field.name) is not None
+        if record.get(field.name) is not None
+        and (field.name in nulls or _has_comma(field.dataType, record[field.name]))
     ]
+    if not wrong and NO_TEXT in text:
+        return "it has bytes that are no text in UTF-8"
+    if not wrong and re.search(LONG_NUMBER, text):
+        return "a number within a STRING has more digits than Spark keeps: declare a type for it"
     return "; ".join(wrong) or "it does not fit the schema"
+
+
+def _has_comma(kind: DataType, value: object) -> bool:
+    return isinstance(kind, DecimalType) and isinstance(value, str) and "," in value
+
+
+def _hint(kind: DataType, value: object) -> str:
+    """What a writer may have meant."""
+    if _has_comma(kind, value):
+        return (
+            ": a comma can be the decimal point or stand between thousands; set the feed's"
+            " `options: {locale: de-DE}` or `{locale: en-US}`"
+        )
+    far = re.match(r"[+-]?\d{5,}-|[+-]?\d+$", str(value)) is not None
+    if isinstance(kind, TimestampType) and far:
+        return (
+            ": a json number counts the seconds since 1970; for others declare a BIGINT and use"
+            " timestamp_millis() or timestamp_micros() in the query"
+        )
+    return ""
 
 
 def _csv_reason(
@@ -74,14 +104,21 @@ def _csv_reason(
     quote = lowered.get("quote", '"')
     if len(separator) != 1 or len(quote) != 1:
         return "it does not fit the schema"
+    if NO_TEXT in text:
+        return "it has bytes that are no text in UTF-8: set the feed's `options: {encoding: ...}`"
     try:
-        values = next(csv.reader([text], delimiter=separator, quotechar=quote), [])
+        lines = io.StringIO(text, newline="")
+        records = list(csv.reader(lines, delimiter=separator, quotechar=quote))
     except csv.Error as error:
         return f"it is no CSV: {error}"
+    if len(records) > 1:
+        return f"it has {len(records)} records, of which Spark reads the first alone"
+    values = records[0] if records else []
     if len(values) != len(schema):
         return f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
     wrong = [
         f"column {field.name}: {_shown(repr(value))} is no {field.dataType.simpleString().upper()}"
+        f"{_hint(field.dataType, value)}"
         for field, value in zip(schema, values, strict=True)
         if field.name in nulls and value not in ("", lowered.get("nullvalue", ""))
     ]

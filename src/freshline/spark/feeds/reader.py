@@ -14,17 +14,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import (
-    ByteType,
-    CharType,
-    DataType,
-    IntegerType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    VarcharType,
-)
+from pyspark.sql.types import StringType, StructField, StructType
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
@@ -34,6 +24,7 @@ from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.session import is_local
+from freshline.spark.feeds.exact import TEXT_TYPES, ExactColumns
 from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import backquoted
 from freshline.sql.text.tokens import tokens
@@ -44,22 +35,20 @@ CORRUPT = "_freshline_corrupt"
 SOURCE = "_kafka"
 """Where a topic's record comes from; a query sees the column if it names it."""
 
-_NARROW: Mapping[type[DataType], int] = {ByteType: 2**7 - 1, ShortType: 2**15 - 1}
-"""The largest number of each type that Parquet has no own type for."""
-
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {
         # A header with other names, or none, is an error: Spark itself takes columns by place.
         "enforceSchema": "false",
         # As most programs write csv; Spark's own is a backslash.
         "escape": '"',
-    }
+    },
+    # With it a text that is no date but a number is one, in days since 1970.
+    "json": {"enableDateTimeParsingFallback": "false"},
 }
 """Options of Spark's reader that a feed has unless it says otherwise, by format."""
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
-_TEXT_TYPES = (StringType, VarcharType, CharType)
 
 
 def declared_schema(feed: Feed) -> StructType | None:
@@ -174,19 +163,25 @@ class FeedReader:
             The schema's columns; for csv and json also :data:`CORRUPT`, the record's text
             where it did not parse, else null.
         """
-        fields = list(schema.fields)
-        if self.feed.format in _TEXT_FORMATS:
-            fields.append(StructField(CORRUPT, StringType()))
-        whole = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in fields])
+        is_text = self.feed.format in _TEXT_FORMATS
+        corrupt = [StructField(CORRUPT, StringType())] if is_text else []
         if not names:
+            whole = [*schema.fields, *corrupt]
             nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in whole]
             return session.range(0).select(nothing)
-        reader = self._reader(session)
-        paths = [self.path(name) for name in names]
-        if self.feed.format != "parquet":
-            return reader.schema(whole).load(paths)
-        read_every_row(session, of_delta=False)
-        return _without_overflow(reader, whole, paths)
+        exact = ExactColumns(
+            schema, self.feed.format, self.feed.options, keeps_numbers=self._reads_bytes()
+        )
+        if not is_text:
+            read_every_row(session, of_delta=False)
+        reader = self._reader(session).schema(StructType([*exact.wide, *corrupt]))
+        frame = reader.load([self.path(name) for name in names])
+        return exact.marked(frame, CORRUPT) if is_text else exact.strict(frame)
+
+    def _reads_bytes(self) -> bool:
+        """Whether Spark's json reader has a line's bytes, from which it takes numbers exactly."""
+        lowered = {name.lower(): value.lower() for name, value in self.feed.options.items()}
+        return lowered.get("multiline") != "true" and not {"encoding", "charset"} & lowered.keys()
 
     def misfit(self, schema: StructType) -> str | None:
         """SQL that says whether a record of :meth:`read` does not fit, never NULL.
@@ -208,7 +203,7 @@ class FeedReader:
         given = {name.lower() for name in self.feed.options}
         if self.feed.format != "csv" or {"escape", "quote"} & given:
             return {}
-        texts = (each.name for each in schema if isinstance(each.dataType, _TEXT_TYPES))
+        texts = (each.name for each in schema if isinstance(each.dataType, TEXT_TYPES))
         return {name: _backslashed_quotes(name) for name in texts}
 
     def visible(self, schema: StructType) -> StructType:
@@ -288,41 +283,6 @@ def _backslashed_quotes(column: str) -> str:
         f"coalesce(startswith({name}, '\"') AND contains({name}, {escaped})"
         f" OR endswith({name}, {escaped}), false)"
     )
-
-
-def _without_overflow(reader: DataFrameReader, schema: StructType, paths: list[str]) -> DataFrame:
-    """Rows of Parquet files; a number that does not fit into its column is an error.
-
-    Parquet stores SMALLINT and TINYINT as INT32. Spark keeps only the lowest bits of a larger
-    number: 70000 was read as 4464.
-    """
-    most = {
-        field.name: _NARROW[type(field.dataType)]
-        for field in schema
-        if type(field.dataType) in _NARROW
-    }
-    if not most:
-        return reader.schema(schema).load(paths)
-    wide = StructType(
-        [
-            StructField(
-                field.name,
-                IntegerType() if field.name in most else field.dataType,
-                metadata=field.metadata,
-            )
-            for field in schema
-        ]
-    )
-    columns = []
-    for field in schema:
-        value, kind = F.col(backquoted(field.name)), field.dataType.simpleString()
-        if field.name in most:
-            fits = value.isNull() | value.between(-most[field.name] - 1, most[field.name])
-            why = F.concat(F.lit(f"column {field.name}: "), value, F.lit(f" is no {kind.upper()}"))
-            value = F.when(fits, value).otherwise(F.raise_error(why)).cast(kind)
-            value = value.alias(field.name, metadata=field.metadata)
-        columns.append(value)
-    return reader.schema(wide).load(paths).select(columns)
 
 
 def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:

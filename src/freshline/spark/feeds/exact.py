@@ -1,0 +1,267 @@
+"""Values that Spark's readers alter without a word: read in a wider type first, then judged.
+
+A reader of Spark keeps the lowest bits of a number that is too large for its TINYINT, leaves out
+the commas of a DECIMAL (so that 12,50 is 1250), takes a number of milliseconds for one of seconds,
+and puts U+FFFD where bytes are no text. Here each such value is found, at any depth of its column,
+and its record does not fit (docs/design/0310).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
+
+from freshline.sql.text.reads import backquoted
+
+NO_TEXT = "\ufffd"
+"""What a reader puts where bytes are no text in the encoding."""
+
+LONG_NUMBER = r"[:\[,]\s*-?(?:(?=[0-9]*\.)(?:[0-9]\.?){17,}|[0-9.]+[eE][+-]?[0-9]{3})"
+"""Of json with a number that a double does not hold."""
+
+TEXT_TYPES = (StringType, VarcharType, CharType)
+
+_WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {
+    # Parquet has no types of its own for these: a number of any size can stand there.
+    "parquet": {ByteType: IntegerType(), ShortType: IntegerType()},
+    # Jackson takes 200 for a byte, too.
+    "json": {ByteType: ShortType(), DecimalType: StringType()},
+    "csv": {DecimalType: StringType()},
+}
+_DAY_S = 86_400
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+"""From the year 1 to 9999 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One column: in which type it is read, and which of its values are right."""
+
+    field: StructField
+    wide: DataType
+    fits: str | None
+
+    @property
+    def kind(self) -> DataType:
+        """The schema's type, as a reader gives it: all that is in it may be NULL."""
+        return _widened(self.field.dataType, {})
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether what is read is not yet the column: a text stays what it is."""
+        return self.fits is not None and not isinstance(self.kind, TEXT_TYPES)
+
+
+class ExactColumns:
+    """A schema as a reader of Spark is to be told, and the way back.
+
+    Args:
+        schema: Of the feed; every column may be NULL.
+        file_format: csv, json or parquet.
+        options: Of the feed. What it says itself (``locale``, ``encoding``) is not judged.
+        keeps_numbers: Whether the reader gives a number of json as a text as it stands. Else a
+            DECIMAL cannot be read as text: its digits would be those of a double.
+    """
+
+    def __init__(
+        self,
+        schema: StructType,
+        file_format: str,
+        options: Mapping[str, str],
+        *,
+        keeps_numbers: bool = True,
+    ) -> None:
+        given = {name.lower() for name in options}
+        wider = dict(_WIDER.get(file_format, {}))
+        if "locale" in given or (file_format == "json" and not keeps_numbers):
+            wider.pop(DecimalType, None)
+        rules = {kind: _RULES[kind] for kind in wider}
+        if file_format != "parquet":
+            rules |= _OF_TIMES
+        if file_format == "csv" and not {"encoding", "charset"} & given:
+            rules |= dict.fromkeys(TEXT_TYPES, _is_text)
+        self._columns = [
+            _Judged(
+                each,
+                _widened(each.dataType, wider),
+                _fits(backquoted(each.name), each.dataType, rules),
+            )
+            for each in schema
+        ]
+        self._format = file_format
+        self._options = options
+
+    @property
+    def wide(self) -> StructType:
+        """The columns as they are to be read."""
+        return StructType(
+            [
+                StructField(each.field.name, each.wide, True, each.field.metadata)
+                for each in self._columns
+            ]
+        )
+
+    def strict(self, frame: DataFrame) -> DataFrame:
+        """The schema's columns; a value that is not right is an error that names its column."""
+        if all(each.fits is None for each in self._columns):
+            return frame
+        columns = []
+        for each in self._columns:
+            value, kind = F.col(backquoted(each.field.name)), each.field.dataType
+            if each.fits is not None:
+                shown = value if not isinstance(kind, _NESTED) else F.lit("a number in it")
+                name = kind.simpleString().upper()
+                why = F.concat(F.lit(f"column {each.field.name}: "), shown, F.lit(f" is no {name}"))
+                checked = F.when(F.expr(each.fits), value).otherwise(F.raise_error(why))
+                value = checked.cast(each.kind)
+                value = value.alias(each.field.name, metadata=each.field.metadata)
+            columns.append(value)
+        return frame.select(columns)
+
+    def marked(
+        self,
+        frame: DataFrame,
+        corrupt: str,
+        *,
+        record: Column | None = None,
+        wrong: Sequence[Column] = (),
+        more: Sequence[str] = (),
+    ) -> DataFrame:
+        """The schema's columns, and ``corrupt``: the text of each record that does not fit.
+
+        Args:
+            frame: With the columns of :attr:`wide`.
+            corrupt: The column that has the text where Spark found that it does not fit.
+            record: A record's text; without it, one is written from its values.
+            wrong: What else does not fit.
+            more: Further columns to keep.
+        """
+        fits = [each.fits for each in self._columns if each.fits is not None]
+        if not (fits or wrong):
+            return frame
+        columns = []
+        for each in self._columns:
+            value = F.col(backquoted(each.field.name))
+            if each.is_changed:
+                # Of a plain decimal a cast that can fail says both at once.
+                is_plain = isinstance(each.kind, DecimalType)
+                right = F.when(F.expr(str(each.fits)), value.cast(each.kind))
+                value = value.try_cast(each.kind) if is_plain else right
+                value = value.alias(each.field.name, metadata=each.field.metadata)
+            columns.append(value)
+        text = self._written() if record is None else record
+        is_wrong = reduce(or_, wrong, ~F.expr(" AND ".join(fits) or "true"))
+        misfit = F.when(is_wrong, text)
+        return frame.select(*columns, F.coalesce(corrupt, misfit).alias(corrupt), *more)
+
+    def _written(self) -> Column:
+        """A record's text from its values as they were read."""
+        values = F.struct(*(F.col(backquoted(each.field.name)) for each in self._columns))
+        if self._format == "json":
+            return F.to_json(values)
+        lowered = {name.lower(): value for name, value in self._options.items()}
+        separator = lowered.get("sep", lowered.get("delimiter", ","))
+        quotes = {"quote": lowered.get("quote", '"'), "escape": lowered.get("escape", '"')}
+        return F.to_csv(values, {"sep": separator, **quotes})
+
+
+# ---- which values of one type are right, as SQL that is never NULL where the value is not ----
+
+_NESTED = (ArrayType, MapType, StructType)
+_Rule = Callable[[str, DataType], str]
+
+
+def _in_bits(bits: int) -> _Rule:
+    most = 2 ** (bits - 1)
+    return lambda value, _: f"{value} BETWEEN {-most} AND {most - 1}"
+
+
+def _is_decimal(value: str, kind: DataType) -> str:
+    return f"try_cast({value} AS {kind.simpleString()}) IS NOT NULL"
+
+
+def _is_text(value: str, _: DataType) -> str:
+    return f"NOT contains({value}, '{NO_TEXT}')"
+
+
+def _is_time(value: str, _: DataType) -> str:
+    # A day more on both sides: the session's zone may be any.
+    return f"unix_seconds({value}) BETWEEN {_FIRST_S - _DAY_S} AND {_LAST_S + _DAY_S}"
+
+
+_RULES: Mapping[type[DataType], _Rule] = {
+    ByteType: _in_bits(8),
+    ShortType: _in_bits(16),
+    DecimalType: _is_decimal,
+}
+_OF_TIMES: Mapping[type[DataType], _Rule] = {
+    TimestampType: _is_time,
+    TimestampNTZType: lambda value, _: (
+        f"{value} BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00'"
+        " AND TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
+    ),
+    DateType: lambda value, _: f"{value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
+}
+
+
+def _fits(
+    value: str, kind: DataType, rules: Mapping[type[DataType], _Rule], depth: int = 0
+) -> str | None:
+    """SQL that says whether all of a value is right, never NULL; None where it always is."""
+    found: str | None = None
+    inner = f"x{depth}"
+    if isinstance(kind, StructType):
+        fields = ((f"{value}.{backquoted(each.name)}", each.dataType) for each in kind)
+        within = [_fits(name, each, rules, depth) for name, each in fields]
+        found = " AND ".join(each for each in within if each is not None) or None
+    elif isinstance(kind, ArrayType):
+        element = _fits(inner, kind.elementType, rules, depth + 1)
+        found = element and f"forall({value}, {inner} -> {element})"
+    elif isinstance(kind, MapType):
+        of_keys = _fits(inner, kind.keyType, rules, depth + 1)
+        of_values = _fits(inner, kind.valueType, rules, depth + 1)
+        parts = [
+            f"forall(map_{name}({value}), {inner} -> {each})"
+            for name, each in (("keys", of_keys), ("values", of_values))
+            if each is not None
+        ]
+        found = " AND ".join(parts) or None
+    elif type(kind) in rules:
+        found = rules[type(kind)](value, kind)
+    return found and f"({value} IS NULL OR {found})"
+
+
+def _widened(kind: DataType, wider: Mapping[type[DataType], DataType]) -> DataType:
+    if isinstance(kind, StructType):
+        fields = [
+            StructField(each.name, _widened(each.dataType, wider), True, each.metadata)
+            for each in kind
+        ]
+        return StructType(fields)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_widened(kind.elementType, wider))
+    if isinstance(kind, MapType):
+        return MapType(_widened(kind.keyType, wider), _widened(kind.valueType, wider))
+    return wider.get(type(kind), kind)

@@ -1,0 +1,229 @@
+"""A value as another program wrote it is loaded as Python reads it, or its row is rejected."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from freshline.executor.records import UnreadableFilesError
+from tests.spark.odd_values import JSON_NUMBER, PLAIN, READERS, TEXTS, meaning
+
+pytestmark = pytest.mark.spark
+
+TYPES = list(READERS)
+SCHEMA = ", ".join(["id BIGINT", *(f"c{at} {kind}" for at, kind in enumerate(TYPES))])
+KNOWN = {
+    ("TIMESTAMP", "0001-01-01"): "in UTC it is in the year 0, which Python does not have",
+    ("TIMESTAMP", "9223372036854775807"): "so many seconds overflow, by chance to 1969",
+}
+CASES = [(at, text) for at, kind in enumerate(TYPES) for text in TEXTS if (kind, text) not in KNOWN]
+NUMBERS = [(at, text) for at, text in CASES if JSON_NUMBER.fullmatch(text)]
+
+
+def as_csv(path: Path) -> list[tuple[int, str]]:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, delimiter=";", lineterminator="\n")
+        rows.writerow(["id", *(f"c{at}" for at in range(len(TYPES)))])
+        for number, (at, text) in enumerate(CASES):
+            rows.writerow([number, *(text if at == each else "" for each in range(len(TYPES)))])
+    return CASES
+
+
+def as_json_texts(path: Path) -> list[tuple[int, str]]:
+    with path.open("w") as file:
+        for number, (at, text) in enumerate(CASES):
+            file.write(json.dumps({"id": number, f"c{at}": text}) + "\n")
+    return CASES
+
+
+def as_json_numbers(path: Path) -> list[tuple[int, str]]:
+    with path.open("w") as file:
+        for number, (at, text) in enumerate(NUMBERS):
+            file.write(f'{{"id": {number}, "c{at}": {text}}}\n')
+    return NUMBERS
+
+
+HOLDS = {
+    as_csv: set(TYPES),
+    as_json_texts: {"STRING", "DECIMAL(9,2)", "DECIMAL(38,18)", "DATE", "TIMESTAMP"},
+    as_json_numbers: set(TYPES) - {"DATE", "TIMESTAMP", "BOOLEAN"},
+}
+"""Types whose plain values have to be loaded from each."""
+
+
+def same(found: object, wanted: object) -> bool:
+    if isinstance(found, float) and isinstance(wanted, float) and math.isnan(wanted):
+        return math.isnan(found)
+    return type(found) is type(wanted) and found == wanted
+
+
+@pytest.mark.parametrize(
+    ("write", "file_format", "options"),
+    [
+        (as_csv, "csv", {"header": "true", "sep": ";"}),
+        (as_json_texts, "json", {}),
+        (as_json_numbers, "json", {}),
+    ],
+)
+def test_every_value_is_loaded_as_python_reads_it_or_rejected(write, file_format, options, shop):
+    folder = shop.feed("f", file_format, SCHEMA, options)
+    shop.table("t", "SELECT * FROM STREAM f")
+    cases = write(folder / "a")
+    result = shop.load("t", "a")
+    assert result.rows + result.rejected_rows == len(cases)
+    loaded = {row["id"]: row for row in shop.rows("t")}
+    assert len(loaded) == result.rows
+    is_number = write is as_json_numbers
+    wrong: list[tuple[object, ...]] = []
+    for number, (at, text) in enumerate(cases):
+        kind = TYPES[at]
+        if number not in loaded:
+            if kind in HOLDS[write] and text in PLAIN[kind]:
+                wrong.append((kind, text, "rejected"))
+            continue
+        found = loaded[number][f"c{at}"]
+        try:
+            wanted = meaning(kind, text, is_number=is_number)
+        except ValueError:
+            wanted = "rejected"
+        if not same(found, wanted):
+            wrong.append((kind, text, found, wanted))
+    assert wrong == []
+
+
+def reasons(shop) -> dict[int | None, str]:
+    return {row["line"]: row["reason"] for row in shop.rows("t__rejected")}
+
+
+def test_a_decimal_with_a_comma_is_what_the_feed_says(shop):
+    folder = shop.feed("f", "csv", "id BIGINT, p DECIMAL(9,2)", {"header": "true", "sep": ";"})
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text("id;p\n1;12,50\n2;12.50\n3;1.250,00\n")
+    assert shop.load("t", "a.csv").rejected_rows == 2
+    assert shop.rows("t") == [{"id": 2, "p": Decimal("12.50")}]
+    assert "'12,50' is no DECIMAL(9,2): a comma" in reasons(shop)[2]
+    assert "locale: de-DE" in reasons(shop)[4]
+
+    shop.feeds["f"] = replace(
+        shop.feeds["f"], options={**shop.feeds["f"].options, "locale": "de-DE"}
+    )
+    shop.table("german", "SELECT * FROM STREAM f")
+    assert shop.load("german", "a.csv").rejected_rows == 0
+    assert [row["p"] for row in shop.rows("german")] == [
+        Decimal("12.50"), Decimal("1250.00"), Decimal("1250.00"),
+    ]  # fmt: skip
+
+
+def test_text_in_another_encoding_is_rejected_and_loaded_where_the_feed_says_it(shop):
+    text = "id,note\n1,caf\u00e9\n2,plain\n"
+    for name, options in (("f", {}), ("g", {"encoding": "ISO-8859-1"})):
+        folder = shop.feed(name, "csv", "id BIGINT, note STRING", {"header": "true", **options})
+        (folder / "a.csv").write_bytes(text.encode("latin-1"))
+    shop.table("t", "SELECT * FROM STREAM f")
+    shop.table("right", "SELECT * FROM STREAM g")
+    assert shop.load("t", "a.csv").rejected_rows == 1
+    assert shop.rows("t") == [{"id": 2, "note": "plain"}]
+    assert "no text in UTF-8" in reasons(shop)[2]
+    shop.load("right", "a.csv")
+    assert [row["note"] for row in shop.rows("right")] == ["caf\u00e9", "plain"]
+
+
+def test_values_within_others_are_rejected_as_those_of_columns(shop):
+    schema = (
+        "id BIGINT, s STRUCT<n: TINYINT, p: DECIMAL(9,2)>, a ARRAY<TINYINT>,"
+        " m MAP<STRING, TINYINT>, t ARRAY<TIMESTAMP>"
+    )
+    folder = shop.feed("f", "json", schema)
+    shop.table("t", "SELECT * FROM STREAM f")
+    right = {"id": 0, "s": {"n": 127, "p": 12.5}, "a": [1, None], "m": {"k": -128}, "t": [0]}
+    others: list[dict] = [
+        {"s": {"n": 200}}, {"s": {"p": "12,50"}}, {"a": [1, 200]}, {"m": {"k": 200}},
+        {"t": [1767225600000]},
+    ]  # fmt: skip
+    lines = [json.dumps(each) for each in [right, {"id": 1}, *others]]
+    (folder / "a.json").write_text("\n".join(lines) + "\n")
+    result = shop.load("t", "a.json")
+    assert (result.rows, result.rejected_rows) == (2, len(others))
+    first, second = sorted(shop.rows("t"), key=lambda row: row["id"])
+    assert first["s"] == {"n": 127, "p": Decimal("12.50")}
+    assert (first["a"], first["m"]) == ([1, None], [("k", -128)])
+    assert second == {"id": 1, "s": None, "a": None, "m": None, "t": None}
+
+
+def here(folder: Path) -> str:
+    return str(folder)
+
+
+def as_uri(folder: Path) -> str:
+    """Looked at as an object store is."""
+    return folder.as_uri()
+
+
+@pytest.mark.parametrize("place", [here, as_uri])
+def test_a_value_with_a_line_break_is_not_cut(place, shop):
+    for name, options in (("f", {}), ("g", {"multiLine": "true"})):
+        folder = shop.feed(name, "csv", "id BIGINT, note STRING", {"header": "true", **options})
+        shop.feeds[name] = replace(shop.feeds[name], path=place(folder))
+        (folder / "good.csv").write_text('id,note\n1,"a ""b"""\n2,5" pipe\n')
+        (folder / "bad.csv").write_text('id,note\n1,"a\nb"\n2,c\n')
+    shop.table("t", "SELECT * FROM STREAM f")
+    with pytest.raises(UnreadableFilesError, match="multiLine") as caught:
+        shop.load("t", "good.csv", "bad.csv")
+    assert [name for name, _ in caught.value.files] == ["bad.csv"]
+    shop.load("t", "good.csv")
+    assert [row["note"] for row in shop.rows("t")] == ['a "b"', '5" pipe']
+    shop.table("whole", "SELECT * FROM STREAM g")
+    shop.load("whole", "bad.csv")
+    assert [row["note"] for row in shop.rows("whole")] == ["a\nb", "c"]
+
+
+def test_records_are_found_in_files_that_only_spark_unpacks(shop):
+    folder = shop.feed("f", "json", "id BIGINT")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "bad.json.zst").write_bytes(zstandard.compress(b'{"id": 1}{"id": 2}\n'))
+    (folder / "good.json.zst").write_bytes(zstandard.compress(b'{"id": 3}\n{"id": 4}\n'))
+    (folder / "flat.json").write_text('{"id": 5},{"id": 6}\n')
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "bad.json.zst", "good.json.zst", "flat.json")
+    assert {name for name, _ in caught.value.files} == {"bad.json.zst", "flat.json"}
+    shop.load("t", "good.json.zst")
+    assert [row["id"] for row in shop.rows("t")] == [3, 4]
+
+
+@pytest.mark.parametrize("place", [here, as_uri])
+def test_a_parquet_column_of_another_meaning_is_told(place, shop):
+    folder = shop.feed("f", "parquet", "n BIGINT, d DATE, l ARRAY<SMALLINT>, s STRUCT<x: INT>")
+    shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
+    shop.table("t", "SELECT * FROM STREAM f")
+    bad = {
+        "decimal": {"n": pa.array([Decimal("123.45")], pa.decimal128(12, 2))},
+        "unsigned": {"n": pa.array([2**63], pa.uint64())},
+        "day": {"d": pa.array([20260101], pa.int32())},
+        "list": {"l": pa.array([[1, 70000]], pa.list_(pa.int32()))},
+        "struct": {"s": pa.array([{"x": 2**31}], pa.struct([("x", pa.uint32())]))},
+    }
+    settings = {"store_decimal_as_integer": True, "use_dictionary": False}
+    for name, columns in bad.items():
+        pq.write_table(pa.table(columns), folder / name, **settings)
+    good = {
+        "n": pa.array([5], pa.uint64()),
+        "l": pa.array([[-32768, 32767, None]], pa.list_(pa.int16())),
+        "s": pa.array([{"x": 7}], pa.struct([("x", pa.uint32())])),
+    }
+    pq.write_table(pa.table(good), folder / "good", **settings)
+    for name in bad:
+        with pytest.raises(UnreadableFilesError) as caught:
+            shop.load("t", "good", name)
+        assert [each for each, _ in caught.value.files] == [name]
+    shop.load("t", "good")
+    (row,) = shop.rows("t")
+    assert row == {"n": 5, "d": None, "l": [-32768, 32767, None], "s": {"x": 7}}
