@@ -31,6 +31,9 @@ LAGS = 0.7
 """How often a view is updated after a step in the middle."""
 FAILED = (PySparkException, Py4JJavaError)
 """What comes of a query that Spark cannot run; not of a Spark that is gone."""
+PARTITIONS = (1, 2, 5)
+"""Spark adds doubles by partitions. Where none is left over from 0.0 in one and 5e-17 in another,
+UNION and DISTINCT keep other numbers of rows: each of these answers is right."""
 DOUBTS = (READINGS_DIFFER, "ROUND_TRIP", "SPARK")
 
 
@@ -203,14 +206,21 @@ class Warehouse:
         table = shop.project.table(view.name)
         recorded = {name: int(version) for name, version in commit.metadata["parents"].items()}
         pins = {name: (shop.path(name), recorded[name]) for name in table.parents}
-        expected = self._expected(view, pins)
-        return difference(stored(path, commit.version), expected)
+        found = stored(path, commit.version)
+        told = difference(found, self._expected(view, pins))
+        if told and any(
+            not difference(found, self._expected(view, pins, number)) for number in PARTITIONS
+        ):
+            return ""
+        return told
 
-    def _expected(self, view: View, pins: Mapping[str, tuple[str, int]]) -> Counter[Row]:
+    def _expected(
+        self, view: View, pins: Mapping[str, tuple[str, int]], partitions: int | None = None
+    ) -> Counter[Row]:
         """The view's own text over the versions, and over the static tables, which never change."""
         statics = {name: (str(self.proving.shop.root / "static" / name), 0)
                    for name in static_names() if name in view.names}  # fmt: skip
-        return self.judge.rows(view.sql, {**pins, **statics})
+        return self.judge.rows(view.sql, {**pins, **statics}, partitions=partitions)
 
 
 def maintained(plan: ViewPlan) -> bool:

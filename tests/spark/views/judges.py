@@ -38,13 +38,14 @@ class SparkJudge:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session.newSession()
-        self._shown: dict[str, tuple[str, int]] = {}
+        self._shown: dict[str, tuple[str, int, int | None]] = {}
 
     def rows(
         self,
         query: str,
         parents: Mapping[str, tuple[str, int]],
         statics: Mapping[str, tuple[str, int]] | None = None,
+        partitions: int | None = None,
     ) -> Counter[Row]:
         """The query's rows.
 
@@ -52,14 +53,16 @@ class SparkJudge:
             query: The view's own text.
             parents: Path and version of each parent.
             statics: The same of each static table, by the name that the query uses.
+            partitions: Of each table, where another number than Spark's own is asked for.
         """
-        return counted(self.frame(query, parents, statics or {}).toArrow())
+        return counted(self.frame(query, parents, statics or {}, partitions).toArrow())
 
     def frame(
         self,
         query: str,
         parents: Mapping[str, tuple[str, int]],
         statics: Mapping[str, tuple[str, int]],
+        partitions: int | None = None,
     ) -> DataFrame:
         """The query over the versions."""
         names = {name: f"static_{number}" for number, name in enumerate(statics)}
@@ -67,9 +70,12 @@ class SparkJudge:
             **parents,
             **{names[name]: pin for name, pin in statics.items()},
         }.items():
-            if self._shown.get(name) != (path, version):
-                as_of(self._session, path, version).createOrReplaceTempView(name)
-                self._shown[name] = (path, version)
+            if self._shown.get(name) != (path, version, partitions):
+                rows = as_of(self._session, path, version)
+                if partitions is not None:
+                    rows = rows.repartition(partitions)
+                rows.createOrReplaceTempView(name)
+                self._shown[name] = (path, version, partitions)
         return self._session.sql(rewritten(query, names))
 
 
