@@ -74,9 +74,9 @@ class Dialect:
         """Whether a quoted value of the line does not end in it."""
         if self.comment and line.startswith(self.comment):
             return False
-        if not self.is_told and not self._is_open(line, _BACKSLASH):
+        if self.quote not in line or not self._is_open(line, self.escape):
             return False
-        return self._is_open(line, self.escape)
+        return self.is_told or self._is_open(line, _BACKSLASH)
 
     def _is_open(self, line: str, escape: str) -> bool:
         quoted, at = _quoted(self.quote, escape), 0
@@ -163,10 +163,17 @@ def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = _BLOCK_BYTES
 def _is_suspect(block: bytes, dialect: Dialect) -> bool:
     """Whether a value may be open: between a line's quotes, taken by pairs, no line ends."""
     quote = dialect.quote.encode()
+    if quote not in block:
+        return False
     if dialect.escape != dialect.quote and (dialect.escape.encode() + quote) in block:
         return True
-    parts = block.split(quote)
-    return len(parts) % 2 == 0 or any(b"\n" in part or b"\r" in part for part in parts[1::2])
+    return _balanced(quote).fullmatch(block) is None
+
+
+@cache
+def _balanced(quote: bytes) -> re.Pattern[bytes]:
+    q = re.escape(quote)
+    return re.compile(rb"(?:[^%b]*+%b[^%b\r\n]*+%b)*+[^%b]*+" % (q, q, q, q, q))
 
 
 def _by_spark(

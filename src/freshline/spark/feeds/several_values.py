@@ -36,7 +36,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLOCK_BYTES = 2**24
 
 _suspect = re.compile(_SUSPECT.encode())
-_pair, _flat_pair = re.compile(_PAIR.encode()), re.compile(_FLAT_PAIR.encode())
+_pair = re.compile(_PAIR.encode())
 _decoder = json.JSONDecoder()
 
 
@@ -103,7 +103,19 @@ def _is_suspect(block: bytes) -> bool:
     )
     if lines != ended or not block.endswith((b"}", b"]", b"\n")):
         return True
-    return _pair.search(block) is not None and any(map(_flat_pair.match, _LINE_END.split(block)))
+    return _has_flat_pair(block)
+
+
+def _has_flat_pair(block: bytes) -> bool:
+    at = 0
+    while (pair := _pair.search(block, at)) is not None:
+        begin = block.rfind(b"\n", 0, pair.start()) + 1
+        if block.find(b"[", begin, pair.start()) < 0:
+            return True
+        at = block.find(b"\n", pair.end())
+        if at < 0:
+            return False
+    return False
 
 
 def _has_more(line: bytes) -> bool:
