@@ -52,6 +52,18 @@ def test_rows_that_were_only_added_are_in_files(path, tmp_path):
     assert added.size_bytes == (tmp_path / "table" / file.path).stat().st_size
 
 
+def test_an_empty_partition_value_is_null_as_delta_has_it(tmp_path):
+    """delta-rs writes an empty text as it is, and Delta reads NULL."""
+    path, rows = str(tmp_path / "table"), pa.table({"shop": ["a"], "id": [1]})
+    deltalake.write_deltalake(path, rows, partition_by="shop")
+    rows = pa.table({"shop": ["", None, "b"], "id": [2, 3, 4]})
+    deltalake.write_deltalake(path, rows, mode="append")
+    found = [file.partition["shop"] for file in changes(path, 0, 1).added]
+    assert sorted(found, key=str) == [None, None, "b"]
+    shown = deltalake.DeltaTable(path).to_pyarrow_table().column("shop").to_pylist()
+    assert sorted(shown, key=str) == [None, None, "a", "b"]
+
+
 def test_compaction_changes_no_row(path):
     assert not changes(path, 1, 2)
     assert len(changes(path, 0, 2).added) == 1
