@@ -146,7 +146,7 @@ class Shop:
                 read.parts[0] if by_path else None,
                 str(self.root / read.parts[1]) if by_path else None,
                 ((read.start, read.end),),
-                read.time_travel,
+                all(each.time_travel for each in reads if each.name == read.name),
             )
         self.tables = [table for table in self.tables if table.name != name]
         self.tables.append(

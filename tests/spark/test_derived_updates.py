@@ -176,6 +176,13 @@ def test_a_static_table_is_pinned_at_its_newest_version_and_time_travel_stays(sh
     )
     assert shop.derive("fixed", orders=0).parents == {"orders": 0}
     assert shop.rows("fixed") == [{"f": 2}]
+    shop.table(
+        "both",
+        "SELECT sum(old.factor) AS old, sum(rate.factor) AS new FROM delta.`rate` VERSION AS OF 0"
+        " AS old, delta.`rate`, orders WHERE id = 1",
+    )
+    assert shop.derive("both", orders=0).parents == {"orders": 0, "delta.rate": 1}
+    assert shop.rows("both") == [{"old": 4, "new": 5}]
 
 
 def test_a_static_table_of_the_catalog_is_pinned_too(shop, spark: SparkSession, totals):

@@ -179,6 +179,32 @@ def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, sho
     assert arrivals.update("rated").strategy == "append"
 
 
+def test_because_a_static_table_was_put_back_from_a_copy_and_reached_its_version_again(
+    arrivals, shop
+):
+    path, copy = shop.root / "static/rates", shop.root / "copy"
+
+    def add(rate: int) -> None:
+        rows = pa.table({"person": ["ann", "bob"], "rate": [rate, rate]})
+        deltalake.write_deltalake(str(path), rows, mode="append")
+
+    add(2)
+    shutil.copytree(path, copy)
+    add(3)
+    query = "SELECT e.id, r.rate FROM events e JOIN delta.`static/rates` r ON e.person = r.person"
+    shop.table("rated", query, refresh="incremental")
+    arrivals.come("events", arrivals.rows(0, 10))
+    assert why(arrivals.update("rated")) == ("full", "first-build")
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+    add(7)
+    arrivals.come("events", arrivals.rows(1, 10))
+    assert why(arrivals.update("rated")) == ("full", "table-replaced")
+    assert {row["rate"] for row in shop.rows("rated")} == {2, 7}
+    arrivals.come("events", arrivals.rows(2, 10))
+    assert arrivals.update("rated").strategy == "append"
+
+
 @pytest.mark.proof
 def test_because_the_sessions_time_zone_changed(hourly, spark: SparkSession):
     shop = hourly.shop

@@ -24,7 +24,14 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import Place, PlatformError
 from freshline.delta.histories import KEY, marks_of
 from freshline.delta.loaded import fold
-from freshline.delta.log import application, commit_of, last_commit, table_id, version
+from freshline.delta.log import (
+    application,
+    commit_mark,
+    commit_of,
+    last_commit,
+    table_id,
+    version,
+)
 from freshline.delta.metadata import encode
 from freshline.delta.standing import departure
 from freshline.executor.distrust import distrust, keep_evidence
@@ -220,7 +227,9 @@ class DeltaExecutor:
             rows=len(numbers),
             more={"ids": {read.name: table_id(self._static(read), pins[read.name])
                           for read in table.statics},
-                  KEY: marks_of(self.project, request.parents)},
+                  KEY: marks_of(self.project, request.parents)
+                  | {read.name: commit_mark(self._static(read), pins[read.name])
+                     for read in table.statics}},
         )  # fmt: skip
         mode = "overwrite" if replace else "append"
         _commit(path, table.name, request.number, numbers, mode, metadata)
@@ -229,12 +238,12 @@ class DeltaExecutor:
     def _static(self, read: StaticRead) -> str:
         return read.path or self.by_name[read.name]
 
-    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
+    def named_version(self, table: str, name: str) -> tuple[int, str, str | None] | None:
         if name not in self.by_name:
             raise PlatformError("static-unreadable", f"{name}: there is no such table")
         found = DeltaTable(self.by_name[name]).version()
         identity = table_id(self.by_name[name], found)
-        return found, identity or ""
+        return found, identity or "", commit_mark(self.by_name[name], found)
 
     def _check_standing(self, table: TableDef, path: str, request: UpdateRequest) -> None:
         """As Spark's executor does."""

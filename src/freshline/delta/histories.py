@@ -29,7 +29,7 @@ def marks_of(project: Project, versions: Mapping[str, int]) -> dict[str, str]:
 
 
 def put_back(project: Project, metadata: Mapping[str, Any]) -> list[str]:
-    """The tables that have another version under the number that a view's commit names.
+    """The project's tables that have another version under the number that a view's commit names.
 
     Args:
         project: Of the view.
@@ -40,5 +40,18 @@ def put_back(project: Project, metadata: Mapping[str, Any]) -> list[str]:
     """
     known: Mapping[str, str] = metadata.get(KEY, {})
     pins: Mapping[str, int] = metadata.get("parents", {})
-    now = marks_of(project, {name: pins[name] for name in known})
+    own = {table.name for table in project.tables}
+    now = marks_of(project, {name: pins[name] for name in known if name in own})
     return [name for name, mark in now.items() if mark != known[name]]
+
+
+def is_another_history(metadata: Mapping[str, Any], name: str, version: int, mark: str) -> bool:
+    """Whether a static table has another version under the number that a view's commit names.
+
+    Args:
+        metadata: The commit's.
+        name: As the query names the table.
+        version, mark: The table's newest.
+    """
+    known: Mapping[str, str] = metadata.get(KEY, {})
+    return metadata.get("parents", {}).get(name) == version and known.get(name, mark) != mark

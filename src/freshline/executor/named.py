@@ -9,8 +9,10 @@ from typing import Protocol, runtime_checkable
 class HasNamed(Protocol):
     """An executor that can look up tables in the session's catalog."""
 
-    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
+    def named_version(self, table: str, name: str) -> tuple[int, str, str | None] | None:
         """The newest version of a static table, and what Delta tells it from others by.
+
+        Third: the mark of that version's commit, None where the log does not tell.
 
         Args:
             table: The table of the project whose query reads it.

@@ -128,7 +128,7 @@ class StaticRead:
         format: delta, parquet, ... when it is read by its path, else None.
         path: The absolute path or URI (relative ones start at the project), else None.
         spans: Where in the query's text it is read.
-        time_travel: The query itself fixes the version; leave it as it is.
+        time_travel: The query itself fixes the version wherever it reads it; leave it as it is.
     """
 
     name: str

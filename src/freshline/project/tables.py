@@ -319,7 +319,7 @@ def statics_of(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
                 first.lower() if by_path else None,
                 resolved(rest[0], root) if by_path else None,
                 tuple((read.start, read.end) for read in mentions),
-                any(read.time_travel for read in mentions),
+                all(read.time_travel for read in mentions),
             )
         )
     return tuple(found)

@@ -88,10 +88,12 @@ class Backfills:
             output, pinned = self._output(session, request)
             parents = {**request.parents, **pinned.versions}
             ids = ids_of(self._project, request, pinned)
-            facts = self._facts(transaction, request, output, parents, ids)
+            facts = self._facts(transaction, request, output, parents, ids, pinned)
             if facts is None:
                 assert self._derived is not None
                 return self._derived.run(session, dataclasses.replace(request, full=True))
+            marks = {**marks_of(self._project, request.parents), **pinned.marks}
+            facts = {**facts, KEY: marks}
             return self._replace(transaction, request, output, parents, facts, started_s)
         except SparkError as error:
             raise update_failed(self._table, error) from error
@@ -121,6 +123,7 @@ class Backfills:
         output: DataFrame,
         parents: Mapping[str, int],
         ids: Mapping[str, str],
+        pinned: Pinned,
     ) -> Mapping[str, Any] | None:
         """What the last commit says that stays true; None: all of a view must be computed."""
         schema, column = transaction.schema, self._table.time_column
@@ -145,7 +148,7 @@ class Backfills:
         unchanged = (
             last is not None
             and self._has_read(last.metadata.get("parents", {}), parents)
-            and not are_others(ids, last)
+            and not are_others(ids, pinned, last)
             and not put_back(self._project, last.metadata)
             and last.metadata.get("definition", "") == request.definition
             and last.metadata.get("settings") == settings
@@ -204,7 +207,6 @@ class Backfills:
             more={
                 **facts,
                 **replaced.facts,
-                KEY: marks_of(self._project, request.parents),
                 "after": transaction.version,
                 "range": {"from": rfc3339(from_s), "to": rfc3339(to_s)},
             },

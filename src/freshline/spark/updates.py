@@ -25,7 +25,7 @@ from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
-from freshline.spark.engine.pins import newest_snapshot
+from freshline.spark.engine.pins import mark_of, newest_snapshot
 from freshline.spark.engine.process import SparkProcess, is_stopped
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
@@ -209,8 +209,8 @@ class SparkExecutor:
         """The table of a feed of kind delta."""
         return self._sources[feed]
 
-    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
-        """Newest version and identity of a static table that a query names by the catalog.
+    def named_version(self, table: str, name: str) -> tuple[int, str, str | None] | None:
+        """Newest version, identity and mark of a static table that a query names by the catalog.
 
         Raises:
             PlatformError: It cannot be looked up.
@@ -227,7 +227,7 @@ class SparkExecutor:
             ) from error
         if snapshot is None:
             return None
-        return int(snapshot.version()), str(snapshot.metadata().id())
+        return int(snapshot.version()), str(snapshot.metadata().id()), mark_of(snapshot)
 
     def _reader(self, feed: Feed) -> FeedReader:
         if feed.kind == "delta":

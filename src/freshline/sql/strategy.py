@@ -110,7 +110,7 @@ _FULL: Mapping[str, str] = {
     "settings-changed": "a setting of the session that results depend on changed",
     "schema-changed": "its columns changed",
     "static-changed": "a static table that it reads has a new version",
-    "table-replaced": "a table that it reads was dropped and created again",
+    "table-replaced": "a table that it reads was made again, or a static one was put back",
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before, or was put back",
     "parent-redefined": "a parent's columns or properties changed",

@@ -89,7 +89,7 @@ class Kept:
     def source(self, feed: str) -> Source:
         return self._executor.source(feed)
 
-    def named_version(self, table: str, name: str) -> tuple[int, str] | None:
+    def named_version(self, table: str, name: str) -> tuple[int, str, str | None] | None:
         return self._executor.named_version(table, name)
 
     def give_up(self, table: str, number: int) -> None:

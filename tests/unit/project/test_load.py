@@ -13,7 +13,8 @@ from freshline.project import (
     load_project,
 )
 from freshline.project.model import ALERT_KINDS, AlertSettings, MaintenanceSettings
-from freshline.sql.text.reads import rewritten
+from freshline.project.tables import statics_of
+from freshline.sql.text.reads import reads_of, rewritten
 
 YML = """\
 name: shop
@@ -178,6 +179,12 @@ def test_static_reads_carry_their_paths_and_spans(root):
     assert "FROM n o JOIN s p USING (id) JOIN s q" in rewritten(
         by_day.query, {"orders": "n", "delta.`parts/p`": "s"}
     )
+
+
+def test_a_static_table_read_at_its_newest_version_too_is_not_fixed(root):
+    query = "SELECT * FROM cat.db.t VERSION AS OF 3 JOIN cat.db.t n USING (id)"
+    (read,) = statics_of(reads_of(query), root)
+    assert (len(read.spans), read.time_travel) == (2, False)
 
 
 def test_a_path_without_a_slash_is_one_where_the_folder_is_there(tmp_path):

@@ -102,6 +102,14 @@ def test_rewriting_replaces_names_and_keeps_all_else(query, new):
     assert rewritten(query, {"f": "n"}) == new
 
 
+def test_a_mention_at_a_version_of_its_own_does_not_get_the_new_names_version():
+    query = "SELECT * FROM f, f VERSION AS OF 0 AS old, f TIMESTAMP AS OF '2026-01-01' o"
+    assert rewritten(query, {"f": "n VERSION AS OF 3"}) == (
+        "SELECT * FROM n VERSION AS OF 3 AS f, n VERSION AS OF 0 AS old,"
+        " n TIMESTAMP AS OF '2026-01-01' o"
+    )
+
+
 def test_rewriting_without_a_change_is_verbatim():
     query = "SELECT  *\r\nFROM STREAM f -- the feed"
     assert rewritten(query, {}) == query

@@ -13,7 +13,7 @@ from freshline.executor.named import HasNamed
 Read = tuple[str, str]
 """A table of the project, and the name by which its query reads a static one."""
 
-Found = dict[Read, tuple[int, str] | FreshlineError | None]
+Found = dict[Read, tuple[int, str, str | None] | FreshlineError | None]
 
 
 class NamedStatics:
@@ -30,7 +30,7 @@ class NamedStatics:
         self._asked: Future[Found] | None = None
 
     def found(self, reads: Collection[Read]) -> Found:
-        """Version and identity of each, or why it cannot be told; none where it takes too long."""
+        """Version, identity and mark of each, or why not; none where it takes too long."""
         executor = self._executor()
         if not reads or not isinstance(executor, HasNamed):
             return {}

@@ -11,14 +11,16 @@ per its ``freshline.period`` where it has one: as if a file had come.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, FileArrived, RefreshRequested
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
-from freshline.delta.log import last_commit, table_id, version
+from freshline.delta.histories import is_another_history
+from freshline.delta.log import commit_mark, last_commit, table_id, version
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.feeds.named_statics import NamedStatics, Read
@@ -35,9 +37,14 @@ _PATIENCE_S = 30.0
 class _Newest:
     version: int
     id: str | None
+    mark: str | None
 
-    def is_another_than(self, known: str | None) -> bool:
-        return None not in (self.id, known) and self.id != known
+    def is_another_than(self, metadata: Mapping[str, Any], name: str) -> bool:
+        """Whether a view's commit names this version, and means one of another table or history."""
+        known = metadata.get("ids", {}).get(name)
+        if None not in (self.id, known) and self.id != known:
+            return True
+        return self.mark is not None and is_another_history(metadata, name, self.version, self.mark)
 
 
 class StaticTables:
@@ -123,7 +130,7 @@ class StaticTables:
     def _newest(self, path: str) -> _Newest | None:
         try:
             found = version(path)
-            return None if found is None else _Newest(found, table_id(path, found))
+            return None if found is None else _at(path, found)
         except FreshlineError as error:
             self._unnoticed(path, error)
             return None
@@ -146,11 +153,15 @@ class StaticTables:
         self._asked[view] = found
         if commit is None:
             return False
-        pins, ids = commit.metadata.get("parents", {}), commit.metadata.get("ids", {})
+        pins = commit.metadata.get("parents", {})
         return any(
-            name in pins and (pins[name] != at.version or at.is_another_than(ids.get(name)))
+            name in pins and (pins[name] != at.version or at.is_another_than(commit.metadata, name))
             for name, at in found.items()
         )
+
+
+def _at(path: str, number: int) -> _Newest:
+    return _Newest(number, table_id(path, number), commit_mark(path, number))
 
 
 def _is_at_rest(table: Table, now_s: float) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from freshline.delta.log import local_log
+from freshline.delta.log import commit_mark, local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files
@@ -37,12 +37,14 @@ class Pinned:
         query: The user's text; only names of static tables and of the feed are replaced.
         versions: Version of every static Delta table, by the name the query uses.
         ids: What Delta tells the same tables from others by.
+        marks: The marks of the commits that made these versions, as far as their logs tell.
         names: What was put in the place of which name.
     """
 
     query: str
     versions: Mapping[str, int] = field(default_factory=dict)
     ids: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,6 +63,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     names = {table.feed: quoted(table.feed)} if table.feed is not None else {}
     versions: dict[str, int] = {}
     ids: dict[str, str] = {}
+    marks: dict[str, str] = {}
     for read in table.statics:
         name = _absolute(read)
         newest = newest_snapshot(session, read) if fixed and not read.time_travel else None
@@ -69,10 +72,25 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
         if newest is not None:
             versions[read.name] = version = int(newest.version())
             ids[read.name] = str(newest.metadata().id())
+            mark = mark_of(newest)
+            if mark is not None:
+                marks[read.name] = mark
             names[read.name] = f"{name} VERSION AS OF {version}"
         elif name != read.name:
             names[read.name] = name
-    return Pinned(rewritten(table.query, names) if names else table.query, versions, ids, names)
+    query = rewritten(table.query, names) if names else table.query
+    return Pinned(query, versions, ids, marks, names)
+
+
+def mark_of(snapshot: Any, version: int | None = None) -> str | None:
+    """What tells a version of a table from another one of its number; None: the log does not.
+
+    Args:
+        snapshot: Of the table.
+        version: None: the snapshot's own.
+    """
+    path = str(snapshot.deltaLog().dataPath().toString())
+    return commit_mark(path, int(snapshot.version()) if version is None else version)
 
 
 def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from freshline.delta.histories import put_back
+from freshline.delta.histories import KEY, put_back
 from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
-from freshline.spark.engine.pins import at_version, newest_snapshot
+from freshline.spark.engine.pins import at_version, mark_of, newest_snapshot
 from freshline.spark.engine.result_settings import set_as_then, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
@@ -67,14 +67,19 @@ class ViewCheck(Check):
         found = {
             name: table_id(self.project.table_path(name), pins[name]) for name in self.table.parents
         }
+        marks: Mapping[str, str] = self.facts.get(KEY, {})
+        others = put_back(self.project, self.facts)
         for read in self.table.statics:
             if read.name in ids and not read.time_travel:
                 snapshot = newest_snapshot(self.session, read)
                 found[read.name] = None if snapshot is None else str(snapshot.metadata().id())
+                mark = None if snapshot is None else mark_of(snapshot, int(pins[read.name]))
+                if mark is not None and marks.get(read.name, mark) != mark:
+                    others.append(read.name)
         for name, now in found.items():
             if now is not None and ids.get(name, now) != now:
                 raise SkippedError(f"{name} was dropped and created again since")
-        for name in put_back(self.project, self.facts):
+        for name in others:
             raise SkippedError(f"{name} was put back from a copy since")
 
     def _shown(self, output: DataFrame, frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -390,7 +390,7 @@ class DerivedUpdates:
                 "read": read_rows,
                 "settings": settings_of(update.session, self._project, self._table),
                 "ids": update.ids,
-                KEY: update.marks,
+                KEY: {**update.marks, **update.pinned.marks},
                 "after": update.transaction.version,
                 "costs": costs.facts,
                 **prepared.more,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from freshline.delta.histories import put_back
+from freshline.delta.histories import is_another_history, put_back
 from freshline.delta.log import CommitRecord, table_id
 from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest
@@ -33,10 +33,16 @@ def ids_of(project: Project, request: UpdateRequest, pinned: Pinned) -> dict[str
     return {name: told for name, told in found.items() if told is not None} | dict(pinned.ids)
 
 
-def are_others(ids: Mapping[str, str], last: CommitRecord) -> bool:
-    """Whether one of the tables read was made anew, under its old name, since the last update."""
+def are_others(ids: Mapping[str, str], pinned: Pinned, last: CommitRecord) -> bool:
+    """Whether one of the tables read was made anew, under its old name, since the last update.
+
+    Or a static one was put back from a copy, and has reached the same version by other rows.
+    """
     known: Mapping[str, str] = last.metadata.get("ids", {})
-    return any(known.get(name, found) != found for name, found in ids.items())
+    return any(known.get(name, found) != found for name, found in ids.items()) or any(
+        is_another_history(last.metadata, name, pinned.versions[name], mark)
+        for name, mark in pinned.marks.items()
+    )
 
 
 def has_unversioned(table: TableDef, versions: Mapping[str, int]) -> bool:
@@ -75,7 +81,7 @@ def full_refresh_reason(
         # First: whoever looks at static tables asks for all anew when one has changed.
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
-        "table-replaced": are_others(ids, last),
+        "table-replaced": are_others(ids, pinned, last),
         "found-wrong": distrusted(project, table.name, request.definition) is not None,
         "requested": request.full,
         "definition-changed": facts.get("definition", "") != request.definition

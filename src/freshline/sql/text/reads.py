@@ -37,6 +37,7 @@ _ROLES = {
     **dict.fromkeys(("ALL", "DISTINCT", "LATERAL"), "kept"),
 }
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_VERSION = re.compile(r" VERSION AS OF \d+\Z")
 _WORDS = frozenset(
     """
     all and anti any as between both by case cast collate column constraint create cross cube
@@ -120,7 +121,7 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
         replacements: New name (put in as it is) by the name that is read, as in
             :attr:`Read.name`, in any case. Where the query gives the table no alias, the old
             name becomes one, so that ``orders.id`` still means the same column; a mention
-            with a version or time of its own gets none, and keeps that.
+            with a version or time of its own gets none, and keeps that in place of the new name's.
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
@@ -128,6 +129,8 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
         new = by_name.get(read.name.lower())
         if new is None:
             continue
+        if read.time_travel:
+            new = _VERSION.sub("", new)
         edits.append((read.start, read.end, new))
         if read.alias_at is not None and not read.time_travel and new != quoted(read.parts[-1]):
             edits.append((read.alias_at, read.alias_at, f" AS {quoted(read.parts[-1])}"))

@@ -110,6 +110,22 @@ def test_another_table_at_the_same_version_is_noticed(shop):
     assert made(shop) == (2, 2)
 
 
+def test_another_history_at_the_same_version_is_noticed(shop):
+    path, copy = shop.root / "static_joined", shop.root / "copy"
+    begin(shop)
+    shutil.copytree(path, copy)
+    change(shop, "joined")
+    shop.run_until_idle()
+    assert made(shop) == (1, 1)
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+    change(shop, "joined")
+    shop.run_until_idle()
+    assert made(shop) == (2, 2)
+    shop.run_until_idle()
+    assert made(shop) == (2, 2)
+
+
 def test_a_paused_view_is_left_alone_and_a_table_that_is_gone_is_no_news(shop, monkeypatch):
     monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
     begin(shop)
