@@ -73,6 +73,14 @@ def with_half_a_checksum(spark: SparkSession, path: str) -> None:
         file.write_text(file.read_text()[:200])
 
 
+def with_the_checksum_of_another_commit(spark: SparkSession, path: str) -> None:
+    """As where the newest commit was taken away, and another one was made."""
+    plain(spark, path)
+    (Path(path) / "_delta_log" / f"{PARTS - 1:020d}.json").unlink()
+    rows = pa.table({"id": [90, 91], "half": [0, 1], "x": [0.5, None]})
+    deltalake.write_deltalake(path, rows, mode="append")
+
+
 def snapshot_at(session: SparkSession, path: str, version: int):
     """Delta's own object, as a process has it that did not make the table."""
     jvm.activate(session)
@@ -98,6 +106,7 @@ def contents(frame: DataFrame) -> Counter[str]:
         (by_another_writer, False),
         (without_checksum, False),
         (with_half_a_checksum, False),
+        (with_the_checksum_of_another_commit, False),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
 )

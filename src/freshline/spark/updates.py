@@ -24,8 +24,9 @@ from freshline.spark.backfill import Backfills
 from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.marks import mark_of
 from freshline.spark.engine.own_session import own_session
-from freshline.spark.engine.pins import mark_of, newest_snapshot
+from freshline.spark.engine.pins import newest_snapshot
 from freshline.spark.engine.process import SparkProcess, is_stopped
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic

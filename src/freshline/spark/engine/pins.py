@@ -16,10 +16,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from freshline.delta.log import commit_mark, local_log
+from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files
+from freshline.spark.engine.marks import mark_of
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
@@ -80,17 +81,6 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
             names[read.name] = name
     query = rewritten(table.query, names) if names else table.query
     return Pinned(query, versions, ids, marks, names)
-
-
-def mark_of(snapshot: Any, version: int | None = None) -> str | None:
-    """What tells a version of a table from another one of its number; None: the log does not.
-
-    Args:
-        snapshot: Of the table.
-        version: None: the snapshot's own.
-    """
-    path = str(snapshot.deltaLog().dataPath().toString())
-    return commit_mark(path, int(snapshot.version()) if version is None else version)
 
 
 def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
