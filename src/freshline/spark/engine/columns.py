@@ -74,7 +74,7 @@ def _lost(column: Column, kind: DataType) -> list[tuple[Column, Column]]:
     shown = F.hex(column) if is_bytes else text
     other = F.concat(F.lit("holds "), shown, F.lit(f", {OTHER_PARTITION}"))
     if isinstance(kind, TimestampType):
-        return [(~text.try_cast("timestamp").eqNullSafe(column), other)]
+        return [(~text.try_cast(TimestampType()).eqNullSafe(column), other)]
     if not isinstance(kind, StringType | BinaryType):
         return []
     is_nulls = text == _NULLS_FOLDER

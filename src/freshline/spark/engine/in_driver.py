@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from freshline.spark.engine import jvm
+from freshline.spark.engine.meaning import known_to_tasks
 
 MOST_ROWS = 5_000
 """They go into the plan of each query that reads them, and so to every task."""
@@ -57,9 +58,9 @@ def _collected(frame: DataFrame) -> DataFrame | None:
     session = frame.sparkSession
     jvm.activate(session)
     execution = jvm.java_frame(frame.limit(MOST_ROWS + 1)).queryExecution()
-    rows = jvm.named(session, "scala.Predef.genericWrapArray")(
-        execution.executedPlan().executeCollect()
-    )
+    with known_to_tasks(session):
+        collected = execution.executedPlan().executeCollect()
+    rows = jvm.named(session, "scala.Predef.genericWrapArray")(collected)
     if int(rows.length()) > MOST_ROWS:
         return None
     relation = jvm.named(session, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")(

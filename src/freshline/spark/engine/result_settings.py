@@ -20,9 +20,9 @@ _SETTINGS = (_ZONE, ANSI)
 """With others of these the same query over the same rows can give another result."""
 _VARIABLES = "${}"
 """Beside the settings in a commit: a short name for the query with the values of its variables."""
-_OF_SQL = "spark.sql."
-_OF_SPEED = tuple(
-    f"{_OF_SQL}{each}"
+OF_SQL = "spark.sql."
+OF_SPEED = tuple(
+    f"{OF_SQL}{each}"
     for each in (
         *("adaptive.", "autoBroadcastJoinThreshold", "broadcast", "cache.", "catalog", "cbo."),
         *("codegen.", "defaultSizeInBytes", "event", "execution.", "extensions"),
@@ -88,5 +88,5 @@ def _chosen(project: Project) -> list[str]:
     return sorted(
         name
         for name in project.configuration
-        if name.startswith(_OF_SQL) and not name.startswith(_OF_SPEED)
+        if name.startswith(OF_SQL) and not name.startswith(OF_SPEED)
     )

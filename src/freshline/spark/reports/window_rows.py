@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import TimestampType
 
 from freshline.core.errors import PlatformError
 from freshline.delta.changelog import ChangesGoneError
@@ -88,7 +89,7 @@ class WindowRows:
         assert self.column is not None
         time = F.col(quoted(self.column))
         if kind_of(rows.schema, self.column) != "timestamp":
-            time = time.cast("timestamp")  # as the session's clock shows it
+            time = time.cast(TimestampType())  # as the session's clock shows it
         start, end = (_moment(each) for each in (self.window.start_s, self.window.end_s))
         return rows.filter((time >= start) & (time < end))
 

@@ -8,6 +8,7 @@ long as an analysis. A query sees the tables that were shown for it and no other
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql.catalog import Catalog
 from pyspark.sql.types import StructField, StructType
 
 from freshline.spark.engine import jvm
+from freshline.spark.engine.meaning import read_otherwise
 from freshline.sql.text.reads import quoted
 
 
@@ -55,6 +57,11 @@ class Remembered:
     def catalog(self) -> Catalog:
         """Of the session."""
         return self.session.catalog
+
+    @cached_property
+    def read_otherwise(self) -> str | None:
+        """See :func:`.read_otherwise`; the session's settings are not changed any more."""
+        return read_otherwise(self.session)
 
     def empty(self, schema: StructType) -> DataFrame:
         """A table without rows, whose columns may be NULL whatever the schema says.

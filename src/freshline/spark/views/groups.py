@@ -227,7 +227,7 @@ def _read(name: str, kind: str) -> str:
     if kind == "timestamp":
         return f"unix_micros({name})"
     if kind == "timestamp_ntz":
-        return f"unix_micros(CAST(CAST({name} AS STRING) || 'Z' AS TIMESTAMP))"
+        return f"unix_micros(CAST(CAST({name} AS STRING) || 'Z' AS TIMESTAMP_LTZ))"
     return f"unix_date({name})" if kind == "date" else name
 
 

@@ -68,6 +68,13 @@ def plan_of(
     if asked is None:
         asked = Remembered(own_session(session, table))
     own = asked.session
+    if (setting := asked.read_otherwise) is not None:
+        other = Reason(
+            "SETTING",
+            f"with {setting} a query can mean something else than analysis reads; without it the"
+            " view could be maintained from changes",
+        )
+        return ViewPlan(other, other, other)
 
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema

@@ -129,7 +129,7 @@ def covered(kind: str, wanted: TimeSet, zone: str) -> TimeSet:
 def microseconds(column: str, kind: str) -> str:
     """SQL: the instant of a column of type timestamp, timestamp_ntz or date; a BIGINT."""
     name = quoted_column(column)
-    return f"unix_micros({name if kind == 'timestamp' else f'CAST({name} AS TIMESTAMP)'})"
+    return f"unix_micros({name if kind == 'timestamp' else f'CAST({name} AS TIMESTAMP_LTZ)'})"
 
 
 def within(column: str, kind: str, wanted: TimeSet, zone: str) -> str:
