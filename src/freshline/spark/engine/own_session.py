@@ -9,6 +9,8 @@ from freshline.project.model import TableDef
 _SKIPPING = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 """With these, files that are gone or damaged would be rows that are missing, in silence."""
 
+_COUNTED = "spark.databricks.delta.stats.collect"
+"""Rows that an update writes are counted from these statistics."""
 _IN_FILES = ("spark.sql.parquet.filterPushdown", "spark.sql.orc.filterPushdown")
 """Leave out groups of rows whose least and greatest values, as their file says them, do not fit a
 condition."""
@@ -22,7 +24,7 @@ _IN_LOGS = (
 def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     """A new session with the table's own settings over those of the project.
 
-    Files that cannot be read are an error, whatever is set.
+    Files that cannot be read are an error, and rows are counted, whatever is set.
 
     Raises:
         SparkError: Spark does not let a session have one of them.
@@ -32,6 +34,7 @@ def own_session(session: SparkSession, table: TableDef) -> SparkSession:
         own.conf.set(name, value)
     for setting in _SKIPPING:
         own.conf.set(setting, "false")
+    own.conf.set(_COUNTED, "true")
     return own
 
 
