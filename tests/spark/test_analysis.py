@@ -79,7 +79,10 @@ def test_a_column_list_names_columns_in_the_order_of_the_query(orders):
 
 def test_what_is_no_column_of_a_table(orders):
     orders.table("twice", "SELECT id, price AS ID FROM orders")
-    orders.table("named", "SELECT count(*), id AS `a b` FROM orders GROUP BY 2")
+    orders.table(
+        "named",
+        "SELECT count(*), id AS `a b`, max(price) AS _change_TYPE FROM orders GROUP BY 2",
+    )
     orders.table(
         "nothing",
         "SELECT id, NULL AS x, INTERVAL 1 DAY AS d, array('a' COLLATE UTF8_LCASE) AS c FROM orders",
@@ -99,6 +102,11 @@ def test_what_is_no_column_of_a_table(orders):
             "[bad-column-name] tables/named.sql:3: table named has a column named"
             " 'a b'; Delta allows"
             " no spaces and none of ,;{}()= in names of columns. Give it a name with AS."
+        ),
+        (
+            "[bad-column-name] tables/named.sql:3: table named has a column named '_change_TYPE';"
+            " the change feed of a table has columns of its own by this name. Give it another name"
+            " with AS."
         ),
         (
             "[bad-column-type] tables/nothing.sql:3: table nothing has column x of type VOID, which"

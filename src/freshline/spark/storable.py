@@ -19,6 +19,7 @@ from freshline.spark.engine import jvm
 FORBIDDEN = " ,;{}()\n\t="
 """Characters that Delta allows in no name of a column."""
 
+_OF_THE_CHANGE_FEED = ("_change_type", "_commit_version", "_commit_timestamp")
 _STORED = re.compile(
     r"string|byte|short|integer|long|float|double|decimal\(\d+,\d+\)|boolean|binary|date"
     r"|timestamp|timestamp_ntz|variant"
@@ -35,6 +36,14 @@ def check_storable(frame: DataFrame, fault: Fault) -> None:
     # PySpark's own types do not tell STRING from STRING COLLATE UTF8_BINARY; Delta's log does.
     fields = json.loads(jvm.schema_text(frame))["fields"]
     _check_names([field["name"] for field in fields], "", fault)
+    for name in (field["name"] for field in fields):
+        if name.lower() in _OF_THE_CHANGE_FEED:
+            fault(
+                "bad-column-name",
+                f"has a column named {name!r}",
+                "the change feed of a table has columns of its own by this name",
+                "Give it another name with AS.",
+            )
     for field in fields:
         _check_field(field, field["name"], fault)
 
