@@ -24,7 +24,7 @@ from freshline.spark.backfill import Backfills
 from freshline.spark.catalog import CatalogNames, Registering
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.marks import mark_of
+from freshline.spark.engine.listed import mark_of
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import newest_snapshot
 from freshline.spark.engine.process import SparkProcess, is_stopped

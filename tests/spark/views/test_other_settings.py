@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.spark.engine.meaning import read_otherwise
+from freshline.spark.engine.result_settings import read_otherwise
 from tests.spark.conftest import Shop
 from tests.spark.views.proving import session_in
 

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from freshline.spark.engine import jvm
-from freshline.spark.engine.meaning import known_to_tasks
+from freshline.spark.engine.result_settings import known_to_tasks
 
 MOST_ROWS = 5_000
 """They go into the plan of each query that reads them, and so to every task."""

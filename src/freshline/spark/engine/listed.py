@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.spark.engine.marks import mark_of
+from freshline.delta.log import commit_mark
 
 SMALL_BYTES = 64 * 1024 * 1024
 """Up to here to leave files out by their statistics gains less than the job that finds them; within
@@ -54,3 +54,14 @@ def _is_of_the_commit(checksum: Any, snapshot: Any) -> bool:
         return True
     mark = mark_of(snapshot)
     return mark is None or mark == str(known.get())
+
+
+def mark_of(snapshot: Any, version: int | None = None) -> str | None:
+    """The mark of a version's commit (:func:`.commit_mark`); None: the log does not tell.
+
+    Args:
+        snapshot: Of the table.
+        version: None: the snapshot's own.
+    """
+    path = str(snapshot.deltaLog().dataPath().toString())
+    return commit_mark(path, int(snapshot.version()) if version is None else version)

@@ -19,8 +19,7 @@ from pyspark.sql.types import StructField, StructType
 from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
-from freshline.spark.engine.listed import SMALL_BYTES, listed_files
-from freshline.spark.engine.marks import mark_of
+from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together

@@ -10,7 +10,7 @@ from freshline.delta.histories import KEY, put_back
 from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
-from freshline.spark.engine.marks import mark_of
+from freshline.spark.engine.listed import mark_of
 from freshline.spark.engine.pins import at_version, newest_snapshot
 from freshline.spark.engine.result_settings import set_as_then, zone_of
 from freshline.spark.pipelines.programs import register_programs

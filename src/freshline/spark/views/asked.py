@@ -16,7 +16,7 @@ from pyspark.sql.catalog import Catalog
 from pyspark.sql.types import StructField, StructType
 
 from freshline.spark.engine import jvm
-from freshline.spark.engine.meaning import read_otherwise
+from freshline.spark.engine.result_settings import read_otherwise
 from freshline.sql.text.reads import quoted
 
 
