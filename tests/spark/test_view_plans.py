@@ -213,3 +213,18 @@ def test_what_a_query_does_not_allow_is_refused_where_it_must_be(shop, arrivals)
         "view strict has 'freshline.refresh' = 'incremental_strict', but can only be computed in"
         " full: "
     )
+
+
+def test_a_function_of_the_catalog_is_not_trusted_whatever_it_is_called(shop, arrivals, spark):
+    """sqlglot takes STRPOS for a function that it knows, and Spark has none of this name."""
+    people = "CREATE FUNCTION default.strpos(a STRING, b STRING) RETURNS INT RETURN length(a)"
+    shop.table("at", "SELECT id, strpos(person, 'o') AS o FROM events", refresh="incremental")
+    shop.table("named", "SELECT id, `STRPOS`(person, 'o') AS o FROM events", refresh="incremental")
+    spark.sql(people)
+    try:
+        plans = analyse(shop.project, shop.session).plans
+    finally:
+        spark.sql("DROP FUNCTION default.strpos")
+    for name in ("at", "named"):
+        assert getattr(plans[name].appends, "code", None) == "UNKNOWN_FUNCTION"
+    assert plans["filtered"].appends is True
