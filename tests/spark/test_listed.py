@@ -77,8 +77,9 @@ def with_the_checksum_of_another_commit(spark: SparkSession, path: str) -> None:
     """As where the newest commit was taken away, and another one was made."""
     plain(spark, path)
     (Path(path) / "_delta_log" / f"{PARTS - 1:020d}.json").unlink()
-    rows = pa.table({"id": [90, 91], "half": [0, 1], "x": [0.5, None]})
-    deltalake.write_deltalake(path, rows, mode="append")
+    jvm.named(spark, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+    rows = spark.range(90, 92).selectExpr("id", "id % 2 AS half", "id * 0.5 AS x")
+    rows.write.format("delta").mode("append").save(path)
 
 
 def snapshot_at(session: SparkSession, path: str, version: int):
