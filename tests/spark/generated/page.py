@@ -80,7 +80,7 @@ HABITS: tuple[str, ...] = (
     "0258).",
     "",
     "137 more came from a fourth tester: last touches before a conversion, islands of telemetry,",
-    "frames of months, days and decimals, as-of joins, NOT IN with NULL, keys that are NaN or -0.0,",
+    "frames of months, days and decimals, as-of joins, NOT IN with NULL, keys of NaN or -0.0,",
     "grouping sets, functions of a catalog, and names that are words of SQL. They ran through",
     "eight steps with deletion vectors, MERGE, RESTORE and VACUUM by others: of 854 versions",
     "none is wrong, apart from one that its query leaves open (`max_by` over ties). What is not",
