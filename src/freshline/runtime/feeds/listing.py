@@ -4,6 +4,9 @@ A file is complete when no part of its name, the feed's folder downwards, starts
 or ``.`` and it does not end in .tmp, .crc or .inprogress: producers write under such a name
 and rename. A file is known by its name relative to the feed's path; one that comes again
 under a known name is the same file.
+
+The files of a Delta table are no feed's: after OPTIMIZE each of its rows is in two of them, and
+deleted rows are there until VACUUM. A folder with a table's log is reported and left out.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress")
+_LOGS = frozenset({"_delta_log", ".hoodie"})
+"""Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
 
 
 def is_complete(name: str) -> bool:
@@ -193,6 +198,9 @@ class FeedListing:
         with os.scandir(path) as listed:
             for entry in listed:
                 name = prefix + entry.name
+                if entry.name in _LOGS:
+                    found.problems.append(self._of_a_table(path, entry.name))
+                    return []
                 if folder.names is not None and name in folder.names:
                     present.add(name)
                 elif is_complete(name) and self._is_text(name, found):
@@ -242,6 +250,10 @@ class FeedListing:
         watched = () if self._settling is None else self._settling.watched
         wanted = {*sought, *self._forgotten, *watched}
         infos = self._objects("", wanted, everything=self._told is None)
+        tables = _folders_of_tables(infos)
+        for table, log in tables.items():
+            found.problems.append(self._of_a_table(f"{self.feed.path}/{table}".rstrip("/"), log))
+        infos = {name: info for name, info in infos.items() if not name.startswith(tuple(tables))}
         names = [name for name in infos if is_complete(name)]
         told = self._told or set()
         if self._known is not None:  # else nobody knows the names of folders not listed this time
@@ -309,6 +321,16 @@ class FeedListing:
             return False
         return True
 
+    def _of_a_table(self, path: str, log: str) -> PlatformError:
+        kind = "Delta" if log == "_delta_log" else "Hudi"
+        return PlatformError(
+            "feed-of-a-table",
+            f"feed {self.feed.name} leaves out {path}: it is the folder of a {kind} table",
+            where=self.feed.place,
+            rule="which of such files hold rows is in the table's log alone",
+            next_step="For a Delta table declare a feed of `kind: delta` with this path.",
+        )
+
     def _unlisted(self, path: str, error: Exception) -> PlatformError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         return PlatformError(
@@ -322,6 +344,17 @@ class FeedListing:
         if self._fs is None:
             self._fs = arrow_store(self.feed.path)
         return self._fs
+
+
+def _folders_of_tables(names: Collection[str]) -> dict[str, str]:
+    """Of names below a feed: the folders that have a table's log, with a slash, and its name."""
+    found: dict[str, str] = {}
+    for name in names:
+        parts = name.split("/")
+        for depth, part in enumerate(parts[:-1]):
+            if part in _LOGS:
+                found["".join(f"{each}/" for each in parts[:depth])] = part
+    return found
 
 
 class PeriodEstimate:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 from freshline.core.errors import PlatformError
@@ -104,6 +107,42 @@ def test_a_name_that_is_not_utf8_is_told_and_left_out(listing):
         rf"{where} b\xff.csv: its name is not UTF-8. {then}",
         rf"{where} c\xfe: its name is not UTF-8. {then}",
     ]
+
+
+@pytest.mark.parametrize("as_store", [False, True])
+def test_the_files_of_a_table_are_left_out_and_told_until_its_log_is_gone(listing, as_store):
+    root = Path(listing.feed.path)
+    rows = pa.table({"id": [1, 2]})
+    for _ in range(2):
+        deltalake.write_deltalake(str(root / "lake" / "t"), rows, mode="append")
+    deltalake.DeltaTable(str(root / "lake" / "t")).optimize.compact()
+    put(
+        listing, "a.csv", "lake/b.csv", "lake/t/day=1/c.parquet", "hudi/d.parquet", "hudi/.hoodie/x"
+    )
+    if as_store:
+        listing = FeedListing(dataclasses.replace(listing.feed, path=root.as_uri()))
+    look = listing.look()
+    assert sorted(names(look.files)) == ["a.csv", "lake/b.csv"]
+    what = "[feed-of-a-table] tables.sql:1: feed orders_feed leaves out"
+    assert sorted(problem.render() for problem in look.problems) == [
+        f"{what} {listing.feed.path}/{folder}: it is the folder of a {kind} table; which of such"
+        " files hold rows is in the table's log alone. For a Delta table declare a feed of"
+        " `kind: delta` with this path."
+        for folder, kind in (("hudi", "Hudi"), ("lake/t", "Delta"))
+    ]
+    assert (listing.look().files, len(listing.look().problems)) == ([], 2)
+    shutil.rmtree(root / "hudi" / ".hoodie")
+    assert names(listing.look().files) == ["hudi/d.parquet"]
+
+
+@pytest.mark.parametrize("as_store", [False, True])
+def test_a_feed_that_is_a_table_has_no_files(listing, as_store):
+    deltalake.write_deltalake(listing.feed.path, pa.table({"id": [1]}))
+    if as_store:
+        path = Path(listing.feed.path).as_uri()
+        listing = FeedListing(dataclasses.replace(listing.feed, path=path))
+    look = listing.look()
+    assert (look.files, [problem.code for problem in look.problems]) == ([], ["feed-of-a-table"])
 
 
 def test_a_store_that_arrow_does_not_know_is_a_problem_of_that_feed(listing):
