@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from freshline.sql.appends import appends
 from freshline.sql.buckets.timeline import buckets
-from freshline.sql.query.nondeterministic import cautions
+from freshline.sql.query.nondeterministic import cautions, of_elsewhere
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.query.unsupported import Unsupported
@@ -53,6 +53,8 @@ def view_plan(
         notes = cautions(normalise(query, sources))
     except Unsupported as refusal:
         return ViewPlan(refusal.reason, refusal.reason, refusal.reason)
+    if (unknown := of_elsewhere(query, functions=functions)) is not None:
+        return ViewPlan(unknown, unknown, unknown)
     plan = ViewPlan(
         appends=_safely(lambda: appends(query, sources, functions=functions)),
         buckets=_safely(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from freshline.sql.plan import FAULT, view_plan
 from freshline.sql.query.records import Buckets, Reason
 from tests.support.view_cases import HOURLY, SOURCES
@@ -20,3 +22,21 @@ def test_a_fault_of_one_analysis_leaves_the_other_ways(caplog):
         " the query",
     )
     assert "in broken" in caplog.text
+
+
+@pytest.mark.parametrize("call", ["strpos(usr, 'a')", "`To_Days`(ts)", "safe_divide(id, 2)"])
+def test_a_function_that_sqlglot_knows_and_spark_has_not_is_somebodys_own(call):
+    plan = view_plan(f"SELECT ts, {call} AS x FROM orders", SOURCES, decompose=decomposed)
+    for way in (plan.appends, plan.buckets, plan.merge):
+        assert isinstance(way, Reason)
+        assert way.code == "UNKNOWN_FUNCTION"
+
+
+def test_names_that_are_not_called_and_words_of_sparks_grammar_are_no_functions():
+    query = """SELECT /*+ broadcast(b) */ ts, try_cast(usr AS INT) AS strpos,
+        timestampadd(HOUR, 1, ts) AS later, (usr) AS quantile FROM orders"""
+    assert view_plan(query, SOURCES, decompose=decomposed).appends is True
+
+
+def decomposed(*_: object) -> Reason:
+    return Reason("KEEPS_ROWS", "not asked for here")

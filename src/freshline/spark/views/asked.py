@@ -63,13 +63,6 @@ class Remembered:
         """See :func:`.read_otherwise`; the session's settings are not changed any more."""
         return read_otherwise(self.session)
 
-    @cached_property
-    def peoples_functions(self) -> frozenset[str]:
-        """Names, lower case, of the functions that people made in the session's database."""
-        catalog = self._views()
-        found = catalog.externalCatalog().listFunctions(catalog.getCurrentDatabase(), "*")
-        return frozenset(str(each).lower() for each in jvm.elements(found))
-
     def empty(self, schema: StructType) -> DataFrame:
         """A table without rows, whose columns may be NULL whatever the schema says.
 

@@ -29,7 +29,6 @@ from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
 from freshline.sql.states.states import Typer
 from freshline.sql.text.reads import rewritten
-from freshline.sql.text.tokens import tokens
 
 _STATIC = "freshline_static_"
 _WIDEST = "decimal(38,"
@@ -85,14 +84,6 @@ def plan_of(
         return _sources(asked, project, view, known)
 
     try:
-        names = {each.name.lower() for each in tokens(table.query) if each.is_name}
-        if called := asked.peoples_functions & names:
-            theirs = Reason(
-                "UNKNOWN_FUNCTION",
-                f"{min(called)} is a function of the catalog; nothing says that it is a "
-                "deterministic function of a row, or stays as it is",
-            )
-            return ViewPlan(theirs, theirs, theirs)
         query, sources = _sources(asked, project, table, parents)
         plan = _confirmed(asked, query, sources)
         open_reads = [read for read in table.statics if not read.time_travel]

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
 from sqlglot import exp
 
 from freshline.sql.query.records import Reason
 from freshline.sql.query.scopes import is_limited, items_of, makes_groups
 from freshline.sql.query.unsupported import Unsupported, text_of
-from freshline.sql.text.builtin import BUILT_IN
+from freshline.sql.text.builtin import BUILT_IN, ELSEWHERE
 from freshline.sql.text.canonical import counts_rows, is_whole
 from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
+from freshline.sql.text.tokens import tokens
 
 _CLOCK_NODES = (
     exp.CurrentDate,
@@ -99,8 +101,7 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
         if name := _unknown(node, functions):
             return _reason(
                 "UNKNOWN_FUNCTION",
-                f"{name} is not built in; nothing says that it is a deterministic function "
-                "of a row",
+                _not_built_in(name),
                 node,
             )
     return _unsorted_set(tree)
@@ -114,6 +115,23 @@ def clock_or_chance(tree: exp.Expr) -> Reason | None:
     return None
 
 
+def of_elsewhere(query: str, *, functions: AbstractSet[str] = frozenset()) -> Reason | None:
+    """A call of a function that sqlglot takes for one that it knows, and Spark has not, or None.
+
+    In the catalog there can be one of that name, of which nothing is known. In sqlglot's tree it
+    does not have its own name.
+
+    Args:
+        query: The user's text.
+        functions: As of :func:`nondeterminism`.
+    """
+    for token, behind in pairwise(tokens(query)):
+        name = token.name.lower() if token.is_name else ""
+        if behind.is_symbol("(") and name in ELSEWHERE and name not in functions:
+            return Reason("UNKNOWN_FUNCTION", _not_built_in(name), token.text)
+    return None
+
+
 def require_deterministic(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> None:
     """Raises :class:`.Unsupported` with what :func:`nondeterminism` finds."""
     if reason := nondeterminism(tree, functions=functions):
@@ -124,6 +142,10 @@ def cautions(tree: exp.Expr) -> tuple[str, ...]:
     """Sentences on parts that may choose among equally right answers."""
     kinds = {type(node) for node in tree.walk()}
     return tuple(text for kind, text in _CHOICES.items() if kind in kinds)
+
+
+def _not_built_in(name: str) -> str:
+    return f"{name} is not built in; nothing says that it is a deterministic function of a row"
 
 
 def _reason(code: str, message: str, node: exp.Expr) -> Reason:
