@@ -101,7 +101,8 @@ def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset())
         if name := _unknown(node, functions):
             return _reason(
                 "UNKNOWN_FUNCTION",
-                _not_built_in(name),
+                f"{name} is not built in; nothing says that it is a deterministic function "
+                "of a row",
                 node,
             )
     return _unsorted_set(tree)
@@ -128,7 +129,12 @@ def of_elsewhere(query: str, *, functions: AbstractSet[str] = frozenset()) -> Re
     for token, behind in pairwise(tokens(query)):
         name = token.name.lower() if token.is_name else ""
         if behind.is_symbol("(") and name in ELSEWHERE and name not in functions:
-            return Reason("UNKNOWN_FUNCTION", _not_built_in(name), token.text)
+            return Reason(
+                "UNKNOWN_FUNCTION",
+                f"{name} is not built in; nothing says that it is a deterministic function "
+                "of a row",
+                token.text,
+            )
     return None
 
 
@@ -142,10 +148,6 @@ def cautions(tree: exp.Expr) -> tuple[str, ...]:
     """Sentences on parts that may choose among equally right answers."""
     kinds = {type(node) for node in tree.walk()}
     return tuple(text for kind, text in _CHOICES.items() if kind in kinds)
-
-
-def _not_built_in(name: str) -> str:
-    return f"{name} is not built in; nothing says that it is a deterministic function of a row"
 
 
 def _reason(code: str, message: str, node: exp.Expr) -> Reason:
