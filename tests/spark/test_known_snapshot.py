@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from freshline.project.model import StaticRead
 from freshline.spark.commits.transaction import Transaction
-from freshline.spark.engine import jvm
-from freshline.spark.engine.pins import at_version, known_snapshot
+from freshline.spark.engine import jvm, pins
+from freshline.spark.engine.pins import at_version, known_snapshot, location, newest_snapshot
 
 pytestmark = pytest.mark.spark
 
@@ -75,6 +78,13 @@ def an_older_copy_that_went_on(path: Path) -> None:
     an_append(path)
 
 
+def a_staged_commit(path: Path) -> None:
+    """As catalogs have them; the commit's own file may come later."""
+    folder = path / "_delta_log" / "_staged_commits"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{VERSIONS:020d}.{uuid.uuid4()}.json").write_text("{}\n")
+
+
 def a_newer_time(path: Path) -> None:
     """As a copy has whose files got the time of the copying."""
     for file in (path / "_delta_log").iterdir():
@@ -89,6 +99,7 @@ UNCHANGED = (nothing, a_checkpoint)
     [
         *UNCHANGED, an_append, a_delete, a_restore, a_compaction, a_checkpoint_after_an_append,
         another_table, a_longer_table, an_older_copy, an_older_copy_that_went_on, a_newer_time,
+        a_staged_commit,
     ],
     ids=lambda act: act.__name__,
 )  # fmt: skip
@@ -114,7 +125,38 @@ def test_after_what_others_do_the_newest_version_is_that_of_delta_rs(
     read = at_version(session, str(path), found.version()).collect()
     expected = found.to_pyarrow_table().column("id").to_pylist()
     assert sorted(row.id for row in read) == sorted(expected)
-    assert known_snapshot(log, str(path)) is not None
+    assert (known_snapshot(log, str(path)) is None) is (act is a_staged_commit)
+
+
+@pytest.mark.parametrize("act", [nothing, an_append, another_table], ids=lambda act: act.__name__)
+@pytest.mark.parametrize("folder", ["table", "two words"])
+def test_a_static_table_is_fixed_at_the_version_of_delta_rs_and_listed_only_for_it(
+    act: Callable[[Path], None],
+    folder: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    path = tmp_path / folder
+    for number in range(VERSIONS):
+        deltalake.write_deltalake(str(path), rows(number), mode="append")
+    found: list[bool] = []
+
+    def told(log: Any, path: str) -> Any | None:
+        snapshot = known_snapshot(log, path)
+        found.append(snapshot is not None)
+        return snapshot
+
+    monkeypatch.setattr(pins, "known_snapshot", told)
+    session, read = spark.newSession(), StaticRead("t", "delta", location(str(path)), ())
+    assert newest_snapshot(session, read) is not None
+    act(path)
+    newest = newest_snapshot(session, read)
+    assert found[-1] is (act is nothing)
+    judge = deltalake.DeltaTable(str(path))
+    assert newest is not None
+    assert int(newest.version()) == judge.version()
+    assert str(newest.metadata().id()) == str(judge.metadata().id)
 
 
 def test_of_a_table_that_is_not_there_nothing_is_known(spark: SparkSession, tmp_path: Path):

@@ -8,9 +8,11 @@ and the commit can record it.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +28,9 @@ from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import backquoted, quoted, rewritten
 
 _SESSION_CATALOG = "spark_catalog"
+_STAGED = "_staged_commits"
+"""Of a log: where this folder holds files, a catalog decides what is committed."""
+
 _DELTA_TABLE = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
 
 
@@ -108,9 +113,15 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
             if not provider.isDefined() or str(provider.get()).lower() != "delta":
                 return None
             log = delta_log.forTable(java_session, table)
-    nothing = jvm.none(session)
-    snapshot = log.update(False, nothing, nothing)
+    snapshot = newest(session, log)
     return snapshot if int(snapshot.version()) >= 0 else None
+
+
+def newest(session: SparkSession, log: Any) -> Any:
+    """A table's newest snapshot, listing its log only where something may have been committed."""
+    nothing = jvm.none(session)
+    known = known_snapshot(log, str(log.dataPath().toUri().toString()))
+    return known or log.update(False, nothing, nothing)
 
 
 def _is_elsewhere(session: SparkSession, parts: list[str]) -> bool:
@@ -177,13 +188,20 @@ def known_snapshot(log: Any, path: str) -> Any | None:
     if version < 0:
         return None
     try:
-        if (folder / f"{version + 1:020d}.json").exists():
+        if (folder / f"{version + 1:020d}.json").exists() or _has_staged(folder):
             return None
         found_ms = (folder / f"{version:020d}.json").stat().st_mtime_ns // 1_000_000
     except OSError:  # Delta will say what is wrong
         return None
     known_ms = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
     return snapshot if found_ms == known_ms else None
+
+
+def _has_staged(folder: Path) -> bool:
+    try:
+        return bool(os.listdir(folder / _STAGED))  # noqa: PTH208 - names alone
+    except FileNotFoundError:
+        return False
 
 
 def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:

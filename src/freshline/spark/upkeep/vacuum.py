@@ -33,7 +33,7 @@ from freshline.project.model import Project, TableDef
 from freshline.project.names import rejected_name
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, update_failed
-from freshline.spark.engine.pins import location
+from freshline.spark.engine.pins import location, newest
 
 VACUUM = "vacuum"
 _ASKED_ELSEWHERE = (
@@ -112,8 +112,7 @@ def _remove(session: SparkSession, path: str, since_s: float | None, now_s: floa
     """Remove the files that were out of every version since a moment; whether that is safe."""
     if since_s is None:
         return False
-    log = _log(session, path)
-    snapshot = log.update(False, jvm.none(session), jvm.none(session))
+    snapshot = newest(session, _log(session, path))
     delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
     known_s = int(delta_log.tombstoneRetentionMillis(snapshot.metadata())) / 1000
     if now_s - since_s > known_s + _SLACK_S:
@@ -154,11 +153,9 @@ def _forget(session: SparkSession, path: str, since_s: float | None, now_s: floa
     if since_s is None:
         return
     log = _log(session, path)
-    nothing = jvm.none(session)
-    snapshot = log.update(False, nothing, nothing)
     kept_ms = jvm.some_long(session, round((now_s - since_s) * 1000))
     day = getattr(log, "cleanUpExpiredLogs$default$4")()
-    log.cleanUpExpiredLogs(snapshot, nothing, kept_ms, day)
+    log.cleanUpExpiredLogs(newest(session, log), jvm.none(session), kept_ms, day)
 
 
 def _states(metadata: Mapping[str, Any]) -> list[tuple[str, int]]:
