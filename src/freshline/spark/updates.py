@@ -46,7 +46,7 @@ from freshline.sql.query.records import ViewPlan
 _COLD_UPDATES = 12
 """Of a process: what they take says nothing of what the same takes later."""
 
-_COLLECTED_EVERY = 8  # updates
+_COLLECTED_EVERY, _THAWED_EVERY = 8, 512  # updates
 
 
 class Pools:
@@ -181,7 +181,9 @@ class SparkExecutor:
             finally:
                 self._groups.pop((request.table, request.number), None)
                 self._forget_properties()
-                _let_go(session, collect=number % _COLLECTED_EVERY == 0)
+                _let_go(session)
+                if number % _COLLECTED_EVERY == 0:
+                    look_for_cycles(number)
 
     def _carried_out(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         if request.upkeep:
@@ -255,7 +257,8 @@ class SparkExecutor:
                 return self._reports.run(session, request)
             finally:
                 self._forget_properties()
-                _let_go(session, collect=True)
+                _let_go(session)
+                look_for_cycles()
 
     def analyse(self) -> Analysis:
         """Check every query of the project; see :func:`freshline.spark.analysis.analyse`."""
@@ -302,21 +305,35 @@ class SparkExecutor:
                 return  # Spark is gone, and the properties with it
 
 
-def _let_go(session: SparkSession, *, collect: bool) -> None:
+def _let_go(session: SparkSession) -> None:
     """Have the JVM forget what an update's session read; else its heap fills within minutes.
 
     Delta keeps each table's newest version, which keeps the session that made it, whose views of
-    the parents keep older versions, and so on: hence the views go. And py4j's objects refer to
-    themselves, so Python frees them, and with them the JVM what they stand for, only when it looks
-    for such cycles. By itself it does that after tens of thousands of new objects, too rarely for
-    objects of which each holds megabytes elsewhere.
+    the parents keep older versions, and so on: hence the views go.
     """
-    try:
+    with contextlib.suppress(*SparkError, OSError, AttributeError):  # Spark is gone, and all that
         jvm.java_session(session).sessionState().catalog().clearTempTables()
-    except (*SparkError, OSError, AttributeError):
-        return  # Spark is gone, and all of that with it
-    if collect:
-        gc.collect()
+
+
+def look_for_cycles(number: int = 0) -> None:
+    """Free py4j's objects of updates that have ended, and with them what they stand for in the JVM.
+
+    They refer to themselves, so Python frees them only when it looks for such cycles. By itself it
+    does that after tens of thousands of new objects, too rarely for objects of which each holds
+    megabytes elsewhere. What is there for long (modules, the project, plans of views) is put aside,
+    or each look would go through all of it while no track gets on. What updates that run just then
+    leave behind is put aside with it, until the next time.
+
+    Args:
+        number: Of updates that have begun; for the first ones, and each ``_THAWED_EVERY``, what is
+            aside is looked at, too, and what there is then put aside.
+    """
+    thaw = number > 0 and (number & (number - 1) == 0 or number % _THAWED_EVERY == 0)
+    if thaw:
+        gc.unfreeze()
+    gc.collect()
+    if thaw:
+        gc.freeze()
 
 
 def _group(request: UpdateRequest) -> str:
