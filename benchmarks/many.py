@@ -2,9 +2,13 @@
 
 75 feeds, each with a base table and three levels of views over it, against 8 feeds with the same
 tables. `freshline validate` is timed by itself. Then `freshline run` follows files that come into
-all feeds faster than two tracks can load them, in a heap of 1 GB; from its journal come the first
-update's start and what updates took, from the JVM what the heap holds after a collection, in the
-middle and at the end.
+all feeds faster than two tracks can load them, in a heap of 1 GB; from its journal comes the first
+update's start, from the JVM what the heap holds after a collection, in the middle and at the end.
+
+What an update takes is measured in rounds (:mod:`benchmarks.common.rounds`), since in a run of some
+minutes most tables of 300 get their first updates while those of 32 get their twentieth, and load
+ten files where these load two. Few, many and few tables alternate in one JVM, each side new every
+time; the same updates of their tables are compared, each of one file.
 """
 
 from __future__ import annotations
@@ -17,27 +21,34 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
 
+from pyspark.sql import SparkSession
+
 from benchmarks.common.children import answer, child, environment, program
 from benchmarks.common.projects import FeedSpec, TableSpec, file_name, write_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
+from benchmarks.common.rounds import Played, Rounds
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
-from freshline.spark.engine.session import settings
+from freshline.spark.engine.session import settings, start_session
 
 _MANY, _FEW = 75, 8
 """Feeds; each has a base table and three views."""
 
 _ROWS, _ROUND_S = 500, 5.0
+_MADE_WAY = "it gave way to an update"
+"""What the journal says of a compaction that an update ended."""
+
 _VALIDATE_GOAL_S, _FIRST_GOAL_S, _UPDATE_GOAL, _HEAP_MB = 20.0, 10.0, 1.15, 1024.0
 _LEVELS = ("b", "v1", "v2", "v3")
-_LATER = 0.5
-"""Updates of this last part of a run are compared: Java has compiled what is common to them."""
+_ROUNDS, _SETTLED, _WARM = 4, 2, 15
+"""Rounds of a side; those after the second are compared: views are built in the first, and in the
+second learn what their ways take. Before all, more rounds of few tables warm the JVM up."""
 
 
 def _tables(feeds: int) -> list[TableSpec]:
@@ -81,8 +92,7 @@ class Ran:
         tables: In the project.
         first_s: From its launch to the first update's start, seconds.
         updates: Finished.
-        failed: Updates that failed.
-        level_s: Median seconds of an update in the run's last part, by level.
+        errors: Of updates that failed; upkeep that made way for an update has not.
         heap_mb: What the heap held after a collection, in the middle and at the end.
         updates_between: Finished between the two.
     """
@@ -90,8 +100,7 @@ class Ran:
     tables: int
     first_s: float
     updates: int
-    failed: int
-    level_s: Mapping[str, float]
+    errors: tuple[str, ...]
     heap_mb: tuple[float, float]
     updates_between: int
 
@@ -134,17 +143,13 @@ def run(root: Path, feeds: int, seconds: float) -> Ran:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
     with closing(sqlite3.connect(journal_path(project))) as journal:
-        rows = journal.execute(
-            "SELECT table_name, seconds FROM updates WHERE state='done' ORDER BY id"
+        failed = journal.execute(
+            "SELECT table_name, error FROM updates WHERE state='failed' AND error<>?", (_MADE_WAY,)
         ).fetchall()
-        ((failed,),) = journal.execute("SELECT count(*) FROM updates WHERE state='failed'")
-    later = rows[int(len(rows) * _LATER) :]
-    level_s = {
-        level: median([took_s for name, took_s in later if name.startswith(f"{level}_")] or [0.0])
-        for level in _LEVELS
-    }
+        ((count,),) = journal.execute("SELECT count(*) FROM updates WHERE state='done'").fetchall()
+    errors = tuple(f"{name}: {error}" for name, error in failed)
     first, last = heap_mb
-    return Ran(4 * feeds, first_s, len(rows), failed, level_s, (first, last), done[1] - done[0])
+    return Ran(4 * feeds, first_s, count, errors, (first, last), done[1] - done[0])
 
 
 def _first_update_s(project: Project, process: subprocess.Popen[bytes]) -> float:
@@ -210,21 +215,62 @@ def bare_s(root: Path) -> float:
         return float(answer(one, root / "child.log")) - began_s
 
 
+def played(session: SparkSession, root: Path, feeds: int, rounds: int) -> Played:
+    """Rounds of a new warehouse."""
+    project = write_project(root, _feeds(feeds), _tables(feeds))
+    staged = root / "staged.csv"
+    write_file(staged, _ROWS, 0.0)
+    specs = {feed.name: feed for feed in _feeds(feeds)}
+    groups = {name: [name.replace("f_", f"{level}_") for level in _LEVELS] for name in specs}
+
+    def arrive(name: str, number: int) -> None:
+        moment_s = 1_700_000_000.0 + number * _ROUND_S
+        os.link(staged, Path(project.feeds[name].path) / file_name(specs[name], moment_s))
+
+    return Rounds(project, session, groups, arrive, rounds).play()
+
+
+def sides(root: Path, many: int) -> dict[str, list[Played]]:
+    """Few, many and few tables in one JVM, which few of their own have warmed up."""
+    found: dict[str, list[Played]] = {"warm": [], "few": [], "many": []}
+    order = (("warm", _FEW, _WARM), ("few", _FEW, _ROUNDS), ("many", many, _ROUNDS))
+    session = start_session(write_project(root / "session", _feeds(1), _tables(1)))
+    try:
+        for index, (side, feeds, rounds) in enumerate((*order, order[1])):
+            found[side].append(played(session, root / str(index), feeds, rounds))
+    finally:
+        session.stop()
+    return found
+
+
+def _level_s(side: Sequence[Played], level: str) -> float:
+    """Median seconds of the updates that are compared."""
+    return median(
+        took_s
+        for each in side
+        for table, seconds in each.seconds.items()
+        if table.startswith(f"{level}_")
+        for took_s in seconds[_SETTLED:]
+    )
+
+
 def measure(*, quick: bool) -> Report:
-    """Each once: validate, then the runs."""
-    seconds = 40.0 if quick else 120.0
+    """Each once: validate, then the runs, then the rounds."""
+    seconds, most = (40.0, 25) if quick else (120.0, _MANY)
     with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
         root = Path(folder)
         bare = bare_s(root / "bare")
         checked = {feeds: validate_s(root / f"v{feeds}", feeds) for feeds in (_FEW, _MANY)}
         few = run(root / "few", _FEW, seconds)
         many = run(root / "many", _MANY, seconds)
-    ratios = {
-        level: many.level_s[level] / few.level_s[level]
-        for level in _LEVELS
-        if many.level_s[level] and few.level_s[level]
+        rounds = sides(root, most)
+    level_s = {
+        side: {level: _level_s(rounds[side], level) for level in _LEVELS}
+        for side in ("few", "many")
     }
+    ratios = {level: level_s["many"][level] / level_s["few"][level] for level in _LEVELS}
     ratio = fmean(ratios.values())
+    used_s = {side: fmean(each.processor_s for each in rounds[side]) for side in ("few", "many")}
     made = Report(
         "many",
         f"{4 * _MANY} tables against {4 * _FEW}",
@@ -236,16 +282,17 @@ def measure(*, quick: bool) -> Report:
                 f"{few.first_s - bare:.1f}",
                 f"{many.first_s - bare:.1f}",
             ),
-            ("updates", str(few.updates), str(many.updates)),
-            ("failed", str(few.failed), str(many.failed)),
             *(
                 (
                     f"an update, {level}, s",
-                    f"{few.level_s[level]:.2f}",
-                    f"{many.level_s[level]:.2f}",
+                    f"{level_s['few'][level]:.3f}",
+                    f"{level_s['many'][level]:.3f}",
                 )
                 for level in _LEVELS
             ),
+            ("an update, processor, s", f"{used_s['few']:.3f}", f"{used_s['many']:.3f}"),
+            ("updates of the run", str(few.updates), str(many.updates)),
+            ("failed", str(len(few.errors)), str(len(many.errors))),
             (
                 "heap after a collection, middle and end, MB",
                 " ".join(f"{each:.0f}" for each in few.heap_mb),
@@ -259,6 +306,7 @@ def measure(*, quick: bool) -> Report:
             "few": asdict(few),
             "many": asdict(many),
             "ratios": ratios,
+            "rounds": {side: [asdict(each) for each in found] for side, found in rounds.items()},
         },
     )
     hour = 3600.0 / seconds * many.updates
@@ -270,10 +318,22 @@ def measure(*, quick: bool) -> Report:
         Goal("heap at the end", many.heap_mb[1], _HEAP_MB, unit=" MB"),
     ]
     made.notes = [
-        f"{seconds:.0f} s each; times of updates are medians of the last half.",
+        (
+            f"Updates: {4 * most} tables after and before {4 * _FEW}, new ones each time, in one"
+            f" JVM that was warm; medians of the updates {_SETTLED + 1} to {_ROUNDS} of each"
+            " table, a file each. Processor: Python and JVM, over all updates."
+        ),
+        f"Runs: {seconds:.0f} s each, first update, heap and failures.",
         (
             f"The heap grew by {grown_mb * 1000:.0f} kB an update from the middle to the end, while"
             f" tables were still made; {hour:.0f} updates would be an hour's."
+        ),
+        *(f"Failed: {error}" for error in (*few.errors, *many.errors)),
+        *(
+            f"Failed in a round: {error}"
+            for found in rounds.values()
+            for each in found
+            for error in each.errors
         ),
     ]
     return made

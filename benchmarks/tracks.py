@@ -17,24 +17,17 @@ from statistics import median
 
 from benchmarks.common.projects import FORMATS, FeedSpec, TableSpec, add_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
+from benchmarks.common.rounds import KeptOpen
 from freshline.cli.render.log_observer import Counting
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
 from freshline.spark.engine.session import start_session
-from freshline.spark.updates import SparkExecutor
 
 _GOAL = 1.25
 _FEEDS = 6
 _ROWS = 500
-
-
-class KeptOpen(SparkExecutor):
-    """An executor that outlives the warehouses that borrow it."""
-
-    def close(self) -> None:
-        """Stay open for the next round."""
 
 
 def updates_per_s(project: Project, executor: KeptOpen, tracks: int) -> float:
