@@ -199,7 +199,14 @@ def _in_bits(bits: int) -> _Rule:
 
 
 def _is_decimal(value: str, kind: DataType) -> str:
-    return f"try_cast({value} AS {kind.simpleString()}) IS NOT NULL"
+    assert isinstance(kind, DecimalType)
+    cast = f"try_cast({value} AS {kind.simpleString()}) IS NOT NULL"
+    whole = kind.precision - kind.scale
+    if whole < 1:
+        return cast
+    # Nearly all are written like that, and looking is cheaper than a cast.
+    plain = f"^-?[0-9]{{1,{whole}}}([.][0-9]{{0,{kind.scale}}})?$"
+    return f"({value} RLIKE '{plain}' OR {cast})"
 
 
 def _is_text(value: str, _: DataType) -> str:
