@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import math
 from dataclasses import replace
@@ -10,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 import zstandard
@@ -220,10 +222,31 @@ def test_a_parquet_column_of_another_meaning_is_told(place, shop):
         "s": pa.array([{"x": 7}], pa.struct([("x", pa.uint32())])),
     }
     pq.write_table(pa.table(good), folder / "good", **settings)
-    for name in bad:
+    by_footer = [name for name in bad if name != "list"]
+    for names in (by_footer, ["list"]):
         with pytest.raises(UnreadableFilesError) as caught:
-            shop.load("t", "good", name)
-        assert [each for each, _ in caught.value.files] == [name]
+            shop.load("t", "good", *names)
+        assert [each for each, _ in caught.value.files] == names
     shop.load("t", "good")
     (row,) = shop.rows("t")
     assert row == {"n": 5, "d": None, "l": [-32768, 32767, None], "s": {"x": 7}}
+
+
+def test_a_column_that_the_folders_have_is_not_null(shop):
+    schema = "id BIGINT, day DATE, note STRING"
+    folder = shop.feed("f", "parquet", schema)
+    shop.feed("g", "parquet", schema, {"basePath": str(folder)})
+    shop.feeds["g"] = replace(shop.feeds["g"], path=str(folder))
+    days = [dt.date(2026, 1, 31), dt.date(2026, 2, 1), None]
+    rows = pa.table({"id": [1, 2, 3], "day": days, "note": ["a", "b", "c"]})
+    hive = ds.partitioning(pa.schema([("day", pa.date32()), ("hour", pa.int8())]), flavor="hive")
+    by_hour = rows.append_column("hour", pa.array([1, 2, 3], pa.int8()))
+    ds.write_dataset(by_hour, folder, format="parquet", partitioning=hive)
+    names = [str(path.relative_to(folder)) for path in sorted(folder.glob("*/*/*"))]
+    shop.table("t", "SELECT * FROM STREAM f")
+    shop.table("right", "SELECT * FROM STREAM g")
+    with pytest.raises(UnreadableFilesError, match="day is in the folder's name alone") as caught:
+        shop.load("t", *names)
+    assert len(caught.value.files) == len(names) == len(days)
+    shop.load("right", *names)
+    assert sorted(shop.rows("right"), key=lambda row: row["id"]) == rows.to_pylist()

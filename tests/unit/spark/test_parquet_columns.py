@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from freshline.spark.feeds.parquet_columns import other_meaning
+from freshline.spark.feeds.parquet_columns import folder_keys, in_folder_alone, other_meaning
 
 CENTS = pa.array([Decimal("123.45"), None], pa.decimal128(9, 2))
 WHOLE = pa.array([Decimal(123), None], pa.decimal128(9, 0))
@@ -101,3 +101,28 @@ def test_a_column_within_others(array, kind, reason):
 def test_without_statistics_an_unsigned_column_may_be_large():
     why = "column n is unsigned with 32 bits and no INT"
     assert told(SMALL_32, IntegerType(), write_statistics=False) == message(why)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("a.parquet", set()),
+        ("day=1.parquet", set()),
+        ("Day=2026-01-31/hour=5/a.parquet", {"day", "hour"}),
+        ("x/k=/y/a.parquet", {"k"}),
+        ("=5/a.parquet", {""}),
+    ],
+)
+def test_keys_of_folders(name, keys):
+    assert folder_keys(name) == keys
+
+
+def test_a_column_that_a_folder_alone_has_is_told():
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"ID": [1], "kept": [2]}), buffer)
+    schema = StructType([StructField(name, LongType()) for name in ("id", "Day", "kept", "none")])
+    with pq.ParquetFile(buffer) as file:
+        assert in_folder_alone(file, schema, folder_keys("kept=2/id=1/hour=3/a")) is None
+        told = in_folder_alone(file, schema, folder_keys("day=2026-01-31/a"))
+        assert told is not None
+        assert told.startswith("column Day is in the folder's name alone, and would be NULL")

@@ -1,7 +1,8 @@
-"""Parquet files whose columns mean something else than the schema says.
+"""Parquet files whose columns mean something else than the schema says, or are not in them.
 
 Spark looks at how a column is stored, and less at what it stands for: a DECIMAL(9,2) is stored as a
 whole number, so that 123.45 read as a BIGINT is 12345. What it stands for is in the file's footer.
+Of a file in a folder ``day=2026-01-31`` other programs leave the column out, and it would be NULL.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +39,7 @@ _UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
 }
 """By bits of an unsigned number: types in which the upper half of its numbers is negative."""
 _READS_AT_ONCE = 16
+_HOW = "with the feed's path as the option `basePath` Spark reads it from there"
 
 
 def other_meanings(
@@ -54,25 +55,43 @@ def other_meanings(
         schema: The feed's.
     """
     feed = reader.feed
-    if feed.format != "parquet" or not any(_matters(each.dataType) for each in schema):
+    if feed.format != "parquet":
         return []
-    if feed.path.startswith("/"):
-        reasons = [_reason_of(Path(feed.path) / name, None, schema) for name in names]
+    has_base = any(name.lower() == "basepath" for name in feed.options)
+    matters = any(_matters(each.dataType) for each in schema)
+    looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
+    system, base = (None, feed.path) if feed.path.startswith("/") else arrow_store(feed.path)
+
+    def reason(name: str) -> str | None:
+        try:
+            with pq.ParquetFile(f"{base}/{name}", filesystem=system) as file:
+                keys = frozenset() if has_base else folder_keys(name)
+                return other_meaning(file, schema) or in_folder_alone(file, schema, keys)
+        except (OSError, pa.ArrowException):
+            return None
+
+    if system is None:
+        reasons = [reason(name) for name in looked_at]
     else:
-        system, base = arrow_store(feed.path)
         with ThreadPoolExecutor(_READS_AT_ONCE) as threads:
-            reasons = list(
-                threads.map(lambda name: _reason_of(f"{base}/{name}", system, schema), names)
-            )
-    return [(name, why) for name, why in zip(names, reasons, strict=True) if why is not None]
+            reasons = list(threads.map(reason, looked_at))
+    return [(name, why) for name, why in zip(looked_at, reasons, strict=True) if why is not None]
 
 
-def _reason_of(path: Path | str, system: Any, schema: StructType) -> str | None:
-    try:
-        with pq.ParquetFile(path, filesystem=system) as file:
-            return other_meaning(file, schema)
-    except (OSError, pa.ArrowException):
+def folder_keys(name: str) -> frozenset[str]:
+    """The keys of folders like ``day=2026-01-31`` in a file's name, in lower case."""
+    parts = (part.partition("=") for part in name.split("/")[:-1])
+    return frozenset(key.lower() for key, sign, _ in parts if sign)
+
+
+def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[str]) -> str | None:
+    """The schema's columns whose values are in the folder's name and not in the file."""
+    columns = (file.schema.column(index) for index in range(len(file.schema)))
+    there = {column.path.split(".")[0].lower() for column in columns}
+    missing = [each.name for each in schema if each.name.lower() in keys - there]
+    if not missing:
         return None
+    return f"column {', '.join(missing)} is in the folder's name alone, and would be NULL: {_HOW}"
 
 
 def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:

@@ -174,8 +174,10 @@ class FeedReader:
         )
         if not is_text:
             read_every_row(session, of_delta=False)
-        reader = self._reader(session).schema(StructType([*exact.wide, *corrupt]))
-        frame = reader.load([self.path(name) for name in names])
+        wide = StructType([*exact.wide, *corrupt])
+        frame = self._reader(session).schema(wide).load([self.path(name) for name in names])
+        if len(frame.columns) > len(wide):  # a basePath adds the keys of all folders
+            frame = frame.select([F.col(backquoted(name)) for name in wide.names])
         return exact.marked(frame, CORRUPT) if is_text else exact.strict(frame)
 
     def _reads_bytes(self) -> bool:
