@@ -401,7 +401,7 @@ def test_rows_of_others_are_made_good_where_the_log_tells_nothing(hourly, monkey
     def nothing(*_: object) -> None:
         """As of a log that is not on this machine."""
 
-    monkeypatch.setattr("freshline.spark.views.full_refresh.logged_changes", nothing)
+    monkeypatch.setattr("freshline.spark.commits.others.logged_changes", nothing)
     path = hourly.shop.path("hourly")
     deltalake.DeltaTable(path).delete()
     assert hourly.shop.rows("hourly") == []
