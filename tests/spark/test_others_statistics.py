@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.executor.verified import RIGHT
+from freshline.spark.verification.versions import Verifier
 from tests.spark.sources.world import World
 
 pytestmark = pytest.mark.spark
@@ -110,3 +113,55 @@ def test_a_table_of_others_is_read_as_a_whole(loaded, kind):
     loaded.table("most", f"SELECT max(km) AS km FROM {kind}.`others`")
     loaded.derive("most")
     assert math.isnan(loaded.rows("most")[0]["km"])
+
+
+# ---- deletion vectors: Delta refuses to read such a table without statistics ----
+
+REMOVED = 2
+KEPT = {each: [id_ for id_ in ids if id_ != REMOVED] for each, ids in EXPECTED.items()}
+
+
+def remove_a_row(shop, path: str) -> None:
+    """By a deletion vector, so that its file stays as Arrow wrote it."""
+    vectors = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    shop.session.sql(f"ALTER TABLE delta.`{path}` {vectors}")
+    shop.session.sql(f"DELETE FROM delta.`{path}` WHERE id = {REMOVED}")
+    assert list(Path(path).glob("deletion_vector*.bin"))
+
+
+def test_tables_with_deletion_vectors_are_read_as_a_whole(loaded):
+    for table in FILES:
+        loaded.delta("others", table)
+    others = str(loaded.root / "others")
+    for path in (others, loaded.path("trips")):
+        remove_a_row(loaded, path)
+    newest = deltalake.DeltaTable(loaded.path("trips")).version()
+    within = "trips WHERE km > 2 AND id NOT IN (SELECT id FROM delta.`others` WHERE km = 0)"
+    query = f"{each_condition('delta.`others`')} UNION ALL SELECT 'trips', id FROM {within}"
+    loaded.table("view", query)
+    loaded.derive("view", trips=newest)
+    assert found(loaded, "view") == KEPT
+    assert sorted(row["id"] for row in loaded.rows("view") if row["what"] == "trips") == [0, 30, 31]
+    loaded.delta("others", readings(NAN, first=40))  # the version that was read is not the newest
+    table = loaded.project.table("view")
+    check = Verifier(loaded.project).check(loaded.session.newSession(), table, 0)
+    assert (check.outcome, check.reason) == (RIGHT, "")
+
+
+def test_a_version_of_its_own_of_a_table_with_deletion_vectors_is_read(loaded):
+    loaded.delta("others", FILES[0])
+    remove_a_row(loaded, str(loaded.root / "others"))
+    loaded.table("view", "SELECT id FROM delta.`others` VERSION AS OF 2 WHERE id > 0")
+    loaded.derive("view")
+    assert [row["id"] for row in loaded.rows("view")] == [1]
+
+
+def test_a_feed_of_a_table_with_deletion_vectors_is_loaded(shop):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT id FROM STREAM orders_feed WHERE km > 2")
+    for table in FILES:
+        deltalake.write_deltalake(world.at, table, mode="append")
+    remove_a_row(shop, world.at)
+    world.load(*world.news().files)
+    assert sorted(row["id"] for row in shop.rows("orders")) == KEPT["km > 2"]

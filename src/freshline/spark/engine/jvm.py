@@ -102,9 +102,14 @@ def scala_seq(session: SparkSession, items: Sequence[Any]) -> Any:
         java_list = named(session, "java.util.ArrayList")()
         for item in items:
             java_list.add(item)
-        return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
+        return seq_of(session, java_list)
 
     return made() if items else _constant(session, "no items", made)
+
+
+def seq_of(session: SparkSession, java_list: Any) -> Any:
+    """A Scala sequence of what a Java list holds."""
+    return named(session, f"{_PYTHON_UTILS}.toSeq")(java_list)
 
 
 def text_array(session: SparkSession, items: Sequence[str]) -> Any:

@@ -50,3 +50,8 @@ def read_every_row(session: SparkSession, *, of_delta: bool) -> None:
     """
     for setting in (*_IN_FILES, *_IN_LOGS) if of_delta else _IN_FILES:
         session.conf.set(setting, "false")
+
+
+def reads_every_row(session: SparkSession) -> bool:
+    """Whether :func:`read_every_row` was called for Delta tables of the session."""
+    return session.conf.get(_IN_LOGS[0]) == "false"

@@ -7,6 +7,7 @@ and the commit can record it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of
-from freshline.spark.engine.own_session import read_every_row
+from freshline.spark.engine.own_session import read_every_row, reads_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import backquoted, quoted, rewritten
@@ -30,6 +31,9 @@ from freshline.sql.text.reads import backquoted, quoted, rewritten
 _SESSION_CATALOG = "spark_catalog"
 _STAGED = "_staged_commits"
 """Of a log: where this folder holds files, a catalog decides what is committed."""
+
+_VECTORS = '"deletionVectors"'
+"""Of a table's protocol, as JSON."""
 
 _DELTA_TABLE = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
 
@@ -69,22 +73,58 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     versions: dict[str, int] = {}
     ids: dict[str, str] = {}
     marks: dict[str, str] = {}
-    for read in table.statics:
-        name = _absolute(read)
-        newest = newest_snapshot(session, read) if fixed and not read.time_travel else None
-        if fixed and (newest is None or has_floats(newest.schema().catalogString())):
+    found = [(read, newest_snapshot(session, read) if fixed else None) for read in table.statics]
+    for read, newest in found:
+        if fixed and _may_lack_nan(read, newest):
             read_every_row(session, of_delta=read.format is None or read.format == "delta")
-        if newest is not None:
+    for read, newest in found:
+        name = _absolute(read)
+        if newest is not None and not read.time_travel:
             versions[read.name] = version = int(newest.version())
             ids[read.name] = str(newest.metadata().id())
             mark = mark_of(newest)
             if mark is not None:
                 marks[read.name] = mark
-            names[read.name] = f"{name} VERSION AS OF {version}"
+            names[read.name] = static_at(session, read, newest, version)
         elif name != read.name:
             names[read.name] = name
     query = rewritten(table.query, names) if names else table.query
     return Pinned(query, versions, ids, marks, names)
+
+
+def _may_lack_nan(read: StaticRead, newest: Any | None) -> bool:
+    """Whether statistics of a static table's files may lack NaN that is in the files.
+
+    Of a version that the query chooses, in a table with deletion vectors, they are believed:
+    Delta reads it in no other way.
+    """
+    if newest is None:
+        return True
+    if read.time_travel:
+        return not has_vectors(newest)
+    return has_floats(newest.schema().catalogString())
+
+
+def static_at(session: SparkSession, read: StaticRead, newest: Any | None, version: int) -> str:
+    """What stands in a query for a static table at a version.
+
+    Args:
+        session: In which the query runs. Where it reads every row, and the table can have
+            deletion vectors, its rows become a view of this session.
+        read: The table.
+        newest: Delta's own object for it as it is now; None: there is none.
+        version: Which one.
+    """
+    if newest is None or not (reads_every_row(session) and has_vectors(newest)):
+        return f"{_absolute(read)} VERSION AS OF {version}"
+    snapshot = newest
+    if int(newest.version()) != version:
+        nothing = jvm.none(session)
+        snapshot = newest.deltaLog().getSnapshotAt(version, nothing, nothing, False)
+    key = f"{read.name.lower()} {version}"
+    name = quoted(f"_freshline_{hashlib.sha256(key.encode()).hexdigest()[:16]}")
+    _of_all_files(session, snapshot).createOrReplaceTempView(name)
+    return name
 
 
 def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
@@ -207,6 +247,8 @@ def _has_staged(folder: Path) -> bool:
 def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:
     """The rows of :func:`snapshot_at`; of a small table all files are read."""
     files = listed_files(snapshot, SMALL_BYTES)
+    if files is None and reads_every_row(session) and has_vectors(snapshot):
+        return _of_all_files(session, snapshot)
     if files is None:
         version = int(snapshot.version())
         return session.read.format("delta").option("versionAsOf", version).load(location(path))
@@ -216,6 +258,23 @@ def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:
     return together(
         DataFrame(rows, session), int(checksum.tableSizeBytes()), int(checksum.numFiles())
     )
+
+
+def has_vectors(snapshot: Any) -> bool:
+    """Whether files of a table may have deletion vectors."""
+    return _VECTORS in str(snapshot.protocol().json())
+
+
+def _of_all_files(session: SparkSession, snapshot: Any) -> DataFrame:
+    """The rows of all files of a snapshot.
+
+    Where files are not to be left out by Delta's statistics, Delta itself refuses to read a table
+    that may have deletion vectors: ``Cannot work with a non-pinned table snapshot``.
+    """
+    jvm.activate(session)
+    files = jvm.seq_of(session, snapshot.allFiles().collectAsList())
+    rows = snapshot.deltaLog().createDataFrame(snapshot, files, False, jvm.none(session))
+    return DataFrame(rows, session)
 
 
 def columns_of(snapshot: Any) -> StructType:

@@ -21,7 +21,7 @@ from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.own_session import read_every_row
-from freshline.spark.engine.pins import pin_statics
+from freshline.spark.engine.pins import newest_snapshot, pin_statics, static_at
 from freshline.spark.verification.differences import differences
 from freshline.sql.query.nondeterministic import clock_or_chance
 from freshline.sql.query.normal import parsed
@@ -141,8 +141,8 @@ class Check(ABC):
         names = dict(pin_statics(self.session, self.table, fixed=False).names)
         for read in self.table.statics:
             if read.name in pins and not read.time_travel:
-                name = names.get(read.name, read.name)
-                names[read.name] = f"{name} VERSION AS OF {pins[read.name]}"
+                newest = newest_snapshot(self.session, read)
+                names[read.name] = static_at(self.session, read, newest, int(pins[read.name]))
         return rewritten(self.table.query, names) if names else self.table.query
 
     def compared(self, actual: DataFrame, expected: Any, known_bytes: int | None) -> VersionCheck:
