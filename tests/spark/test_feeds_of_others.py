@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from freshline.executor.records import UnreadableFilesError
+from tests.support.places import PLACES, on_this_machine
 
 pytestmark = pytest.mark.spark
 
 
-def on_this_machine(folder: Path) -> str:
-    return str(folder)
-
-
-def as_uri(folder: Path) -> str:
-    """Looked at by Spark, as an object store is."""
-    return folder.as_uri()
-
-
-@pytest.mark.parametrize("place", [on_this_machine, as_uri])
+@pytest.mark.parametrize("place", PLACES)
 def test_records_without_a_line_break_between_them_are_told(place, shop):
     folder = shop.feed("f", "json", "id BIGINT")
     shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
@@ -45,7 +36,7 @@ def test_records_without_a_line_break_between_them_are_told(place, shop):
     assert sorted(row["id"] for row in shop.rows("t")) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("place", [on_this_machine, as_uri])
+@pytest.mark.parametrize("place", PLACES)
 def test_a_file_of_one_value_that_has_two_is_told(place, shop):
     folder = shop.feed("f", "json", "id BIGINT", {"multiLine": "true"})
     shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))

@@ -18,6 +18,7 @@ import zstandard
 
 from freshline.executor.records import UnreadableFilesError
 from tests.spark.odd_values import JSON_NUMBER, PLAIN, READERS, TEXTS, meaning
+from tests.support.places import PLACES
 
 pytestmark = pytest.mark.spark
 
@@ -161,16 +162,7 @@ def test_values_within_others_are_rejected_as_those_of_columns(shop):
     assert second == {"id": 1, "s": None, "a": None, "m": None, "t": None}
 
 
-def here(folder: Path) -> str:
-    return str(folder)
-
-
-def as_uri(folder: Path) -> str:
-    """Looked at as an object store is."""
-    return folder.as_uri()
-
-
-@pytest.mark.parametrize("place", [here, as_uri])
+@pytest.mark.parametrize("place", PLACES)
 def test_a_value_with_a_line_break_is_not_cut(place, shop):
     for name, options in (("f", {}), ("g", {"multiLine": "true"})):
         folder = shop.feed(name, "csv", "id BIGINT, note STRING", {"header": "true", **options})
@@ -201,7 +193,7 @@ def test_records_are_found_in_files_that_only_spark_unpacks(shop):
     assert [row["id"] for row in shop.rows("t")] == [3, 4]
 
 
-@pytest.mark.parametrize("place", [here, as_uri])
+@pytest.mark.parametrize("place", PLACES)
 def test_a_parquet_column_of_another_meaning_is_told(place, shop):
     folder = shop.feed("f", "parquet", "n BIGINT, d DATE, l ARRAY<SMALLINT>, s STRUCT<x: INT>")
     shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshline.importing.items import FEED_NAME
-from freshline.project.sections.feeds import as_spark_reads
+from freshline.project.sections.reader_options import as_spark_reads
 from freshline.sql.text.tokens import Token, tokens
 
 _FORMATS = ("csv", "json", "parquet")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -21,35 +20,17 @@ from freshline.project.model import (
 from freshline.project.names import name_fault
 from freshline.project.schema import RULE as SCHEMA_RULE
 from freshline.project.schema import schema_columns
+from freshline.project.sections.reader_options import (
+    has_plain_lines,
+    has_wide_characters,
+    option,
+)
 from freshline.project.yaml.section import Section
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _KINDS: tuple[FeedKind, ...] = ("files", "kafka", "push", "delta")
 _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a format
-
-
-def as_spark_reads(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Options of a feed that is read as Spark itself reads such files.
-
-    A csv feed has other defaults: its header must be the schema's, and quotes are doubled
-    (docs/design/0305). And where a feed says a locale, Spark's way with commas in decimals is meant
-    (0310).
-
-    Args:
-        file_format: csv, json or parquet.
-        options: What was given to Spark.
-    """
-    sparks = {"locale": "en-US"} if file_format != "parquet" else {}
-    if file_format == "csv":
-        sparks |= {"enforceSchema": "true", "escape": "\\"}
-    return with_defaults(options, sparks)
-
-
-def with_defaults(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
-    """Options of Spark's reader, whose names have any case, with defaults for the others."""
-    given = {name.lower() for name in options}
-    return {**options, **{name: defaults[name] for name in defaults if name.lower() not in given}}
 
 
 def resolved(path: str, root: Path) -> str:
@@ -145,11 +126,8 @@ def _files(section: Section, name: str, root: Path) -> Feed:
 def _options_of_files(section: Section, format_: str) -> dict[str, str]:
     """Spark's csv reader takes lines apart before it knows that a character has two bytes."""
     options = section.texts("options")
-    lowered = {name.lower(): value.lower() for name, value in options.items()}
-    encoding = lowered.get("encoding", lowered.get("charset", ""))
-    wide = re.match("utf-?(16|32)", encoding) is not None
-    as_whole = lowered.get("multiline") == "true" or "linesep" in lowered
-    if format_ == "csv" and wide and not as_whole:
+    if format_ == "csv" and has_wide_characters(options) and has_plain_lines(options):
+        encoding = str(option(options, "encoding", "charset"))
         section.fault(
             "bad-option",
             f"the options of {section.what} have the encoding {encoding.upper()} without multiLine",

@@ -1,7 +1,6 @@
 """Csv files with a quoted value that goes on in the next line, where a feed reads line by line.
 
-Spark closes such a value at the end of its line and loads the row, cut. Looked for without Spark
-in local files, and by one job in others.
+Spark closes such a value at the end of its line and loads the row, cut.
 """
 
 from __future__ import annotations
@@ -10,25 +9,28 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import BinaryIO
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.spark.feeds.packed import can_open, opened
-from freshline.spark.feeds.reader import DEFAULTS, FeedReader
+from freshline.project.sections.reader_options import (
+    csv_signs,
+    has_plain_lines,
+    has_wide_characters,
+    option,
+)
+from freshline.spark.feeds.reader import FeedReader
+from freshline.spark.feeds.search import BLOCK_BYTES, first_line, searched, wrong_files
 
 _BACKSLASH = "\\"
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_BLOCK_BYTES = 2**24
 _BYTES = "latin-1"
 """Keeps every byte; quotes and separators are ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How values are told from one another.
+    """How a csv line separates and quotes its values.
 
     Attributes:
         separator: Between two values.
@@ -48,19 +50,15 @@ class Dialect:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Dialect | None:
         """That of a feed's options; None: its lines are not told by quotes, or not known."""
-        lowered = {name.lower(): value for name, value in options.items()}
-        if lowered.get("multiline", "").lower() == "true" or "linesep" in lowered:
+        if has_wide_characters(options) or not has_plain_lines(options):
             return None
-        if re.match("utf-?(16|32)", lowered.get("encoding", lowered.get("charset", "")).lower()):
-            return None
-        separator = lowered.get("sep", lowered.get("delimiter", ",")).replace("\\t", "\t")
-        quote = lowered.get("quote", '"')
-        escape = lowered.get("escape", DEFAULTS["csv"]["escape"])
+        separator, quote, escape = csv_signs(options)
+        separator = separator.replace("\\t", "\t")
         known = len(quote) == 1 and separator and (separator + quote + escape).isascii()
         if not known or len(escape) != 1:
             return None
-        is_told = bool({"escape", "quote"} & lowered.keys())
-        return cls(separator, quote, escape, lowered.get("comment", ""), is_told)
+        is_told = option(options, "escape", "quote") is not None
+        return cls(separator, quote, escape, option(options, "comment") or "", is_told)
 
     @property
     def record(self) -> str:
@@ -125,39 +123,36 @@ def cut_values(
     dialect = Dialect.of(feed.options) if feed.format == "csv" and feed.kind == "files" else None
     if dialect is None:
         return []
-    found = []
-    elsewhere = []
-    for name in names:
-        path = Path(feed.path) / name
-        if not feed.path.startswith("/") or not can_open(path):
-            elsewhere.append(name)
-            continue
-        with opened(path) as file:
-            line = first_open(file, dialect)
-        if line is not None:
-            found.append((name, _reason(f"line {line}")))
-    if elsewhere:
-        found += _by_spark(session, reader, elsewhere, dialect)
-    return found
+
+    def in_file(file: BinaryIO) -> str | None:
+        line = first_open(file, dialect)
+        return None if line is None else _reason(f"line {line}")
+
+    def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
+        lines = session.read.text([reader.path(name) for name in elsewhere])
+        value, quote = F.col("value"), F.lit(dialect.quote)
+        odd = (F.length(value) - F.length(F.replace(value, quote, F.lit("")))) % 2 == 1
+        if dialect.escape != dialect.quote:
+            odd |= value.contains(dialect.escape + dialect.quote)
+        return dict.fromkeys(wrong_files(reader, lines, odd, dialect.is_open), _reason("a line"))
+
+    return searched(reader, names, in_file, by_spark)
 
 
-def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = _BLOCK_BYTES) -> int | None:
+def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BYTES) -> int | None:
     """The first line, counted from 1, with a quoted value that does not end in it; None: none.
 
     Args:
         file: Opened at its beginning.
         dialect: Of the feed.
-        block_bytes: So much is looked at as a whole; only what is suspect line by line.
+        block_bytes: As of :func:`.first_line`.
     """
-    before = 0
-    while block := file.read(block_bytes) + file.readline():
-        if _is_suspect(block, dialect):
-            lines = _LINE_END.split(block.decode(_BYTES))
-            for number, line in enumerate(lines, start=before + 1):
-                if dialect.is_open(line):
-                    return number
-        before += block.count(b"\n")
-    return None
+    return first_line(
+        file,
+        lambda block: _is_suspect(block, dialect),
+        lambda line: dialect.is_open(line.decode(_BYTES)),
+        block_bytes,
+    )
 
 
 def _is_suspect(block: bytes, dialect: Dialect) -> bool:
@@ -174,22 +169,6 @@ def _is_suspect(block: bytes, dialect: Dialect) -> bool:
 def _balanced(quote: bytes) -> re.Pattern[bytes]:
     q = re.escape(quote)
     return re.compile(rb"(?:[^%b]*+%b[^%b\r\n]*+%b)*+[^%b]*+" % (q, q, q, q, q))
-
-
-def _by_spark(
-    session: SparkSession, reader: FeedReader, names: Sequence[str], dialect: Dialect
-) -> list[tuple[str, str]]:
-    lines = session.read.text([reader.path(name) for name in names])
-    value, quote = F.col("value"), F.lit(dialect.quote)
-    odd = (F.length(value) - F.length(F.replace(value, quote, F.lit("")))) % 2 == 1
-    if dialect.escape != dialect.quote:
-        odd |= value.contains(dialect.escape + dialect.quote)
-    path = reader.shown_file(F.col("_metadata.file_path"))
-    found: dict[str, str] = {}
-    for row in lines.filter(odd).select(path.alias("file"), "value").toLocalIterator():
-        if row.file not in found and dialect.is_open(row.value):
-            found[row.file] = _reason("a line")
-    return [(name, found[name]) for name in names if name in found]
 
 
 def _reason(where: str) -> str:

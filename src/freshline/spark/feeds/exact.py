@@ -33,6 +33,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from freshline.project.sections.reader_options import csv_signs, option
 from freshline.sql.text.reads import backquoted
 
 NO_TEXT = "\ufffd"
@@ -93,14 +94,13 @@ class ExactColumns:
         *,
         keeps_numbers: bool = True,
     ) -> None:
-        given = {name.lower() for name in options}
         wider = dict(_WIDER.get(file_format, {}))
-        if "locale" in given or (file_format == "json" and not keeps_numbers):
+        if option(options, "locale") is not None or (file_format == "json" and not keeps_numbers):
             wider.pop(DecimalType, None)
         rules = {kind: _RULES[kind] for kind in wider}
         if file_format != "parquet":
             rules |= _OF_TIMES
-        if file_format == "csv" and not {"encoding", "charset"} & given:
+        if file_format == "csv" and option(options, "encoding", "charset") is None:
             rules |= dict.fromkeys(TEXT_TYPES, _is_text)
         self._columns = [
             _Judged(
@@ -181,10 +181,8 @@ class ExactColumns:
         values = F.struct(*(F.col(backquoted(each.field.name)) for each in self._columns))
         if self._format == "json":
             return F.to_json(values)
-        lowered = {name.lower(): value for name, value in self._options.items()}
-        separator = lowered.get("sep", lowered.get("delimiter", ","))
-        quotes = {"quote": lowered.get("quote", '"'), "escape": lowered.get("escape", '"')}
-        return F.to_csv(values, {"sep": separator, **quotes})
+        separator, quote, escape = csv_signs(self._options)
+        return F.to_csv(values, {"sep": separator, "quote": quote, "escape": escape})
 
 
 # ---- which values of one type are right, as SQL that is never NULL where the value is not ----

@@ -15,12 +15,12 @@ from freshline.core.errors import PlatformError
 from freshline.executor.offsets import Span, commit_fields, joined, parsed
 from freshline.executor.topic import Topic, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import with_defaults
+from freshline.project.sections.reader_options import as_feeds_are_read, option
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.cut_values import Dialect
 from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
-from freshline.spark.feeds.reader import CORRUPT, DEFAULTS, SOURCE, FeedReader
+from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader
 from freshline.spark.feeds.several_values import SEVERAL
 from freshline.sql.text.reads import backquoted
 
@@ -99,7 +99,7 @@ class TopicReader(FeedReader):
         whole = StructType([*exact.wide, StructField(CORRUPT, StringType())])
         # Not by decode(), to which bytes that are no text are an error.
         text = F.col("value").cast("string")
-        options = with_defaults(self._parsing, DEFAULTS.get(self.feed.format, {})) | {
+        options = as_feeds_are_read(self.feed.format, self._parsing) | {
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": CORRUPT,
         }
@@ -125,13 +125,13 @@ class TopicReader(FeedReader):
         if not is_csv:
             texts = [f.name for f in schema if isinstance(f.dataType, TEXT_TYPES)]
             wrong += [_is_written_shorter(F.col(backquoted(name))) for name in texts]
-            if not any(name.lower() == "locale" for name in self._parsing):
+            if option(self._parsing, "locale") is None:
                 decimals = [f.name for f in schema if isinstance(f.dataType, DecimalType)]
                 wrong += [_has_comma(name) for name in decimals if not _NO_PATH & set(name)]
         return exact.marked(flat, CORRUPT, record=F.col(_TEXT), wrong=wrong, more=[SOURCE])
 
     def _has_more_than_one(self, text: Column, options: dict[str, str]) -> Column:
-        """Whether a value is not one record, of which Spark would read the first alone."""
+        """Whether a value holds several records: Spark would read only the first."""
         if self.feed.format == "csv":
             of_files = ("multiline", "linesep")
             told = {k: v for k, v in self._parsing.items() if k.lower() not in of_files}

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pyspark.sql.types import DataType, DecimalType, StructType, TimestampType
 
+from freshline.project.sections.reader_options import csv_signs, option
 from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
-from freshline.spark.feeds.packed import opened
+from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
 
@@ -57,7 +58,7 @@ def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
         record = json.loads(text)
     except ValueError as error:
         if "Extra data" in str(error):
-            return "it has more than one JSON value, of which Spark reads the first alone"
+            return "it has more than one JSON value, and Spark reads only the first"
         return f"it is no JSON: {error}"
     if not isinstance(record, dict):
         return "it is no JSON object"
@@ -99,9 +100,8 @@ def _hint(kind: DataType, value: object) -> str:
 def _csv_reason(
     text: str, schema: StructType, nulls: Sequence[str], options: Mapping[str, str]
 ) -> str:
-    lowered = {name.lower(): value for name, value in options.items()}
-    separator = lowered.get("sep", lowered.get("delimiter", ","))
-    quote = lowered.get("quote", '"')
+    separator, quote, _ = csv_signs(options)
+    nothing = ("", option(options, "nullValue") or "")
     if len(separator) != 1 or len(quote) != 1:
         return "it does not fit the schema"
     if NO_TEXT in text:
@@ -112,7 +112,7 @@ def _csv_reason(
     except csv.Error as error:
         return f"it is no CSV: {error}"
     if len(records) > 1:
-        return f"it has {len(records)} records, of which Spark reads the first alone"
+        return f"it has {len(records)} records, and Spark reads only the first"
     values = records[0] if records else []
     if len(values) != len(schema):
         return f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
@@ -120,7 +120,7 @@ def _csv_reason(
         f"column {field.name}: {_shown(repr(value))} is no {field.dataType.simpleString().upper()}"
         f"{_hint(field.dataType, value)}"
         for field, value in zip(schema, values, strict=True)
-        if field.name in nulls and value not in ("", lowered.get("nullvalue", ""))
+        if field.name in nulls and value not in nothing
     ]
     return "; ".join(wrong) or "it does not fit the schema"
 

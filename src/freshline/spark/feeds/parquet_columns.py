@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.delta.stores import arrow_store
+from freshline.project.sections.reader_options import option
 from freshline.spark.feeds.reader import FeedReader
 
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
@@ -57,7 +58,7 @@ def other_meanings(
     feed = reader.feed
     if feed.format != "parquet":
         return []
-    has_base = any(name.lower() == "basepath" for name in feed.options)
+    has_base = option(feed.options, "basePath") is not None
     matters = any(_matters(each.dataType) for each in schema)
     looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
     system, base = (None, feed.path) if feed.path.startswith("/") else arrow_store(feed.path)

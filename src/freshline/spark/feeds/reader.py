@@ -19,7 +19,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
-from freshline.project.sections.feeds import with_defaults
+from freshline.project.sections.reader_options import (
+    as_feeds_are_read,
+    is_read_as_whole,
+    option,
+)
 from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
@@ -34,18 +38,6 @@ CORRUPT = "_freshline_corrupt"
 
 SOURCE = "_kafka"
 """Where a topic's record comes from; a query sees the column if it names it."""
-
-DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "csv": {
-        # A header with other names, or none, is an error: Spark itself takes columns by place.
-        "enforceSchema": "false",
-        # As most programs write csv; Spark's own is a backslash.
-        "escape": '"',
-    },
-    # With it a text that is no date but a number is one, in days since 1970.
-    "json": {"enableDateTimeParsingFallback": "false"},
-}
-"""Options of Spark's reader that a feed has unless it says otherwise, by format."""
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
@@ -182,8 +174,8 @@ class FeedReader:
 
     def _reads_bytes(self) -> bool:
         """Whether Spark's json reader has a line's bytes, from which it takes numbers exactly."""
-        lowered = {name.lower(): value.lower() for name, value in self.feed.options.items()}
-        return lowered.get("multiline") != "true" and not {"encoding", "charset"} & lowered.keys()
+        options = self.feed.options
+        return not is_read_as_whole(options) and option(options, "encoding", "charset") is None
 
     def misfit(self, schema: StructType) -> str | None:
         """SQL that says whether a record of :meth:`read` does not fit, never NULL.
@@ -202,8 +194,8 @@ class FeedReader:
 
         None of them is NULL. Empty where the feed says how quotes are escaped.
         """
-        given = {name.lower() for name in self.feed.options}
-        if self.feed.format != "csv" or {"escape", "quote"} & given:
+        is_told = option(self.feed.options, "escape", "quote") is not None
+        if self.feed.format != "csv" or is_told:
             return {}
         texts = (each.name for each in schema if isinstance(each.dataType, TEXT_TYPES))
         return {name: _backslashed_quotes(name) for name in texts}
@@ -261,8 +253,7 @@ class FeedReader:
         return None
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
-        defaults = DEFAULTS.get(self.feed.format, {})
-        options = with_defaults(self.feed.options, defaults)
+        options = as_feeds_are_read(self.feed.format, self.feed.options)
         reader = session.read.format(self.feed.format).options(**options)
         forced = {
             # A file that is gone or broken is an error, never silently left out.

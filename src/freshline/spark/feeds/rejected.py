@@ -24,6 +24,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.project.names import rejected_name
+from freshline.project.sections.reader_options import has_plain_lines, option
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import location
 from freshline.spark.feeds.misfits import lines_of, reason
@@ -200,16 +201,14 @@ class RejectedRows:
     def _lines(self, name: str, rows: list[Row]) -> list[int | None]:
         if all(row["line"] is not None for row in rows):
             return [row["line"] for row in rows]
-        options = {key.lower(): value for key, value in self._reader.feed.options.items()}
-        folder = self._reader.feed.path
-        whole_lines = "linesep" not in options and options.get("multiline", "").lower() != "true"
+        options, folder = self._reader.feed.options, self._reader.feed.path
         if (
             not folder.startswith("/")
-            or not whole_lines
+            or not has_plain_lines(options)
             or any(row["text"] is None for row in rows)
         ):
             return [None] * len(rows)
-        encoding = options.get("encoding", options.get("charset", "utf-8"))
+        encoding = option(options, "encoding", "charset") or "utf-8"
         return lines_of(Path(folder) / name, [row["text"] for row in rows], encoding)
 
     def _name_of(self, path: str) -> str:

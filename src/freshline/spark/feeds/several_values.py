@@ -1,8 +1,7 @@
 """Json files with more than one value on a line: Spark reads the first and drops the others.
 
-Amazon's Firehose writes records one after the other without a line break. Looked for without Spark
-in local files, and by one job in others. Values with a comma between them are found where no
-bracket is before it: so stand those of an array.
+Amazon's Firehose writes records one after the other without a line break. Values with a comma
+between them are found where no bracket is before it: so stand those of an array.
 """
 
 from __future__ import annotations
@@ -10,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.spark.feeds.packed import can_open, opened
+from freshline.project.sections.reader_options import is_read_as_whole, option
 from freshline.spark.feeds.reader import FeedReader
+from freshline.spark.feeds.search import BLOCK_BYTES, first_line, searched, wrong_files
 
 _PAIR = r"\}[ \t]*,[ \t]*\{"
 _FLAT_PAIR = rf"^[^\[]*?{_PAIR}"
@@ -31,9 +30,6 @@ SEVERAL = r"[}\]]\s*[^,}\]\s]|^[^\[]*?\}\s*,\s*\{"
 
 _after_a_value = [re.compile(rb"\}[^,}\]\r\n]"), re.compile(rb"\][^,}\]\r\n]")]
 """Each begins with one letter, for which Python searches ten times as fast as for one of two."""
-
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_BLOCK_BYTES = 2**24
 
 _suspect = re.compile(_SUSPECT.encode())
 _pair = re.compile(_PAIR.encode())
@@ -57,40 +53,39 @@ def several_values(
         SparkError: A file that is not on this machine cannot be read.
     """
     feed = reader.feed
-    options = {name.lower(): value.lower() for name, value in feed.options.items()}
-    unknown = {"linesep", "encoding", "charset"} & options.keys()
-    if feed.kind != "files" or feed.format != "json" or unknown:
+    is_unknown = option(feed.options, "lineSep", "encoding", "charset") is not None
+    if feed.kind != "files" or feed.format != "json" or is_unknown:
         return []
-    whole = options.get("multiline") == "true"
-    found = []
-    elsewhere = []
-    for name in names:
-        path = Path(feed.path) / name
-        if not feed.path.startswith("/") or not can_open(path):
-            elsewhere.append(name)
-            continue
-        with opened(path) as file:
-            line = first_of_several(file) if not whole else 1 if _has_more(file.read()) else None
-        if line is not None:
-            found.append((name, _reason(line, whole=whole)))
-    return found + (_elsewhere(session, reader, elsewhere, whole=whole) if elsewhere else [])
+    whole = is_read_as_whole(feed.options)
+
+    def in_file(file: BinaryIO) -> str | None:
+        if whole:
+            return _reason("it", whole=True) if _has_more(file.read()) else None
+        line = first_of_several(file)
+        return None if line is None else _reason(f"line {line}", whole=False)
+
+    def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
+        texts = session.read.text([reader.path(name) for name in elsewhere], wholetext=whole)
+        suspect = F.lit(True) if whole else F.col("value").rlike(_SUSPECT)
+        wrong = wrong_files(reader, texts, suspect, lambda text: _has_more(text.encode()))
+        return dict.fromkeys(wrong, _reason("it" if whole else "a line", whole=whole))
+
+    return searched(reader, names, in_file, by_spark)
 
 
-def first_of_several(file: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> int | None:
+def first_of_several(file: BinaryIO, block_bytes: int = BLOCK_BYTES) -> int | None:
     """The first line, counted from 1, with something after its first value; None: there is none.
 
     Args:
         file: Opened at its beginning.
-        block_bytes: So much is looked at as a whole; only what is suspect line by line.
+        block_bytes: As of :func:`.first_line`.
     """
-    before = 0
-    while block := file.read(block_bytes) + file.readline():
-        if _is_suspect(block):
-            for number, line in enumerate(_LINE_END.split(block), start=before + 1):
-                if _suspect.search(line) is not None and _has_more(line):
-                    return number
-        before += block.count(b"\n")
-    return None
+    return first_line(
+        file,
+        _is_suspect,
+        lambda line: _suspect.search(line) is not None and _has_more(line),
+        block_bytes,
+    )
 
 
 def _is_suspect(block: bytes) -> bool:
@@ -128,20 +123,6 @@ def _has_more(line: bytes) -> bool:
     return bool(text[end:].strip(" \t\r\n,]}"))
 
 
-def _elsewhere(
-    session: SparkSession, reader: FeedReader, names: Sequence[str], *, whole: bool
-) -> list[tuple[str, str]]:
-    lines = session.read.text([reader.path(name) for name in names], wholetext=whole)
-    path = reader.shown_file(F.col("_metadata.file_path"))
-    suspects = lines if whole else lines.filter(F.col("value").rlike(_SUSPECT))
-    found: dict[str, str] = {}
-    for row in suspects.select(path.alias("file"), "value").toLocalIterator():
-        if row.file not in found and _has_more(row.value.encode()):
-            found[row.file] = _reason(None, whole=whole)
-    return [(name, found[name]) for name in names if name in found]
-
-
-def _reason(line: int | None, *, whole: bool) -> str:
-    where = "it" if whole else "a line" if line is None else f"line {line}"
+def _reason(where: str, *, whole: bool) -> str:
     rule = "a file of multiLine has one" if whole else "each has to be on a line of its own"
     return f"{where} has more than one JSON value: {rule}, or Spark leaves out all but the first"

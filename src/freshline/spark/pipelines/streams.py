@@ -8,12 +8,8 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import (
-    as_spark_reads,
-    delta_feed,
-    is_session_table,
-    resolved,
-)
+from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
+from freshline.project.sections.reader_options import as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
 

@@ -1,0 +1,83 @@
+"""A feed's options for Spark's reader, whose names have any case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_OF_A_FEED: Mapping[str, Mapping[str, str]] = {
+    "csv": {
+        # A header with other names, or none, is an error: Spark itself takes columns by place.
+        "enforceSchema": "false",
+        # As most programs write csv; Spark's own is a backslash.
+        "escape": '"',
+    },
+    # With it a text that is no date but a number is one, in days since 1970.
+    "json": {"enableDateTimeParsingFallback": "false"},
+}
+"""Options that a feed has unless it says otherwise, by format."""
+
+
+def as_feeds_are_read(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Options of a feed, with the defaults of feeds.
+
+    Args:
+        file_format: csv, json or parquet.
+        options: What the feed says.
+    """
+    return _with_defaults(options, _OF_A_FEED.get(file_format, {}))
+
+
+def as_spark_reads(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Options of a feed that is read as Spark itself reads such files.
+
+    A csv feed has other defaults: its header must be the schema's, and quotes are doubled
+    (docs/design/0305). And where a feed says a locale, Spark's way with commas in decimals is meant
+    (0310).
+
+    Args:
+        file_format: csv, json or parquet.
+        options: What was given to Spark.
+    """
+    sparks = {"locale": "en-US"} if file_format != "parquet" else {}
+    if file_format == "csv":
+        sparks |= {"enforceSchema": "true", "escape": "\\"}
+    return _with_defaults(options, sparks)
+
+
+def _with_defaults(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    missing = {name: each for name, each in defaults.items() if option(options, name) is None}
+    return {**options, **missing}
+
+
+def option(options: Mapping[str, str], *names: str) -> str | None:
+    """An option by the first of its names that is given; None: none is."""
+    lowered = {name.lower(): value for name, value in options.items()}
+    return next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
+
+
+def csv_signs(options: Mapping[str, str]) -> tuple[str, str, str]:
+    """What stands between two values, around a quoted one, and before a quote within that."""
+    separator = option(options, "sep", "delimiter")
+    quote, escape = option(options, "quote"), option(options, "escape")
+    return (
+        "," if separator is None else separator,
+        '"' if quote is None else quote,
+        _OF_A_FEED["csv"]["escape"] if escape is None else escape,
+    )
+
+
+def is_read_as_whole(options: Mapping[str, str]) -> bool:
+    """Whether the reader takes a file as one text, and not line by line."""
+    return (option(options, "multiLine") or "").lower() == "true"
+
+
+def has_plain_lines(options: Mapping[str, str]) -> bool:
+    """Whether the reader takes a file line by line, and lines end as they do in any text."""
+    return not is_read_as_whole(options) and option(options, "lineSep") is None
+
+
+def has_wide_characters(options: Mapping[str, str]) -> bool:
+    """Whether every character has two bytes or four, those at the ends of lines as well."""
+    encoding = option(options, "encoding", "charset") or ""
+    return re.match("utf-?(16|32)", encoding.lower()) is not None

@@ -1,0 +1,113 @@
+"""Files of a feed searched for what Spark would misread, before it reads them.
+
+Files on this machine are searched without Spark, all others by one job of it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from freshline.spark.feeds.reader import FeedReader
+
+_ELSE_PACKED = frozenset({".zst", ".zstd", ".deflate", ".snappy", ".lz4"})
+"""Endings of files that Spark unpacks."""
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+BLOCK_BYTES = 2**24
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file's bytes; those of a .gz or .bz2 file unpacked.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    return cast("BinaryIO", bz2.open(path, "rb")) if suffix == ".bz2" else path.open("rb")
+
+
+def searched(
+    reader: FeedReader,
+    names: Sequence[str],
+    in_file: Callable[[BinaryIO], str | None],
+    by_spark: Callable[[Sequence[str]], dict[str, str]],
+) -> list[tuple[str, str]]:
+    """The files in which something is found, with the reason.
+
+    Args:
+        reader: Of the feed.
+        names: Files of the feed.
+        in_file: Searches one file that is open at its beginning.
+        by_spark: Searches the files that Python cannot open.
+
+    Raises:
+        OSError: A file cannot be read.
+        SparkError: A file that is not on this machine cannot be read.
+    """
+    found: dict[str, str] = {}
+    elsewhere = []
+    for name in names:
+        path = Path(reader.feed.path) / name
+        if not reader.feed.path.startswith("/") or path.suffix.lower() in _ELSE_PACKED:
+            elsewhere.append(name)
+            continue
+        with opened(path) as file:
+            why = in_file(file)
+        if why is not None:
+            found[name] = why
+    if elsewhere:
+        found |= by_spark(elsewhere)
+    return [(name, found[name]) for name in names if name in found]
+
+
+def first_line(
+    file: BinaryIO,
+    is_suspect: Callable[[bytes], bool],
+    is_wrong: Callable[[bytes], bool],
+    block_bytes: int,
+) -> int | None:
+    """The first line, counted from 1, that is wrong; None: there is none.
+
+    Args:
+        file: Opened at its beginning.
+        is_suspect: Whether a line of some lines may be wrong.
+        is_wrong: Whether a line is, without its end.
+        block_bytes: So much is looked at as a whole; only what is suspect line by line.
+    """
+    before = 0
+    while block := file.read(block_bytes) + file.readline():
+        if is_suspect(block):
+            for number, line in enumerate(_LINE_END.split(block), start=before + 1):
+                if is_wrong(line):
+                    return number
+        before += block.count(b"\n")
+    return None
+
+
+def wrong_files(
+    reader: FeedReader, texts: DataFrame, suspect: Column, is_wrong: Callable[[str], bool]
+) -> set[str]:
+    """The files that have a wrong text.
+
+    Args:
+        reader: Of the feed.
+        texts: As Spark's reader of texts gives them.
+        suspect: Which of them to bring here.
+        is_wrong: Whether one of those is wrong.
+    """
+    path = reader.shown_file(F.col("_metadata.file_path"))
+    found: set[str] = set()
+    for row in texts.filter(suspect).select(path.alias("file"), "value").toLocalIterator():
+        if row.file not in found and is_wrong(row.value):
+            found.add(row.file)
+    return found
