@@ -12,6 +12,8 @@ from py4j.clientserver import JavaClient
 from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 
 from freshline.spark.analysis import analyse
 from freshline.spark.engine import jvm
@@ -19,6 +21,7 @@ from freshline.spark.views.asked import Remembered
 from freshline.spark.views.plans import plan_of
 from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import strategy
+from freshline.sql.text.builtin import ELSEWHERE
 from tests.spark.arrivals import Arrivals
 from tests.spark.conftest import Shop
 
@@ -228,3 +231,19 @@ def test_a_function_of_the_catalog_is_not_trusted_whatever_it_is_called(shop, ar
     for name in ("at", "named"):
         assert getattr(plans[name].appends, "code", None) == "UNKNOWN_FUNCTION"
     assert plans["filtered"].appends is True
+
+
+# Spark's grammar reads these itself, or refuses them; the others name hints.
+WORDS = {
+    "apply", "broadcast", "broadcastjoin", "insert", "localtime", "mapjoin", "match", "merge",
+    "mergejoin", "shuffle_hash", "shuffle_replicate_nl", "shufflemerge", "timestamp_ltz",
+    "timestamp_ntz", "timestampadd", "timestampdiff", "try_cast",
+}  # fmt: skip
+
+
+def test_functions_of_elsewhere_are_all_that_sqlglot_knows_and_spark_has_not(spark):
+    parser = Spark.Parser
+    known = {*exp.FUNCTION_BY_NAME, *parser.FUNCTIONS, *parser.FUNCTION_PARSERS}
+    known |= set(parser.NO_PAREN_FUNCTION_PARSERS)
+    sparks = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    assert {name.lower() for name in known} - sparks - WORDS == ELSEWHERE

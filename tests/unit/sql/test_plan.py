@@ -24,7 +24,9 @@ def test_a_fault_of_one_analysis_leaves_the_other_ways(caplog):
     assert "in broken" in caplog.text
 
 
-@pytest.mark.parametrize("call", ["strpos(usr, 'a')", "`To_Days`(ts)", "safe_divide(id, 2)"])
+@pytest.mark.parametrize(
+    "call", ["strpos(usr, 'a')", "`To_Days`(ts)", "safe_divide(id, 2)", "list(id)"]
+)
 def test_a_function_that_sqlglot_knows_and_spark_has_not_is_somebodys_own(call):
     plan = view_plan(f"SELECT ts, {call} AS x FROM orders", SOURCES, decompose=decomposed)
     for way in (plan.appends, plan.buckets, plan.merge):
