@@ -160,19 +160,25 @@ def test_because_a_parent_was_removed_and_made_anew_up_to_the_same_version(hourl
     assert why(hourly.update("daily")) == ("bucket-recompute", "buckets")
 
 
-def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, shop):
+@pytest.fixture
+def rates(arrivals, shop):
+    """A static table of rates, and adds a rate to it; the view ``rated`` joins it."""
     path = shop.root / "static/rates"
-
-    def rates(rate: int) -> None:
-        rows = pa.table({"person": ["ann", "bob"], "rate": [rate, rate]})
-        deltalake.write_deltalake(str(path), rows)
-
-    rates(2)
     query = "SELECT e.id, r.rate FROM events e JOIN delta.`static/rates` r ON e.person = r.person"
+
+    def add(rate: int) -> None:
+        rows = pa.table({"person": ["ann", "bob"], "rate": [rate, rate]})
+        deltalake.write_deltalake(str(path), rows, mode="append")
+
+    add(2)
     shop.table("rated", query, refresh="incremental")
     arrivals.come("events", arrivals.rows(0, 10))
+    return add
+
+
+def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, shop, rates):
     assert why(arrivals.update("rated")) == ("full", "first-build")
-    shutil.rmtree(path)
+    shutil.rmtree(shop.root / "static/rates")
     rates(3)
     assert why(arrivals.update("rated")) == ("full", "table-replaced")
     arrivals.come("events", arrivals.rows(1, 10))
@@ -180,24 +186,15 @@ def test_because_a_static_table_is_another_one_at_the_same_version(arrivals, sho
 
 
 def test_because_a_static_table_was_put_back_from_a_copy_and_reached_its_version_again(
-    arrivals, shop
+    arrivals, shop, rates
 ):
     path, copy = shop.root / "static/rates", shop.root / "copy"
-
-    def add(rate: int) -> None:
-        rows = pa.table({"person": ["ann", "bob"], "rate": [rate, rate]})
-        deltalake.write_deltalake(str(path), rows, mode="append")
-
-    add(2)
     shutil.copytree(path, copy)
-    add(3)
-    query = "SELECT e.id, r.rate FROM events e JOIN delta.`static/rates` r ON e.person = r.person"
-    shop.table("rated", query, refresh="incremental")
-    arrivals.come("events", arrivals.rows(0, 10))
+    rates(3)
     assert why(arrivals.update("rated")) == ("full", "first-build")
     shutil.rmtree(path)
     shutil.copytree(copy, path)
-    add(7)
+    rates(7)
     arrivals.come("events", arrivals.rows(1, 10))
     assert why(arrivals.update("rated")) == ("full", "table-replaced")
     assert {row["rate"] for row in shop.rows("rated")} == {2, 7}
