@@ -195,7 +195,7 @@ class _Tally:
         self._readable &= ":/" not in name and not _GLOB.search(name)
         # With a deletion vector the file has rows that are not the table's.
         self._readable &= added.get("deletionVector") is None
-        # To Delta an empty value of a partition is NULL, whoever wrote it.
+        # Delta reads an empty partition value as NULL, whichever program wrote it.
         partition = {k: v or None for k, v in (added.get("partitionValues") or {}).items()}
         stats = added.get("stats") or ""
         self._added.append(AddedFile(str(self._root / name), partition, stats))

@@ -36,15 +36,14 @@ def check_storable(frame: DataFrame, fault: Fault) -> None:
     # PySpark's own types do not tell STRING from STRING COLLATE UTF8_BINARY; Delta's log does.
     fields = json.loads(jvm.schema_text(frame))["fields"]
     _check_names([field["name"] for field in fields], "", fault)
-    for name in (field["name"] for field in fields):
-        if name.lower() in _OF_THE_CHANGE_FEED:
+    for field in fields:
+        if field["name"].lower() in _OF_THE_CHANGE_FEED:
             fault(
                 "bad-column-name",
-                f"has a column named {name!r}",
+                f"has a column named {field['name']!r}",
                 "the change feed of a table has columns of its own by this name",
                 "Give it another name with AS.",
             )
-    for field in fields:
         _check_field(field, field["name"], fault)
 
 

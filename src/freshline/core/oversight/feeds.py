@@ -96,7 +96,7 @@ class FeedHealth:
 
     @property
     def _certain_s(self) -> float:
-        """How long after a file was due people are told that the feed is silent."""
+        """How long after a file was due the feed is reported as silent."""
         return max(_SILENT_PERIODS * (self.period_s or 0.0), _LEAST_SILENCE_S)
 
     def look(self, now_s: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from freshline.delta.histories import KEY, put_back
+from freshline.delta.histories import is_another_history, put_back
 from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
@@ -68,14 +68,14 @@ class ViewCheck(Check):
         found = {
             name: table_id(self.project.table_path(name), pins[name]) for name in self.table.parents
         }
-        marks: Mapping[str, str] = self.facts.get(KEY, {})
         others = put_back(self.project, self.facts)
         for read in self.table.statics:
             if read.name in ids and not read.time_travel:
                 snapshot = newest_snapshot(self.session, read)
                 found[read.name] = None if snapshot is None else str(snapshot.metadata().id())
-                mark = None if snapshot is None else mark_of(snapshot, int(pins[read.name]))
-                if mark is not None and marks.get(read.name, mark) != mark:
+                version = int(pins[read.name])
+                mark = None if snapshot is None else mark_of(snapshot, version)
+                if mark is not None and is_another_history(self.facts, read.name, version, mark):
                     others.append(read.name)
         for name, now in found.items():
             if now is not None and ids.get(name, now) != now:
