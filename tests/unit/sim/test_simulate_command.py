@@ -123,3 +123,11 @@ def test_updates_of_one_instant_are_traced_by_track():
         in_order(Finished("t", track, 0.0, 5.0, finish_s, 0.0, 5.0, None))
     in_order.flush()
     assert seen == [0, 1, 2, 1]
+
+
+def test_a_wrong_scenario_of_reports_leaves_the_trace_of_another(tmp_path):
+    trace, wrong = tmp_path / "out.jsonl", tmp_path / "wrong.yml"
+    trace.write_text("kept\n")
+    wrong.write_text("reports: []\n")
+    assert run("simulate", wrong, "--trace", trace).exit_code == 2
+    assert trace.read_text() == "kept\n"

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -224,8 +225,11 @@ def _simulate_queues(document: YamlFile, *, json_out: bool) -> None:
 def _simulate_reports(document: YamlFile, *, json_out: bool, trace: Path | None) -> None:
     from freshline.sim.reports import render_simulation, simulate_reports
 
-    with _written(trace) as lines:
-        record = simulate_reports(document, lines)
+    lines = StringIO()  # a wrong scenario must not empty the trace of another
+    record = simulate_reports(document, lines)
+    with _written(trace) as file:
+        if file is not None:
+            file.write(lines.getvalue())
     if json_out:
         print_json(record)
     else:
