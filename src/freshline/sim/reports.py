@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.yaml.file import YamlFile
+from freshline.project.yaml.numbers import is_number
 from freshline.reports.arrivals import Arrivals, ConstantRate, ListedArrivals
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import TOLERANCE_S, CostModel, FinalCost, LinearCost, PiecewiseCost
@@ -17,7 +18,7 @@ from freshline.reports.planning.planner import plan_window, solvers
 from freshline.reports.policies import KEYS, ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import BatchRun, Outcome, ReportInput, VirtualRun
-from freshline.sim.scenario.report_fields import Fields, is_number
+from freshline.sim.scenario.report_fields import Fields
 
 DIGITS = 9
 """Decimals of printed seconds: finer than any tolerance, coarser than floating-point noise."""

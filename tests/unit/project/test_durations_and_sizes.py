@@ -36,6 +36,7 @@ def test_durations(text, seconds):
         ("3 moons", "'3 moons' has the unknown unit 'moons'"),
         ("0 s", "'0 s' is not longer than zero"),
         ("", "'' is not longer than zero"),
+        ("9" * 400 + "s", "'9+s' is too long"),
         (True, "True is no duration"),
         (["1h"], "\\['1h'\\] is no duration"),
     ],

@@ -22,7 +22,8 @@ storage: warehouse
 libraries:
   - glob: {include: tables/**}
   - glob: {include: "tables/*.sql"}
-configuration: {spark.sql.session.timeZone: UTC, spark.x: 3, spark.y: false}
+configuration: {spark.sql.session.timeZone: UTC, spark.x: 3, spark.y: false,
+  spark.z: 1.10, spark.o: 010, spark.t: True, spark.e: 1e5, spark.d: 2026-01-31, spark.n: no}
 spark: {master: "spark://h:7077", packages: ["g:a:1"], update_timeout: 30 minutes}
 scheduler: {tracks: 3, policy: edf, inherit: max-plus, inherit_factor: 2, chop: 1.5, clustering: .3}
 feeds:
@@ -96,6 +97,12 @@ def test_the_settings_are_read(root):
         "spark.sql.session.timeZone": "UTC",
         "spark.x": "3",
         "spark.y": "false",
+        "spark.z": "1.10",
+        "spark.o": "010",
+        "spark.t": "true",
+        "spark.e": "1e5",
+        "spark.d": "2026-01-31",
+        "spark.n": "no",
     }
     assert project.update_timeout_s == 1800.0
     assert (project.spark_master, project.spark_packages) == ("spark://h:7077", ("g:a:1",))
@@ -103,10 +110,10 @@ def test_the_settings_are_read(root):
         tracks=3, policy="edf", inherit="max-plus", inherit_factor=2.0, chop=1.5, clustering=0.3
     )
     assert project.ingest == IngestSettings(
-        root / "warehouse" / "_freshline" / "ingest", place=Place("freshline.yml", 9)
+        root / "warehouse" / "_freshline" / "ingest", place=Place("freshline.yml", 10)
     )
     assert project.sql_files == (root / "tables/a/views.sql", root / "tables/base.sql")
-    assert project.warnings == ("freshline.yml:21: no table reads feed far",)
+    assert project.warnings == ("freshline.yml:22: no table reads feed far",)
 
 
 def test_the_feeds_are_read(root):
@@ -120,7 +127,7 @@ def test_the_feeds_are_read(root):
         5.0,
     )
     assert orders.options == {"header": "true", "sep": ";"}
-    assert orders.place == Place("freshline.yml", 10)
+    assert orders.place == Place("freshline.yml", 11)
     assert feeds["clicks"].settings == PushSource("At", 10**9)
     landed = "clicks-20260131T120000.250000Z-0000000000000001-0000000000000500.parquet"
     assert feeds["clicks"].timestamp is not None
@@ -221,7 +228,7 @@ def test_what_is_allowed_but_odd_is_warned_of(root):
     (root / "tables" / "empty.sql").write_text("-- to do\n")
     assert load_project(root).warnings == (
         "tables/empty.sql: there is no statement in this file",
-        "freshline.yml:21: no table reads feed far",
+        "freshline.yml:22: no table reads feed far",
         (
             "tables/odd.sql:2: view odd calls rand, which asks chance or the place where it runs: "
             "no version of it can be checked against its query"

@@ -13,7 +13,7 @@ from freshline.core.errors import UserError
 from freshline.project.yaml.file import YamlFile, _Loader
 from freshline.project.yaml.plain import NotPlain, plain
 
-NUMBERS = "1 -7 0x1F 0o17 017 1_000 1:30 1e6 1.5e+3 .inf -.INF .nan 1. .5 2026-11-25 '1'"
+NUMBERS = "1 -7 0x1F 0o17 017 1_000 1:30 1e6 1.5e3 -2E-3 .5e1 .inf -.INF .nan 1. .5 2026-11-25 '1'"
 OTHERS = "on Yes no TRUE ~ null Null 2026-11-25T03:00:00Z 'on' text !x & a:b = 日"
 WORDS = st.sampled_from((NUMBERS + " " + OTHERS).split())
 SCALARS = st.one_of(
@@ -101,3 +101,43 @@ def test_what_no_loader_reads_is_an_error_with_a_line(text, line, says):
     assert raised.value.code == "bad-yaml"
     assert raised.value.where is not None
     assert raised.value.where.line == line
+
+
+@pytest.mark.parametrize("name", ["x.yml", "x.json"])
+def test_json_means_the_same_under_any_name(name):
+    text = '{"a": 1.5e3, "b": [1e-7, 2E+2], "c": "\\ud83d\\ude42", "d": "1e3"}'
+    data = YamlFile(Path(name), text=text).data
+    assert data == {"a": 1500.0, "b": [1e-7, 200.0], "c": "🙂", "d": "1e3"}
+
+
+def test_the_line_of_json_with_characters_beyond_16_bits():
+    file = YamlFile(Path("x.json"), text='{"a":\n"\\ud83d\\ude42",\n"b": 1}')
+    assert file.place(("b",)).line == 3
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"c": "\\ud83d\\ude42"}', encoding="utf-8-sig")
+    assert YamlFile(path).data == {"c": "🙂"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.yml", "[" * 5000, "nested more than 100 deep"),
+        ("x.json", "[" * 100_000, "nested more than 100 deep"),
+        ("x.yml", "a: &x [*x]", "an alias in x.yml holds itself"),
+        ("x.json", '{"name": "\\ud800"}', "this is not YAML"),
+    ],
+)
+def test_a_document_without_end_is_an_error_of_the_user(name, text, says):
+    with pytest.raises(UserError, match=says) as raised:
+        YamlFile(Path(name), text=text)
+    assert raised.value.code == "bad-yaml"
+
+
+def test_words_as_they_are_written():
+    text = "a: {b: 010, c: [x], d: yes}\n"
+    file = YamlFile(Path("x.yml"), text=text)
+    words = [file.word(("a", key)) for key in "bcde"]
+    assert words == ["010", None, "yes", None]

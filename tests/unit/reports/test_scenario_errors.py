@@ -111,6 +111,7 @@ def test_milp_refuses_what_its_constraints_cannot_say(
         ("max_batch_time: 30", "max_batch_time: 0", 1, "'max_batch_time' must be more than 0"),
         ("max_batch_time: 30", "min_batch: 1", 1, "'min_batch' must be true or false, not 1"),
         ("max_batch_time: 30", "margin: 0", 1, "'margin' must be more than 0, not 0"),
+        ("deadline: 30", f"deadline: 1{'0' * 400}", 7, "'deadline' must be a number"),
         ("tracks: 1", "tracks: 0", 2, "'tracks' must be a whole number of at least 1, not 0"),
         ("name: sales", "name: 7", 4, "'name' must be a name, not 7"),
         ("deadline: 30", "deadline: 30\n    submit: 5\n    remove: 4", 9, "'remove' must not be"),

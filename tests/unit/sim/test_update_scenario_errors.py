@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from freshline.core.assembly import PolicySettings
@@ -46,6 +48,25 @@ def test_missing_keys_have_the_defaults_of_the_contract(tmp_path):
 
 def test_one_exponent_is_a_number_to_yaml_as_it_is_to_json(tmp_path):
     assert read(tmp_path, GOOD.replace("100", "1e6")).horizon_s == 1e6
+    assert read(tmp_path, GOOD.replace("100", "1.5e3")).horizon_s == 1500.0
+
+
+@pytest.mark.parametrize("key", ["horizon", "seed", "tracks"])
+def test_a_number_that_no_float_holds_is_none(tmp_path, key):
+    text = "seed: 1\ntracks: 1\n" + GOOD
+    (line,) = messages(tmp_path, re.sub(rf"(?m)^{key}: ", f"{key}: 1{'0' * 400}", text))
+    assert f"'{key}' is 1000" in line
+
+
+def test_explicit_recovery_names_every_table_without_a_period(tmp_path):
+    first, second = messages(
+        tmp_path, GOOD.replace("policy: edf", "policy: {name: aus, recovery: explicit}")
+    )
+    assert first == (
+        "[missing-recovery-period] scenario.yml:4: table 'a' has no 'recovery_period'; recovery "
+        "'explicit' needs one for every table. Give it one, or use recovery 'average'."
+    )
+    assert "scenario.yml:6: table 'b'" in second
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 RULE = "a duration is numbers with units, like '90s', '10 minutes', '1h 30m' or '2 days'"
@@ -43,6 +44,8 @@ def duration_s(text: object) -> float:
             raise ValueError(f"'{written}' has the unknown unit '{part[2]}'")
         total += float(part[1]) * seconds
         at = part.end()
+    if total == math.inf:
+        raise ValueError(f"'{written}' is too long")
     if total <= 0:
         raise ValueError(f"'{written}' is not longer than zero")
     return total

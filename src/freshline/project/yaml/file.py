@@ -7,6 +7,7 @@ composing a document with its marks costs several times as much as reading it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class YamlFile:
         self.shown_as = shown_as or str(path)
         self._root: yaml.Node | None = None
         try:
-            self._text = path.read_text(encoding="utf-8") if text is None else text
+            self._text = path.read_text(encoding="utf-8-sig") if text is None else text
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 "unreadable-file",
@@ -50,9 +51,7 @@ class YamlFile:
 
     def place(self, path: Path_ = ()) -> Place:
         """The file and line of the value at ``path``, or of its nearest ancestor."""
-        if self._root is None:
-            self._root = yaml.compose(self._text, Loader=_loader())
-        node, line = self._root, 1
+        node, line = self._nodes(), 1
         if node is not None:
             line = node.start_mark.line + 1
         for key in path:
@@ -62,11 +61,28 @@ class YamlFile:
             node, line = found
         return Place(self.shown_as, line)
 
+    def word(self, path: Path_) -> str | None:
+        """The text of the scalar at ``path`` as it is written; None where there is none."""
+        node: yaml.Node | None = self._nodes()
+        for key in path:
+            found = _child(node, key)
+            if found is None:
+                return None
+            node, _ = found
+        return node.value if isinstance(node, yaml.ScalarNode) else None
+
+    def _nodes(self) -> yaml.Node | None:
+        """The document with its marks."""
+        if self._root is None:
+            text = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), self._text)
+            self._root = yaml.compose(text, Loader=_loader())
+        return self._root
+
     def _parse(self) -> Any:
-        if self.path.suffix == ".json":
+        if self.path.suffix == ".json" or _OBJECT.match(self._text):
             try:
-                return json.loads(self._text, object_pairs_hook=_unique)
-            except (ValueError, _DuplicateKeyError):
+                return _json(self._text)
+            except (ValueError, RecursionError, _DuplicateKeyError):
                 pass  # YAML reads JSON too, and knows the line for the message
         try:
             return plain(self._text, _loader())
@@ -75,6 +91,7 @@ class YamlFile:
 
     def _composed(self) -> Any:
         try:
+            _refuse_depths(self._text, self.shown_as)
             root = self._root = yaml.compose(self._text, Loader=_loader())
             _refuse_duplicate_keys(root, self.shown_as)
             return None if root is None else _loader()("").construct_document(root)
@@ -86,10 +103,35 @@ class YamlFile:
                 where=Place(self.shown_as, mark.line + 1 if mark else None),
                 next_step="Correct the syntax; indentation and quotes are the usual cause.",
             ) from error
+        except RecursionError as error:
+            raise UserError(
+                "bad-yaml",
+                f"an alias in {self.shown_as} holds itself",
+                where=Place(self.shown_as, None),
+                next_step="Write its values out.",
+            ) from error
 
 
 class _DuplicateKeyError(Exception):
     pass
+
+
+def _json(text: str) -> Any:
+    """The values of a JSON text.
+
+    Raises:
+        ValueError: It is no JSON, or has half of a surrogate pair, which no file can hold.
+    """
+    data = json.loads(text, object_pairs_hook=_unique)
+    if _SURROGATE.search(text):
+        json.dumps(data, ensure_ascii=False).encode()
+    return data
+
+
+_OBJECT = re.compile(r"\s*\{")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+"""How JSON writes a character beyond 16 bits, which YAML does not know."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,6 +161,14 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two is known at run 
             raise ConstructorError(None, None, problem, node.start_mark) from error
 
 
+# YAML 1.1 takes 1e3 and 1.5e3 for texts; to YAML 1.2, JSON and people they are numbers.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z"),
+    list("-+.0123456789"),
+)
+
+
 def _loader() -> Any:
     return _Loader
 
@@ -138,6 +188,27 @@ def _child(node: yaml.Node | None, key: Hashable) -> tuple[yaml.Node, int] | Non
         item = node.value[key]
         return item, item.start_mark.line + 1
     return None
+
+
+_DEEPEST = 100
+
+
+def _refuse_depths(text: str, shown_as: str) -> None:
+    """PyYAML composes by recursion in C, and a document that is deep enough kills the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_loader()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            mark = event.start_mark
+            raise UserError(
+                "bad-yaml",
+                f"values are nested more than {_DEEPEST} deep",
+                where=Place(shown_as, mark.line + 1 if mark else None),
+                next_step="Write them with fewer levels.",
+            )
 
 
 def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:

@@ -6,7 +6,6 @@ was wrong is in the list of errors. So reading goes on behind a fault and finds 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from freshline.core.errors import Place, UserError
 from freshline.project.names import correction, listed
 from freshline.project.yaml import durations, sizes
 from freshline.project.yaml.file import YamlFile
+from freshline.project.yaml.numbers import is_number
 
 _T = TypeVar("_T")
 
@@ -128,8 +128,7 @@ class Section:
         value = self.data.get(key)
         if value is None:
             return default
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and math.isfinite(value) and accepts(value):
+        if is_number(value) and accepts(value):
             return float(value)
         self._bad(key, value, rule)
         return default
@@ -153,7 +152,10 @@ class Section:
         return self._read(key, sizes.size_bytes, "bad-size", sizes.RULE)
 
     def texts(self, key: str) -> dict[str, str]:
-        """A mapping of names to texts; numbers and true or false become texts."""
+        """A mapping of names to texts; numbers and dates become texts as they are written.
+
+        True and false do in Spark's spelling; what else YAML takes for them (yes, off) stays.
+        """
         value = self.data.get(key)
         if value is None:
             return {}
@@ -162,10 +164,12 @@ class Section:
             return {}
         result = {}
         for name, each in value.items():
-            if isinstance(each, bool):
-                result[str(name)] = "true" if each else "false"
-            elif isinstance(each, str | int | float):
-                result[str(name)] = str(each)
+            if isinstance(each, str):
+                result[str(name)] = each
+            elif each is not None and not isinstance(each, list | dict):
+                word = self.file.word((*self.path, key, name)) or str(each)
+                is_flag = isinstance(each, bool) and word.lower() in ("true", "false")
+                result[str(name)] = word.lower() if is_flag else word
             else:
                 self.errors.append(
                     UserError(

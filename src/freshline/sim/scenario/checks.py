@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from freshline.core.errors import Place, UserError, UserErrors
 from freshline.project.yaml.file import Path_, YamlFile
-
-_EXPONENT = re.compile(r"[+-]?\d+[eE][+-]?\d+")
-"""1e6 is a string to YAML 1.1 and a number to JSON and to people."""
+from freshline.project.yaml.numbers import is_number
 
 
 class Checks:
@@ -133,11 +130,7 @@ class Checks:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, str) and _EXPONENT.fullmatch(value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if is_number(value) else None
 
 
 def _shown(value: Any) -> str:

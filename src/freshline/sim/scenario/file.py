@@ -92,9 +92,26 @@ def scenario_in(file: YamlFile) -> Scenario:
         feeds=feeds,
     )
     checks.raise_errors()
+    _check_recovery(checks, scenario)
+    checks.raise_errors()
     _check_partition(checks, scenario, ("tracks",) if "tracks" in root else ("policy",))
     checks.raise_errors()
     return scenario
+
+
+def _check_recovery(checks: Checks, scenario: Scenario) -> None:
+    """Whether every table has the recovery period that aus asks of it."""
+    if scenario.settings.policy != "aus" or scenario.settings.recovery != "explicit":
+        return
+    for index, spec in enumerate(scenario.tables):
+        if spec.recovery_period_s is None:
+            checks.error(
+                ("tables", index),
+                "missing-recovery-period",
+                f"table '{spec.name}' has no 'recovery_period'",
+                rule="recovery 'explicit' needs one for every table",
+                next_step="Give it one, or use recovery 'average'.",
+            )
 
 
 def _check_partition(checks: Checks, scenario: Scenario, blamed: Path_) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from freshline.core.errors import UserError
 from freshline.project.yaml.file import Path_, YamlFile
+from freshline.project.yaml.numbers import is_number
 
 
 class Fields:
@@ -118,8 +119,3 @@ class Fields:
         """The mapping under ``key``, which must be there."""
         self.require(key)
         return Fields(self.document, (*self.path, key), known)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value read from a file is a finite number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
