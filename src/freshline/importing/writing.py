@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from freshline.core.errors import PlatformError, UserError, UserErrors
 from freshline.importing.assembly import Assembly, assemble
 from freshline.importing.checks import TakenCheck, taken_checks
@@ -17,6 +15,7 @@ from freshline.importing.items import Found, Table
 from freshline.importing.page import page
 from freshline.project.load import PROJECT_FILE, collect
 from freshline.project.model import Project
+from freshline.project.yaml.file import written
 from freshline.sql.text.reads import quoted, string_literal
 
 
@@ -189,7 +188,7 @@ def _files(found: Found, assembly: Assembly) -> dict[str, str]:
             checks.setdefault(each.table, []).append(dict(each.entry))
     if checks:
         top["checks"] = checks
-    text = yaml.safe_dump(top, sort_keys=False, allow_unicode=True, width=100)
+    text = written(top)
     files = {
         PROJECT_FILE: f"# Imported from the {found.origin}; {PAGE} says what became of it.\n{text}"
     }

@@ -43,7 +43,8 @@ KEYS = (
     "ingest", "maintenance", "alerts", "lineage", "catalog", "checks",
 )  # fmt: skip
 _SPECIFICATIONS = (".yml", ".yaml")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+PROJECT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+PROJECT_NAME_RULE = "a project's name is letters from A to Z, digits, _, . and -"
 
 
 def find_project(start: Path, project_dir: Path | None = None) -> Path:
@@ -243,12 +244,12 @@ def assembled(
 
 def _check_name(top: Section) -> None:
     name = top.text("name")
-    if name is not None and not _NAME.match(name):
+    if name is not None and not PROJECT_NAME.match(name):
         top.fault(
             "bad-name",
             f"'{name}' cannot name a project",
             key="name",
-            rule="a project's name is letters, digits, _, . and -",
+            rule=PROJECT_NAME_RULE,
             next_step="Rename the project.",
         )
 

@@ -72,13 +72,30 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("name", ["-x y", "a b", ".hidden"])
+@pytest.mark.parametrize("name", ["2024", "007", "1e5", "no", "null", "2024-01-01", "a.b-c"])
+def test_a_name_that_is_no_text_to_yaml_names_a_project(tmp_path, name):
+    assert init(tmp_path / name).exit_code == 0
+    assert load_project(tmp_path / name).name == name
+
+
+def test_a_directory_with_a_space_is_quoted_in_what_to_do_next(tmp_path):
+    assert f"  cd '{tmp_path}/my own/shop'\n" in init(tmp_path / "my own" / "shop").stdout
+
+
+def test_a_name_that_no_file_system_holds_is_told(tmp_path):
+    done = init(tmp_path / ("x" * 300))
+    assert done.exit_code == 1
+    assert "[cannot-write]" in done.stderr
+    assert "File name too long" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["-x y", "a b", ".hidden", "été", "表"])
 def test_a_name_that_names_no_project_is_refused(tmp_path, name):
     done = init("--", tmp_path / name) if name.startswith("-") else init(tmp_path / name)
     assert done.exit_code == 2
     assert done.stderr == (
-        f"[bad-name] '{name}' cannot name a project; a project's name is letters, digits, _, -"
-        " and .. Choose another name.\n"
+        f"[bad-name] '{name}' cannot name a project; a project's name is letters from A to Z,"
+        " digits, _, . and -. Choose another name.\n"
     )
     assert not (tmp_path / name).exists()
 

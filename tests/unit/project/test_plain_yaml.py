@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.core.errors import UserError
-from freshline.project.yaml.file import YamlFile, _Loader
+from freshline.project.yaml.file import YamlFile, _Loader, written
 from freshline.project.yaml.plain import NotPlain, plain
 
 NUMBERS = "1 -7 0x1F 0o17 017 1_000 1:30 1e6 1.5e3 -2E-3 .5e1 .inf -.INF .nan 1. .5 2026-11-25 '1'"
@@ -141,3 +141,8 @@ def test_words_as_they_are_written():
     file = YamlFile(Path("x.yml"), text=text)
     words = [file.word(("a", key)) for key in "bcde"]
     assert words == ["010", None, "yes", None]
+
+
+@given(st.lists(WORDS))
+def test_texts_that_we_write_are_read_back_as_texts(words):
+    assert YamlFile(Path("x.yml"), text=written({"a": words})).data == {"a": words}

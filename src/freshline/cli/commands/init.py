@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,7 +14,13 @@ import typer
 from freshline.cli.options import AsJson
 from freshline.cli.render.output import print_json
 from freshline.core.errors import PlatformError, UserError
-from freshline.project.load import PROJECT_FILE, load_project
+from freshline.project.load import (
+    PROJECT_FILE,
+    PROJECT_NAME,
+    PROJECT_NAME_RULE,
+    load_project,
+)
+from freshline.project.yaml.file import YamlFile
 
 _NAME_IN_SAMPLE = "name: sample"
 
@@ -23,21 +30,21 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a small project that runs as it is, with a generator of feed files."""
-    if name.exists() and (not name.is_dir() or any(name.iterdir())):
-        raise UserError(
-            "not-empty",
-            f"{name} exists and is not an empty directory",
-            rule="a new project gets a directory of its own",
-            next_step="Choose another name.",
-        )
     project_name = _checked(name.absolute().name)
     written = []
     try:
+        if name.exists() and (not name.is_dir() or any(name.iterdir())):
+            raise UserError(
+                "not-empty",
+                f"{name} exists and is not an empty directory",
+                rule="a new project gets a directory of its own",
+                next_step="Choose another name.",
+            )
         for place, text in _sample():
             target = name / place
             target.parent.mkdir(parents=True, exist_ok=True)
             if place == PROJECT_FILE:
-                text = text.replace(_NAME_IN_SAMPLE, f"name: {project_name}")  # noqa: PLW2901
+                text = text.replace(_NAME_IN_SAMPLE, _name_line(project_name))  # noqa: PLW2901
             target.write_text(text, encoding="utf-8")
             written.append(place)
     except OSError as error:
@@ -51,21 +58,28 @@ def init(
         print_json({"project": project_name, "directory": str(name), "files": written})
         return
     print(f"{name} is a project with {len(written)} files. Next:")
-    print(f"  cd {name}")
+    print(f"  cd {shlex.quote(str(name))}")
     print("  python generate.py --files 20 --at-once")
     print("  freshline run --until-idle")
     print("  freshline status")
 
 
 def _checked(name: str) -> str:
-    if name and name[0] not in ".-" and all(char.isalnum() or char in "_-." for char in name):
+    if PROJECT_NAME.match(name):
         return name
     raise UserError(
         "bad-name",
         f"'{name}' cannot name a project",
-        rule="a project's name is letters, digits, _, - and .",
+        rule=PROJECT_NAME_RULE,
         next_step="Choose another name.",
     )
+
+
+def _name_line(name: str) -> str:
+    """The name in YAML: in quotes where it would be a number, a date, true or nothing."""
+    line = f"name: {name}"
+    is_text = YamlFile(Path(PROJECT_FILE), text=line).data == {"name": name}
+    return line if is_text else f'name: "{name}"'
 
 
 def _sample() -> Iterator[tuple[str, str]]:

@@ -161,12 +161,22 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two is known at run 
             raise ConstructorError(None, None, problem, node.start_mark) from error
 
 
+class _Dumper(yaml.SafeDumper):
+    """Puts texts in quotes that the loader would read as numbers."""
+
+
 # YAML 1.1 takes 1e3 and 1.5e3 for texts; to YAML 1.2, JSON and people they are numbers.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z"),
-    list("-+.0123456789"),
-)
+for _kind in (_Loader, _Dumper):
+    _kind.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z"),
+        list("-+.0123456789"),
+    )
+
+
+def written(data: Any) -> str:
+    """The YAML of plain values, which is read back as they are."""
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def _loader() -> Any:
