@@ -50,6 +50,17 @@ def test_utilisation_is_what_the_runs_measured(freshline, shop):
     assert float(last.split()[1]) > 0.0
 
 
+def test_beside_json_notes_are_told_on_standard_error(freshline, shop):
+    path = shop.root / "tables" / "shop.sql"
+    path.write_text(path.read_text().replace("FROM orders;", "FROM orders WHERE n > rand();"))
+    done = freshline("validate", "--no-spark", "--json")
+    assert done.exit_code == 0
+    assert set(json.loads(done.stdout)) == {"tables", "errors"}
+    (note,) = done.stderr.splitlines()
+    assert note.startswith("note: tables/shop.sql:")
+    assert "calls rand, which asks chance" in note
+
+
 def test_every_error_is_told_at_once_and_exits_with_2(freshline, shop):
     (shop.root / "tables" / "shop.sql").write_text(
         "CREATE STREAMING TABLE orders AS SELECT n FROM STREAM order_feed;\n"
@@ -87,6 +98,8 @@ def test_a_target_that_cannot_be_kept_is_a_note_and_with_strict_an_error(freshli
     assert lax.exit_code == 0
     (note,) = [line for line in lax.stdout.splitlines() if line.startswith("note: ")]
     assert note.startswith("note: table big asks for a target_lag of 1.0 s; no more than ")
+    as_json = freshline("validate", "--no-spark", "--json")
+    assert as_json.stderr == f"{note}\n"
     strict = freshline("validate", "--no-spark", "--strict", "--json")
     assert strict.exit_code == 2
     (error,) = json.loads(strict.stdout)["errors"]

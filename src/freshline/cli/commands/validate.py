@@ -79,7 +79,11 @@ def validate(
             errors = [*errors, *analysis.errors]
             notes += analysis.notes
             plans = analysis.plans
+    if promised is not None and not strict:
+        notes += (unkept.text() for unkept in promised.unkept)
     if as_json:
+        for note in notes:  # the object has the contract's keys alone
+            print(f"note: {note}", file=sys.stderr)
         told = {} if found is None else predicted(found.tables, plans)
         tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
         record = {"tables": tables, "errors": [error_record(error) for error in errors]}
@@ -185,7 +189,6 @@ def _print(
     print("\n".join(utilisation_lines(project)))
     if promised is not None:
         print("\n".join(promise_lines(promised)))
-        notes = [*notes, *(unkept.text() for unkept in promised.unkept)]
     for note in notes:
         print(f"note: {note}")
 
