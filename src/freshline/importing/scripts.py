@@ -103,7 +103,7 @@ def read_script(
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
     try:
-        parts = cut(path.read_text(encoding="utf-8"))
+        parts = cut(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, SqlglotError, SqlTextError) as error:
         raise UserError(
             "unreadable-file",

@@ -105,7 +105,7 @@ class References:
         """What the file holds, without the end of its last line."""
         path = self._root / found[2]
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             self._missing(

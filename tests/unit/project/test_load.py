@@ -303,3 +303,11 @@ def test_where_a_storage_is(tmp_path, written, storage, own_folder):
     project = load_project(tmp_path)
     assert project.storage == storage
     assert str(project.own_folder) == own_folder.replace("ROOT", str(tmp_path))
+
+
+def test_files_of_windows_mean_the_same(root):
+    project = load_project(root)
+    for path in (root / "freshline.yml", *root.glob("tables/**/*.sql")):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text, encoding="utf-8-sig", newline="\r\n")
+    assert load_project(root) == project

@@ -196,7 +196,7 @@ def _read(
     project: Project, file: Path, window: str, deadline: str, name: str | None
 ) -> tuple[WantedReport, TableDef]:
     try:
-        query = file.read_text(encoding="utf-8")
+        query = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             "no-file", f"{file} cannot be read: {error}", next_step="Name a file with a query."

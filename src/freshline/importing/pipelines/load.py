@@ -119,7 +119,7 @@ def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
     for path in spec.files:
         file = os.path.relpath(path, root)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             found.errors.append(

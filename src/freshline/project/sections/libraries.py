@@ -170,7 +170,7 @@ def unclosed(error: SqlTextError, file: str) -> UserError:
 
 def _read_file(path: Path, file: str, library: Library, errors: list[UserError]) -> None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         errors.append(
