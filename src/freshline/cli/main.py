@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import keyword
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +33,7 @@ Where the name is a word of Python's, both have an underscore behind it, and one
 
 def main() -> None:
     """Run the command line; the console script's entry point."""
+    _ready_streams()
     status = 0
     try:
         app_for(_completed() or sys.argv[1:])()
@@ -48,6 +51,15 @@ def main() -> None:
         # the process for as long as they like. The JVM ends when this process is gone.
         os._exit(status)
     sys.exit(status)
+
+
+def _ready_streams() -> None:
+    """A closed stream is nowhere; a character that an encoding has not got is its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:

@@ -164,3 +164,22 @@ def test_a_connection_that_breaks_is_not_taken_for_a_reader_that_has_enough():
     done = ending(BrokenPipeError("Broken pipe"))
     assert done.exit_code == 1
     assert done.stderr.startswith("[unexpected] freshline failed: BrokenPipeError")
+
+
+@pytest.mark.parametrize("arguments", [("init", "shop"), ("init", "shop", "--json")])
+def test_a_closed_standard_output_is_nowhere(tmp_path, arguments):
+    line = [sys.executable, "-m", "freshline", *arguments]
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *line], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_an_encoding_does_not_have_is_written_as_its_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    run("init", f"{tmp_path}/é表/shop")
+    done = run("status", "--json", directory=tmp_path / "é表" / "shop")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    assert json.loads(done.stdout)["storage"] == f"{tmp_path}/é表/shop/warehouse"
+    assert "\\u8868" in run("init", f"{tmp_path}/表/shop").stdout

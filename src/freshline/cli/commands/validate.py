@@ -82,12 +82,7 @@ def validate(
     if promised is not None and not strict:
         notes += (unkept.text() for unkept in promised.unkept)
     if as_json:
-        for note in notes:  # the object has the contract's keys alone
-            print(f"note: {note}", file=sys.stderr)
-        told = {} if found is None else predicted(found.tables, plans)
-        tables = [] if found is None else [_record(each, told[each.name]) for each in found.tables]
-        record = {"tables": tables, "errors": [error_record(error) for error in errors]}
-        print_json(record | ({"trials": _trial_records(trials)} if tries else {}))
+        _print_json(found, errors, notes, plans, trials if tries else None)
     elif found is not None:
         _print(found, notes, promised, plans, checked_by_spark=(spark or tries) and not errors)
         for line in trial_lines(trials):
@@ -95,6 +90,22 @@ def validate(
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
     return WRONG if any(each.outcome == "failed" for each in trials.values()) else 0
+
+
+def _print_json(
+    project: Project | None,
+    errors: Sequence[UserError],
+    notes: Sequence[str],
+    plans: Mapping[str, ViewPlan],
+    trials: Mapping[str, Verdict] | None,
+) -> None:
+    """The object, which has the contract's keys alone; notes are on standard error."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    told = {} if project is None else predicted(project.tables, plans)
+    tables = [] if project is None else [_record(each, told[each.name]) for each in project.tables]
+    record = {"tables": tables, "errors": [error_record(error) for error in errors]}
+    print_json(record | ({} if trials is None else {"trials": _trial_records(trials)}))
 
 
 def _heap_notes(project: Project) -> list[str]:

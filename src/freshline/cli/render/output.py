@@ -19,7 +19,12 @@ _PIPE_COLUMNS = 160
 def print_json(record: dict[str, Any]) -> None:
     """One JSON object on standard output: indented for eyes, on one line for programs."""
     indent = 2 if sys.stdout.isatty() else None
-    print(json.dumps(record, ensure_ascii=False, indent=indent, allow_nan=False), flush=True)
+    text = json.dumps(record, ensure_ascii=False, indent=indent, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # the locale is not UTF-8, or a path is not
+        text = json.dumps(record, indent=indent, allow_nan=False)
+    print(text, flush=True)
 
 
 def moment(seconds: float | None) -> str | None:
