@@ -78,6 +78,11 @@ def test_a_name_that_is_no_text_to_yaml_names_a_project(tmp_path, name):
     assert load_project(tmp_path / name).name == name
 
 
+def test_with_project_the_name_is_relative_to_that_directory(tmp_path):
+    assert init("shop", "--project", tmp_path).exit_code == 0
+    assert load_project(tmp_path / "shop").name == "shop"
+
+
 def test_a_directory_with_a_space_is_quoted_in_what_to_do_next(tmp_path):
     assert f"  cd '{tmp_path}/my own/shop'\n" in init(tmp_path / "my own" / "shop").stdout
 

@@ -49,10 +49,11 @@ def test_every_command_of_the_contract_that_is_built_has_its_help():
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
-def test_every_command_takes_json(name):
+def test_every_command_takes_json_and_a_project(name):
     done = CliRunner().invoke(main.app_for([name]), [name, "--help"])
     assert (done.exit_code, done.stderr) == (0, "")
     assert "--json" in done.stdout
+    assert ("--project" in done.stdout) == (name != "import"), "import makes one, with --into"
 
 
 def test_the_version_is_the_packages():

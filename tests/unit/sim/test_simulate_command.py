@@ -131,3 +131,13 @@ def test_a_wrong_scenario_of_reports_leaves_the_trace_of_another(tmp_path):
     wrong.write_text("reports: []\n")
     assert run("simulate", wrong, "--trace", trace).exit_code == 2
     assert trace.read_text() == "kept\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "file"), [("simulate", "updates/01_ties_fifo"), ("plan", "plan/p01_paper_case1")]
+)
+def test_a_file_is_played_as_it_is_whatever_project_is_named(tmp_path, command, file):
+    path = DATA / f"{file}.json"
+    named = run(command, path, "--json", "--project", tmp_path)
+    assert named.exit_code == 0
+    assert named.stdout == run(command, path, "--json").stdout

@@ -27,9 +27,20 @@ _NAME_IN_SAMPLE = "name: sample"
 
 def init(
     name: Annotated[Path, typer.Argument(metavar="NAME", help="The new directory.")],
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            metavar="DIR",
+            help="The directory that NAME is relative to; by default, this one.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a small project that runs as it is, with a generator of feed files."""
+    if project is not None:
+        name = project / name
     project_name = _checked(name.absolute().name)
     written = []
     try:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.options import ProjectDir
 from freshline.cli.render.output import print_json
 from freshline.project.yaml.file import YamlFile
 from freshline.sim.reports import plan_file, render_plan
@@ -18,6 +19,7 @@ def plan(
     json_out: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,
+    project: ProjectDir = None,  # noqa: ARG001 - every command takes it; FILE needs no project
 ) -> None:
     """Plan the batches of one report so that it meets its deadline at the least cost."""
     record = plan_file(YamlFile(file, shown_as=str(file)))

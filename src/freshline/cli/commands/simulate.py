@@ -106,7 +106,7 @@ def simulate(
             plot=plot, json_out=json_out, others=trace is not None or bounds,
         )  # fmt: skip
         return
-    asked = (project, run, policy, tracks, objective, priority, target, csv_out)
+    asked = (run, policy, tracks, objective, priority, target, csv_out)
     if file is None or any(option is not None for option in asked):
         raise UserError(
             "no-scenario" if file is None else "unknown-option",
@@ -184,7 +184,7 @@ def _what_if(
         )
     played: Scenario | RecordedRun
     if file is not None:
-        if (project, run, wishes) != (None, None, what_if.wishes_in(None, None, None, ())):
+        if (run, wishes) != (None, what_if.wishes_in(None, None, None, ())):
             raise UserError(
                 "unknown-option",
                 "a scenario's file says its policy, tracks, objective, priorities, targets itself",
