@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import fields as fields_of
 
 import pytest
 
+from freshline.core.assembly import PolicySettings
+from freshline.sim import reports
+from freshline.sim.scenario import file, queue_scenario
 from scripts.json_page import fields
 from scripts.json_texts import RECORDS, TEXTS
 from scripts.write_reference import REFERENCE, ROOT, pages
@@ -17,6 +21,27 @@ def test_pages_written_from_the_code_are_up_to_date(path):
     text = pages()[path]()
     written = path.read_text(encoding="utf-8")
     assert written == text, f"run `make reference`: {path.relative_to(ROOT)} is of other code"
+
+
+@pytest.mark.parametrize(
+    ("page", "keys"),
+    [
+        (
+            "updates",
+            {*file._KEYS, *file._TABLE_KEYS, *(each.name for each in fields_of(PolicySettings))}
+            - {"backfill_share"},
+        ),
+        (
+            "reports",
+            {*reports.PLAN_KEYS, *reports.RUN_KEYS, *reports.REPORT_KEYS, *reports.POLICY_KEYS},
+        ),
+        ("queues", {*queue_scenario._KEYS}),
+    ],
+)
+def test_every_key_of_a_scenario_is_on_its_page(page, keys):
+    text = (REFERENCE / f"scenario-{page}.md").read_text(encoding="utf-8")
+    in_yaml = "\n".join(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    assert {key for key in keys if not re.search(rf"\b{key}:", in_yaml)} == set()
 
 
 def test_no_two_metrics_have_one_name():
