@@ -31,7 +31,7 @@ feeds:
     kind: files
     path: feed/orders
     format: csv
-    options: {header: true, sep: ";"}
+    options: {header: yes, sep: ";", nullValue: no}
     schema: "id: BIGINT, at TIMESTAMP, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: INT, b: STRING>"
     timestamp: {pattern: 'orders-(\\d{8}T\\d{6})', format: "%Y%m%dT%H%M%S"}
     period: 1 minute
@@ -102,7 +102,7 @@ def test_the_settings_are_read(root):
         "spark.t": "true",
         "spark.e": "1e5",
         "spark.d": "2026-01-31",
-        "spark.n": "no",
+        "spark.n": "false",
     }
     assert project.update_timeout_s == 1800.0
     assert (project.spark_master, project.spark_packages) == ("spark://h:7077", ("g:a:1",))
@@ -126,7 +126,7 @@ def test_the_feeds_are_read(root):
         60.0,
         5.0,
     )
-    assert orders.options == {"header": "true", "sep": ";"}
+    assert orders.options == {"header": "true", "sep": ";", "nullValue": "no"}
     assert orders.place == Place("freshline.yml", 11)
     assert feeds["clicks"].settings == PushSource("At", 10**9)
     landed = "clicks-20260131T120000.250000Z-0000000000000001-0000000000000500.parquet"

@@ -125,7 +125,7 @@ def _files(section: Section, name: str, root: Path) -> Feed:
 
 def _options_of_files(section: Section, format_: str) -> dict[str, str]:
     """Spark's csv reader takes lines apart before it knows that a character has two bytes."""
-    options = section.texts("options")
+    options = section.texts("options", words=_WORDS)
     if format_ == "csv" and has_wide_characters(options) and has_plain_lines(options):
         encoding = str(option(options, "encoding", "charset"))
         section.fault(
@@ -219,8 +219,12 @@ _OFFSETS = {
 """Which offsets are read, and what becomes of what does not fit, is not the reader's to say."""
 
 
+_WORDS = ("nullvalue", "emptyvalue", "nanvalue")
+"""Options that say which text means something: no and off are texts here."""
+
+
 def _topic_options(section: Section) -> dict[str, str]:
-    options = section.texts("options")
+    options = section.texts("options", words=_WORDS)
     for name in options:
         if name.lower() in _OFFSETS:
             section.fault(

@@ -151,10 +151,11 @@ class Section:
         """A size, in bytes."""
         return self._read(key, sizes.size_bytes, "bad-size", sizes.RULE)
 
-    def texts(self, key: str) -> dict[str, str]:
+    def texts(self, key: str, *, words: Iterable[str] = ()) -> dict[str, str]:
         """A mapping of names to texts; numbers and dates become texts as they are written.
 
-        True and false do in Spark's spelling; what else YAML takes for them (yes, off) stays.
+        What YAML takes for true and false (yes, off) becomes one of these two, unless its name is
+        among ``words``, in lower case: then it is a text as well.
         """
         value = self.data.get(key)
         if value is None:
@@ -167,9 +168,9 @@ class Section:
             if isinstance(each, str):
                 result[str(name)] = each
             elif each is not None and not isinstance(each, list | dict):
-                word = self.file.word((*self.path, key, name)) or str(each)
-                is_flag = isinstance(each, bool) and word.lower() in ("true", "false")
-                result[str(name)] = word.lower() if is_flag else word
+                is_flag = isinstance(each, bool) and str(name).lower() not in words
+                word = None if is_flag else self.file.word((*self.path, key, name))
+                result[str(name)] = word or str(each).lower()
             else:
                 self.errors.append(
                     UserError(
