@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import deltalake
 import pytest
 
 from freshline.core.errors import FreshlineError
@@ -113,3 +114,13 @@ def test_a_fence_is_made_once_and_is_no_news_to_a_view(shop, orders):
     result = shop.derive("sums", orders=3)
     assert result.strategy == "group-merge" or result.code == "cheaper"  # nothing hinders it
     assert sum(row["n"] for row in shop.rows("sums")) == 3
+
+
+def test_fences_hide_nothing_that_others_did(shop, orders):
+    deltalake.DeltaTable(shop.path("sums")).delete("k = 0")
+    for epoch in (2, 3):
+        fence_tables(shop.project, epoch)
+    shop.load("orders", orders(3), filled=True)
+    newest = deltalake.DeltaTable(shop.path("orders")).version()
+    assert shop.derive("sums", orders=newest).code == "changed-by-others"
+    assert {row["k"]: row["n"] for row in shop.rows("sums")} == {0: 1, 1: 2}

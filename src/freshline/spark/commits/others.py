@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import CommitRecord
+from freshline.delta.log import CommitRecord, last_update
+from freshline.delta.metadata import COMPACT
 from freshline.spark.commits.transaction import Transaction
 
 
@@ -12,9 +13,18 @@ def changed_by_others(path: str, transaction: Transaction, last: CommitRecord) -
 
     Also just before that update's commit: Delta lets a commit follow another one that does not
     touch what it read.
+
+    Args:
+        path: Of the table.
+        transaction: Begun on it.
+        last: Its newest commit of ours.
     """
-    after = int(last.metadata.get("after", last.version - 1))
-    spans = ((after, last.version - 1), (last.version, transaction.version))
+    made = last
+    if last.metadata.get("strategy") == COMPACT:
+        # A fence or a compaction says of itself alone what it came after.
+        made = last_update(path) or last
+    after = int(made.metadata.get("after", made.version - 1))
+    spans = ((after, made.version - 1), (made.version, transaction.version))
     return any(since < until and _changed(path, since, until) for since, until in spans)
 
 
