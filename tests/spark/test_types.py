@@ -264,3 +264,38 @@ def test_of_types_that_are_not_stored(types, tmp_path):
 def _written_and_read(session, query, path):
     session.sql(query).write.format("delta").save(path)
     DeltaTable(path)
+
+
+@pytest.mark.parametrize("partitioned_by", [(), ("code",)])
+def test_a_char_is_compared_in_new_rows_as_in_all(shop, partitioned_by):
+    """Spark fills up the text that a CHAR is compared with, if it knows that the column is one."""
+    shop.session.sql(f"CREATE TABLE delta.`{shop.root}/codes` (k BIGINT, code CHAR(4)) USING delta")
+    shop.session.sql(f"INSERT INTO delta.`{shop.root}/codes` VALUES (0, 'ab'), (1, 'abcd')")
+    folder = shop.feed("f", "csv", "id BIGINT")
+    shop.table("e", "SELECT * FROM STREAM f")
+    query = "SELECT id, code FROM e JOIN delta.`codes` ON id % 2 = k"
+    shop.table("coded", query, partitioned_by=partitioned_by)
+    shop.table("some", "SELECT id, code FROM coded WHERE code = 'ab'")
+    for number in range(2):
+        (folder / f"{number}.csv").write_text(f"{2 * number}\n{2 * number + 1}\n")
+        shop.load("e", f"{number}.csv")
+        shop.derive("coded", e=number)
+        result = shop.derive("some", coded=number)
+    assert result.strategy == "append"
+    assert [(row["id"], row["code"]) for row in shop.rows("some")] == [(0, "ab  "), (2, "ab  ")]
+
+
+def test_a_varchar_of_a_static_table_may_grow(shop):
+    codes = f"delta.`{shop.root}/codes`"
+    shop.session.sql(f"CREATE TABLE {codes} (k BIGINT, code VARCHAR(4)) USING delta")
+    shop.session.sql(f"INSERT INTO {codes} VALUES (0, 'ab')")
+    folder = shop.feed("f", "csv", "id BIGINT")
+    shop.table("e", "SELECT * FROM STREAM f")
+    shop.table("coded", "SELECT id, code FROM e JOIN delta.`codes` ON id = k")
+    (folder / "0.csv").write_text("0\n")
+    shop.load("e", "0.csv")
+    shop.derive("coded", e=0)
+    shop.session.sql(f"ALTER TABLE {codes} ALTER COLUMN code TYPE VARCHAR(10)")
+    shop.session.sql(f"UPDATE {codes} SET code = 'abcdefgh'")
+    assert shop.derive("coded", e=0).code == "static-changed"
+    assert shop.rows("coded") == [{"id": 0, "code": "abcdefgh"}]

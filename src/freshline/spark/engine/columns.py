@@ -13,10 +13,21 @@ from freshline.sql.text.reads import quoted
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _UNWRAPS = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
+CHARS = "__CHAR_VARCHAR_TYPE_STRING"
+"""Of a column's metadata: that a STRING is a CHAR(n) or VARCHAR(n). What a CHAR is compared with is
+filled up with blanks, and Delta takes no longer texts."""
+
 
 def same_columns(left: StructType, right: StructType) -> bool:
     """Whether names and types are the same, in order; may-be-null does not count."""
     return _signature(left) == _signature(right)
+
+
+def same_chars(left: StructType, right: StructType) -> bool:
+    """Whether the same columns, by their places, are CHAR(n) or VARCHAR(n)."""
+    return [each.metadata.get(CHARS) for each in left] == [
+        each.metadata.get(CHARS) for each in right
+    ]
 
 
 def same_names(left: StructType, right: StructType) -> bool:

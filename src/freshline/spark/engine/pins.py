@@ -22,6 +22,7 @@ from pyspark.sql.types import StructField, StructType
 from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of
 from freshline.spark.engine.own_session import read_every_row, reads_every_row
 from freshline.spark.engine.session import is_local
@@ -280,7 +281,16 @@ def _of_all_files(session: SparkSession, snapshot: Any) -> DataFrame:
 def columns_of(snapshot: Any) -> StructType:
     """Names and types of a table's columns, as :func:`frame_of` has them, without opening it."""
     stored = StructType.fromJson(json.loads(snapshot.metadata().schemaString()))
-    return StructType([StructField(field.name, field.dataType) for field in stored])
+    return StructType(
+        [
+            StructField(
+                each.name,
+                each.dataType,
+                metadata={key: each.metadata[key] for key in (CHARS,) if key in each.metadata},
+            )
+            for each in stored
+        ]
+    )
 
 
 def location(path: str) -> str:

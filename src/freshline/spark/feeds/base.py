@@ -17,7 +17,7 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, same_columns
+from freshline.spark.engine.columns import cast_to, same_chars, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
@@ -204,8 +204,10 @@ class BaseUpdates:
         if there is None:
             return output, False, {}
         if request.full:
-            changed = not same_columns(there, output.schema) or (
-                transaction.partition_columns != self._table.partitioned_by
+            changed = not (
+                same_columns(there, output.schema)
+                and same_chars(there, output.schema)
+                and transaction.partition_columns == self._table.partitioned_by
             )
             return output, changed, {"overwriteSchema": "true"} if changed else {}
         if same_columns(there, output.schema):

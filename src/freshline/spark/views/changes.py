@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import quoted_column
@@ -133,8 +134,11 @@ class Changes:
         columns = list(logged.added[0].partition)
         if any(list(file.partition) != columns for file in logged.added):
             return None
-        types = {field.name: field.dataType for field in schema}
+        fields = {field.name: field for field in schema}
+        types = {name: field.dataType for name, field in fields.items()}
         if any(types[name].simpleString() not in _AS_TEXT for name in columns):
+            return None
+        if any(CHARS in fields[name].metadata for name in columns):
             return None
         stored = StructType([field for field in schema if field.name not in columns])
         if not len(stored):

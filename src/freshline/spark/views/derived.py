@@ -27,7 +27,7 @@ from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.selection import ALL
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
+from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_chars, same_columns
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of, zone_of
@@ -315,6 +315,7 @@ class DerivedUpdates:
         there = transaction.schema
         keeps_columns = there is not None and (
             same_columns(there, output.schema)
+            and same_chars(there, output.schema)
             and transaction.partition_columns == table.partitioned_by
         )
         changed = there is not None and not keeps_columns
