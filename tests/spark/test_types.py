@@ -25,6 +25,7 @@ from freshline.runtime.lineage.datasets import columns_at
 from freshline.spark.trials.compare import stored
 from freshline.spark.verification.versions import Verifier
 from freshline.ui.views.table import columns_of
+from tests.spark.sources.world import World
 from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -299,3 +300,17 @@ def test_a_varchar_of_a_static_table_may_grow(shop):
     shop.session.sql(f"UPDATE {codes} SET code = 'abcdefgh'")
     assert shop.derive("coded", e=0).code == "static-changed"
     assert shop.rows("coded") == [{"id": 0, "code": "abcdefgh"}]
+
+
+def test_a_char_of_a_delta_feed_is_compared_as_spark_does(shop):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT id, code FROM STREAM orders_feed WHERE code = 'ab'")
+    shop.table("known", "SELECT id FROM orders WHERE code = 'ab'")
+    world.sql("CREATE TABLE SOURCE (id BIGINT, code CHAR(4)) USING delta")
+    for number in range(2):
+        world.sql(f"INSERT INTO SOURCE VALUES ({2 * number}, 'ab'), ({2 * number + 1}, 'abcd')")
+        world.load(*world.news().files)
+        shop.derive("known", orders=number)
+    assert [row["id"] for row in shop.rows("orders")] == [0, 2]
+    assert [row["id"] for row in shop.rows("known")] == [0, 2]

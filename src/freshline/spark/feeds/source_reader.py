@@ -14,6 +14,7 @@ from freshline.core.errors import InternalError
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Feed, Project
 from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import at_version
 from freshline.spark.feeds.reader import FeedReader
@@ -107,10 +108,14 @@ class StepReader(_VersionReader):
             jvm.activate(session)
             nothing = jvm.none(session)
             rows = DataFrame(log.createDataFrame(step.snapshot, files, False, nothing), session)
-        # What Delta keeps with a column (how it is generated, mapped, counted) is the source's.
+        # What Delta keeps with a column (how it is generated, mapped, counted) is the source's, but
+        # that it is a CHAR decides what it is equal to.
+        kept = {each.name: _char(each.metadata) for each in rows.schema}
         return rows.select(
             [
-                F.col(backquoted(each.name)).cast(each.dataType).alias(each.name, metadata={})
+                F.col(backquoted(each.name))
+                .cast(each.dataType)
+                .alias(each.name, metadata=kept.get(each.name, {}))
                 for each in schema
             ]
         )
@@ -123,6 +128,11 @@ class StepReader(_VersionReader):
     def pins(self) -> Mapping[str, int]:
         """The version of the feed's table, by the feed's name."""
         return {self.feed.name: self._step.to.version}
+
+
+def _char(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    kind = metadata.get(CHARS, "")
+    return {CHARS: kind} if kind.startswith("char(") else {}
 
 
 def _columns(snapshot: Any) -> StructType:
