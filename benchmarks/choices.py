@@ -1,11 +1,11 @@
 """How often `auto` takes the quickest of the right strategies, and what it loses where it does not.
 
-Fifteen views stand over two base tables with a history of three sizes. Each view has a copy for
-each strategy that is right for it, kept up by that strategy alone, one in full, and one that
-chooses as `auto` does; all copies read the same base tables. In each round 1,000 rows come, and
-every copy is brought up to date, in turns. After some rounds, in which `auto` may learn, the
-medians of the copies say which strategy was the quickest for the same update; the strategy that
-`auto` took in these rounds is held against that.
+Views of 42 shapes (`choosing/views.py`) stand over two base tables with a history of three sizes.
+Each view has a copy for each strategy that is right for it, kept up by that strategy alone, one in
+full, and one that chooses as `auto` does; all copies read the same base tables. In each round 1,000
+rows come, and every copy is brought up to date, in turns. After some rounds, in which `auto` may
+learn, the medians of the copies say which strategy was the quickest for the same update; the
+strategy that `auto` took in these rounds is held against that.
 
 What a strategy that is followed for good takes does not contain what changing to it takes: a
 state that is built first. It is in the seconds of the copy that chooses.
@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from benchmarks.choosing.views import QUICK, SCHEMA, VIEWS
 from benchmarks.common.projects import FeedSpec, TableSpec, file_name, listed, write_project
 from benchmarks.common.report import RESULTS, Goal, Report
 from freshline.executor.records import UpdateRequest
@@ -48,7 +49,6 @@ from freshline.sql.strategy import Choice, Strategy, chosen, full, incremental
 
 _SIZES = (20_000, 300_000, 2_000_000)
 _QUICK_SIZES = (20_000,)
-_QUICK_VIEWS = ("by_key", "by_hour", "means", "by_day")
 _CHANGED, _LATE = 1_000, 100
 _ROWS_AN_HOUR = 2_000
 _GOAL_TAKEN, _GOAL_LOST = 0.92, 0.03
@@ -57,61 +57,6 @@ _ALIKE = 1.05
 
 _AUTO, _FULL = "auto", "full"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_SCHEMA = "at TIMESTAMP, key INT, id BIGINT, amount BIGINT"
-_SUMS = "count(*) AS n, sum(amount) AS total"
-_HOUR = "date_trunc('HOUR', at)"
-_VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "rows": ("SELECT at, key, amount * 2 AS twice FROM e WHERE key % 3 = 0", {}),
-    "by_key": (f"SELECT key, {_SUMS} FROM e GROUP BY key", {}),
-    "by_hour": (f"SELECT {_HOUR} AS hour, {_SUMS} FROM e GROUP BY {_HOUR}", {"time": "hour"}),
-    "by_hour_and_key": (
-        f"SELECT {_HOUR} AS hour, key, {_SUMS} FROM e GROUP BY {_HOUR}, key",
-        {"time": "hour"},
-    ),
-    "means": ("SELECT key, avg(amount) AS mean, stddev(amount) AS spread FROM e GROUP BY key", {}),
-    "hourly_means": (
-        f"SELECT {_HOUR} AS hour, avg(amount) AS mean FROM e GROUP BY {_HOUR}",
-        {"time": "hour"},
-    ),
-    "by_region": (
-        (
-            "SELECT k.region, count(*) AS n, sum(e.amount) AS total FROM e"
-            " JOIN delta.`{keys}` k ON e.key = k.key GROUP BY k.region"
-        ),
-        {},
-    ),
-    "joined_sums": (
-        (
-            "SELECT l.key, l.total - r.total AS gap FROM"
-            " (SELECT key, sum(amount) AS total FROM e GROUP BY key) l JOIN"
-            " (SELECT key, sum(amount) AS total FROM o GROUP BY key) r ON l.key = r.key"
-        ),
-        {},
-    ),
-    "ranked": (
-        (
-            "SELECT key, part, total, rank() OVER (PARTITION BY part ORDER BY total DESC) AS place"
-            " FROM (SELECT key, id % 20 AS part, sum(amount) AS total FROM e"
-            " GROUP BY key, id % 20) t"
-        ),
-        {},
-    ),
-    "many_groups": ("SELECT id % 20000 AS g, max(amount) AS most FROM e GROUP BY id % 20000", {}),
-    "total": (f"SELECT {_SUMS}, max(amount) AS most FROM e", {}),
-    "distinct_keys": ("SELECT DISTINCT key, amount % 7 AS rest FROM e", {}),
-    "large_keys": (
-        f"SELECT key, {_SUMS} FROM e WHERE amount > 5000 GROUP BY key HAVING sum(amount) > 20000",
-        {},
-    ),
-    "by_day": (
-        (
-            "SELECT date_trunc('DAY', hour) AS day, sum(n) AS n, sum(total) AS total FROM by_hour"
-            " GROUP BY date_trunc('DAY', hour)"
-        ),
-        {"time": "day"},
-    ),
-    "by_part": ("SELECT key % 10 AS part, sum(n) AS n FROM by_key GROUP BY key % 10", {}),
-}
 
 
 def _only(name: str) -> Choice:
@@ -148,14 +93,14 @@ class Copies:
         regions = pa.array([f"region {key % 25}" for key in range(1000)])
         write_deltalake(str(keys), pa.table({"key": numbers, "region": regions}))
         self._root, self._rows, self._number = root, rows, 0
-        self._feeds = {name: FeedSpec(f"{name}_feed", "parquet", schema=_SCHEMA) for name in "eo"}
+        self._feeds = {name: FeedSpec(f"{name}_feed", "parquet", schema=SCHEMA) for name in "eo"}
         tables = [
             TableSpec(name, 1.0, f"SELECT * FROM STREAM {name}_feed", {"time": "at"})
             for name in self._feeds
         ]
         tables += [
             TableSpec(name, 1.0, query.replace("{keys}", str(keys)), properties)
-            for name, (query, properties) in _VIEWS.items()
+            for name, (query, properties) in VIEWS.items()
             if name in views
         ]
         self._project = write_project(root / "project", list(self._feeds.values()), tables)
@@ -353,8 +298,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", help="sizes to be measured in this run")
     options = parser.parse_args()
     sizes = options.rows or (_QUICK_SIZES if options.quick else _SIZES)
-    warm, rounds = (1, 1) if options.quick else (4, 5)
-    views = _QUICK_VIEWS if options.quick else tuple(_VIEWS)
+    warm, rounds = (1, 1) if options.quick else (3, 4)
+    views = QUICK if options.quick else tuple(VIEWS)
     folder = RESULTS / "choices"
     folder.mkdir(parents=True, exist_ok=True)
     found = {rows: measure(rows, warm, rounds, views) for rows in sizes}
