@@ -54,8 +54,27 @@ EARLIER: tuple[str, ...] = (
     "| 870ae790f7 | 5006, 5012-5017 | 210 | 139 | 515 | 0.4 |",
     "| 6065a42e8b | 5018-5020 | 90 | 61 | 230 | 0.1 |",
     "| f7e29d31e9 | 6000-6017 | 540 | 378 | 1395 | 1.9 |",
+    "| 4d8d75aeea | 7000-7057 | 1740 | 1202 | 4418 | 2.3 |",
 )
 """Runs whose results were kept on another machine: in the first table and the sums alone."""
+
+BEFORE_THE_MEND = 9
+"""So many of these lines are of code before the one wrong version (seed 4013) was mended."""
+
+EARLIER_FAILURES: tuple[str, ...] = (
+    "seed 3002, v7: error",
+    "seed 3020: crash",
+    "seed 4013, v27: wrong",
+)
+"""Of these runs."""
+
+IN_THE_PROOF: tuple[str, ...] = (
+    "`make proof` ran 20 seeds of 20 views at 4d8d75aeea, too, and none of their versions was",
+    "wrong. In an earlier proof one was called wrong falsely: the standard deviation of equal",
+    "numbers, then UNION. Over the same rows in other orders Spark's own query gives 6 rows or 8,",
+    "with 5e-17 in the place of 0.0. The judge asks for other orders now.",
+)
+"""What was not run by a search."""
 
 HABITS: tuple[str, ...] = (
     "## Views as other people write them",
@@ -122,7 +141,7 @@ def written(results: Sequence[Record], lines: Mapping[str, Record], mended: Sequ
         *runs,
         "",
         "The code changed between the runs, so each commit has a line.",
-        f"The tables below leave out the first {len(EARLIER)} lines.",
+        f"The tables below leave out the first {len(_earlier(results))} lines.",
         "",
         "## Failures",
         "",
@@ -148,21 +167,33 @@ def written(results: Sequence[Record], lines: Mapping[str, Record], mended: Sequ
 def _summary(runs: Sequence[str], results: Sequence[Record]) -> list[str]:
     """What the page says in two sentences."""
     cells = [[cell.strip() for cell in run.split("|")] for run in runs]
-    views, run, versions = (sum(int(row[at]) for row in cells) for at in (3, 4, 5))
-    failures = [failure for each in results for failure in each["failures"]]
-    wrong = sum(failure["kind"] == WRONG for failure in failures)
+
+    def sums(rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:
+        views, run, versions = (sum(int(row[at]) for row in rows) for at in (3, 4, 5))
+        return views, run, versions
+
+    views, run, versions = sums(cells)
+    views_since, run_since, versions_since = sums(cells[BEFORE_THE_MEND:])
+    wrong = sum(failure["kind"] == WRONG for each in results for failure in each["failures"])
     said = (
         f"{views:,} views were generated, and the {run:,} that an update can maintain from changes"
         " were run. After every update the version was compared with its query:"
-        f" **of {versions:,} versions {f'{wrong} are' if wrong else 'none is'} wrong.**"
-        " The other views were only analysed."
+        f" **of {versions:,} versions one was wrong** (seed 4013, below). Since that was mended:"
+        f" {views_since:,} views, {run_since:,} of them run, and of {versions_since:,} versions"
+        f" {f'{wrong} are' if wrong else 'none was'} wrong. The other views were only analysed."
     )
     return textwrap.wrap(said, 96)
 
 
+def _earlier(results: Sequence[Record]) -> list[str]:
+    """The lines of runs whose results are not here."""
+    commits = {each["commit"] for each in results}
+    return [line for line in EARLIER if line.split("|")[1].strip() not in commits]
+
+
 def _runs(results: Sequence[Record]) -> list[str]:
-    rows = list(EARLIER)
     commits = list(dict.fromkeys(each["commit"] for each in results))
+    rows = _earlier(results)
     for commit in commits:
         mine = [each for each in results if each["commit"] == commit]
         seeds = sorted(each["seed"] for each in mine)
@@ -178,15 +209,12 @@ def _runs(results: Sequence[Record]) -> list[str]:
 
 def _failures(results: Sequence[Record], mended: Sequence[str]) -> list[str]:
     found = [(each["seed"], failure) for each in results for failure in each["failures"]]
-    kinds = Counter(failure["kind"] for _, failure in found)
-    text = [", ".join(f"{count} {kind}" for kind, count in kinds.items()) + ":", ""]
+    text = [f"- {each}" for each in EARLIER_FAILURES]
     for seed, failure in found:
         place = f"seed {seed}, {failure['view']}" if failure["view"] else f"seed {seed}"
         text.append(f"- {place}: {failure['kind']}")
-    if not found:
-        text = ["None."]
     text += ["", "Found by these searches, and fixed:", ""]
-    return text + [f"- {each}" for each in mended]
+    return [*text, *(f"- {each}" for each in mended), "", *IN_THE_PROOF]
 
 
 def _lines(files: Record) -> list[str]:

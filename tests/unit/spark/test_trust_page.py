@@ -25,8 +25,9 @@ PAGE = """\
 # Trust: what the generated views went through
 
 440 views were generated, and the 231 that an update can maintain from changes were run. After
-every update the version was compared with its query: **of 776 versions 1 are wrong.** The other
-views were only analysed.
+every update the version was compared with its query: **of 776 versions one was wrong** (seed
+4013, below). Since that was mended: 80 views, 30 of them run, and of 37 versions 1 are wrong.
+The other views were only analysed.
 
 How views are generated and judged:
 [design 0068](design/0068-generators-that-do-not-share-our-habits.md). This page is
@@ -44,13 +45,14 @@ The tables below leave out the first 1 lines.
 
 ## Failures
 
-1 wrong:
-
+- seed 4013: wrong
 - seed 8, v3: wrong
 
 Found by these searches, and fixed:
 
 - a bound was short
+
+All passed.
 
 ## Strategies
 
@@ -82,5 +84,8 @@ What the analysis said about each strategy, by view.
 
 def test_commits_failures_and_lines_are_told(monkeypatch):
     monkeypatch.setattr(page, "EARLIER", EARLIER)
+    monkeypatch.setattr(page, "BEFORE_THE_MEND", 1)
+    monkeypatch.setattr(page, "EARLIER_FAILURES", ("seed 4013: wrong",))
+    monkeypatch.setattr(page, "IN_THE_PROOF", ("All passed.",))
     lines = {"bbb": {"src/a.py": {"all": [2, 3, 4, 9], "ran": [2, 3, 4]}}}
     assert page.written(RESULTS, lines, ["a bound was short"]) == PAGE
