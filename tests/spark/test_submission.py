@@ -28,8 +28,7 @@ def listening(url):
 
 session = start_session(load_project(Path(sys.argv[1]), Path(sys.argv[1])))
 read = lambda pid: Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
-jvms = [p for p in os.listdir("/proc") if p.isdigit() and f"\\nPPid:\\t{os.getpid()}\\n"
-        in Path("/proc", p, "status").read_text()]
+jvms = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
 found = {
     "arguments": [read(pid) for pid in jvms],
     "secret": session.sparkContext.getConf().get("spark.hadoop.fs.s3a.secret.key"),
