@@ -28,6 +28,29 @@ def test_selected_is_select_expr(spark, expressions):
     assert one.collect() == other.collect()
 
 
+@pytest.mark.parametrize("name", ["events", "Events", "a b", "select", "a.b", "ä`c", "1"])
+def test_a_frame_is_shown_under_its_name_as_by_spark(spark, name):
+    session = spark.newSession()
+    in_sql = f"`{name.replace('`', '``')}`"
+    for number in (1, 2):  # the second takes the place of the first
+        frame = session.range(number, number + 2).selectExpr("id", "id AS `ID 2`")
+        jvm.show(frame, name)
+        found = jvm.query(session, f"SELECT * FROM {in_sql}")
+        frame.createOrReplaceTempView(in_sql)
+        expected = session.sql(f"SELECT * FROM {in_sql}")
+        assert found.schema == expected.schema
+        assert found.collect() == expected.collect() == frame.collect()
+    assert jvm.query(session, f"SELECT * FROM {in_sql.upper()}").count() == 2
+
+
+def test_metrics_are_observed_in_a_query_that_another_frame_is_part_of(spark):
+    frame, asked = jvm.observing(
+        spark.range(10), {"some": "count_if(id > 6)", "text": "concat('a', max(id))"}
+    )
+    assert frame.filter("id > 3").count() == 6
+    assert jvm.observation(spark, asked, ("some", "text"), 5.0) == {"some": "3", "text": "a9"}
+
+
 def test_a_wrong_query_is_an_error_of_spark_as_ever(spark):
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
         jvm.query(spark, "SELECT nowhere FROM range(1)")

@@ -41,7 +41,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
-from freshline.sql.text.reads import quoted, quoted_column
+from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
 STRATEGY = "backfill"
@@ -109,7 +109,7 @@ class Backfills:
                 records = records.filter(f"NOT ({misfit})")
             assert self._table.feed is not None
             fitting = view_of(records, self._table.query, self._reader.feed)
-            fitting.createOrReplaceTempView(quoted(self._table.feed))
+            jvm.show(fitting, self._table.feed)
         else:
             register_parents(session, self._project, request.parents)
         register_programs(session, self._project, self._table)

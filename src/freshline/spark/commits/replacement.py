@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
@@ -186,7 +186,7 @@ def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
         f"array_repeat({change}, CAST(greatest({count}, 0) AS INT))" for change, count in times
     )
     # In SQL: each column made in Python would be several messages to the JVM.
-    signed.createOrReplaceTempView(_SIGNED)
+    jvm.show(signed, _SIGNED)
     return jvm.query(
         signed.sparkSession,
         f"SELECT {', '.join(columns)}, explode(concat({types})) AS {_TYPE} FROM ("
@@ -216,7 +216,7 @@ class _Counts:
             micros = f"IF({is_change}, CAST(unix_micros({time}) AS STRING), NULL)"
             self._wanted[_TIMES] = f"array_join(collect_set({micros}), ',')"
             self._wanted[_NULLS] = f"count_if({is_change} AND {time} IS NULL)"
-        self._observation = Observation()
+        self._asked: Any = None
         self.times_us: tuple[tuple[int, ...], bool] | None = None
         """Once :meth:`told`: the values in order, and whether NULL is among them."""
 
@@ -224,15 +224,15 @@ class _Counts:
         """The frame to put into the query."""
         if not self._wanted:
             return frame
-        wanted = (F.expr(sql).alias(name) for name, sql in self._wanted.items())
-        return frame.observe(self._observation, *wanted)
+        observed, self._asked = jvm.observing(frame, self._wanted)
+        return observed
 
     def told(self, frame: DataFrame) -> dict[str, int]:
         """The counts by name; where Spark does not say, by a pass of its own over ``frame``."""
         if not self._wanted:
             return {}
         found: Mapping[str, Any] | None = jvm.observation(
-            frame.sparkSession, self._observation, tuple(self._wanted), _OBSERVED_WITHIN_S
+            frame.sparkSession, self._asked, tuple(self._wanted), _OBSERVED_WITHIN_S
         )
         if found is None:
             wanted = (F.expr(sql).alias(name) for name, sql in self._wanted.items())

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 _UNKNOWN_BYTES = 2**60
@@ -21,6 +21,7 @@ _UNKNOWN_BYTES = 2**60
 
 
 _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+_CATALYST = "org.apache.spark.sql.catalyst"
 _BETWEEN = "\x1f"
 """Stands between texts that go to the JVM in one message."""
 
@@ -161,6 +162,42 @@ def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     return DataFrame(java_frame(frame).selectExpr(texts), session)
 
 
+def show(frame: DataFrame, name: str) -> None:
+    """Make the frame a view of its session, in the place of an older one of that name.
+
+    ``createOrReplaceTempView`` runs the same command as a query: with an execution that listeners
+    are told of, and a plan as text. That takes several times as long as the command itself.
+
+    Args:
+        frame: The rows.
+        name: As it is, without quotes.
+    """
+    session = frame.sparkSession
+    nothing, no_items = none(session), scala_seq(session, ())
+    command = named(session, "org.apache.spark.sql.execution.command.CreateViewCommand")(
+        named(session, f"{_CATALYST}.TableIdentifier")(name),
+        no_items,  # other names of its columns
+        nothing,
+        nothing,
+        scala_map(session, {}),
+        nothing,  # no text: it is a frame
+        java_frame(frame).logicalPlan(),
+        False,
+        True,
+        _object(session, f"{_CATALYST}.analysis.LocalTempView$"),
+        _object(session, f"{_CATALYST}.analysis.SchemaUnsupported$"),
+        True,
+        no_items,
+    )
+    activate(session)
+    command.run(java_session(session))
+
+
+def _object(session: SparkSession, name: str) -> Any:
+    """A Scala object by its class's name."""
+    return _constant(session, name, lambda: getattr(named(session, name), "MODULE$"))
+
+
 def schema_text(frame: DataFrame) -> str:
     """A frame's columns as the JSON that Spark writes of them, asked for once.
 
@@ -205,8 +242,26 @@ def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
     return tuple(int(row.get(column)) for column in range(row.size()))
 
 
+def observing(frame: DataFrame, metrics: Mapping[str, str]) -> tuple[DataFrame, Any]:
+    """``frame.observe(Observation(), ...)`` in half as many messages to the JVM.
+
+    Args:
+        frame: The rows.
+        metrics: SQL of each metric, by a name that needs no quotes; at least one.
+
+    Returns:
+        The frame to put into a query, and what :func:`observation` takes.
+    """
+    session = frame.sparkSession
+    asked = named(session, "org.apache.spark.sql.Observation")()
+    expression = named(session, "org.apache.spark.sql.functions.expr")
+    first, *others = (expression(f"{sql} AS {name}") for name, sql in metrics.items())
+    observed = java_frame(frame).observe(asked, first, scala_seq(session, others))
+    return DataFrame(observed, session), asked
+
+
 def observation(
-    session: SparkSession, asked: Observation, names: Sequence[str], timeout_s: float
+    session: SparkSession, asked: Any, names: Sequence[str], timeout_s: float
 ) -> dict[str, str] | None:
     """The metrics of an observation as texts, whichever query measured them.
 
@@ -215,12 +270,11 @@ def observation(
 
     Args:
         session: Any.
-        asked: Put into a query that ran.
+        asked: Of :func:`observing`; its frame was in a query that ran.
         names: Of its metrics, in order; none of their values has the character U+001F.
         timeout_s: How long it is waited for.
     """
-    java_observation: Any = asked._jo  # noqa: SLF001 - this module's purpose
-    future = java_observation.future()
+    future = asked.future()
     wait_ms = round(timeout_s * 1000)
     duration = named(session, "scala.concurrent.duration.Duration.create")(wait_ms, "ms")
     try:

@@ -28,7 +28,6 @@ from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.several_values import several_values
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
-from freshline.sql.text.reads import quoted
 
 _COUNTS = "freshline.counts"
 
@@ -130,7 +129,7 @@ class BaseUpdates:
             fitting = records.filter(f"NOT ({misfit})")
         assert self._table.feed is not None
         seen = view_of(fitting, self._table.query, reader.feed)
-        seen.createOrReplaceTempView(quoted(self._table.feed))
+        jvm.show(seen, self._table.feed)
         register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
         parents = {**pinned.versions, **reader.pins()}

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Program, Project, TableDef
+from freshline.spark.engine import jvm
 from freshline.spark.pipelines.current import Call, Stream, calling
 from freshline.spark.pipelines.modules import failed, function_of
-from freshline.sql.text.reads import quoted
 
 
 def register_programs(session: SparkSession, project: Project, table: TableDef) -> None:
@@ -22,7 +22,7 @@ def register_programs(session: SparkSession, project: Project, table: TableDef) 
             frame = session.sql(program.query)
         else:
             frame = _result(session, project, table, program)
-        frame.createOrReplaceTempView(quoted(program.name))
+        jvm.show(frame, program.name)
 
 
 def _result(

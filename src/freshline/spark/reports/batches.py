@@ -28,6 +28,7 @@ from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
@@ -43,7 +44,7 @@ from freshline.spark.reports.window_rows import (
 )
 from freshline.spark.views.plans import plan_of, static_names
 from freshline.sql.query.records import Decomposition, Partial, Reason
-from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.sql.text.reads import reads_of, rewritten
 from freshline.times import rfc3339
 
 
@@ -69,7 +70,7 @@ class _Run:
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a name means from now on in this session."""
-        frame.createOrReplaceTempView(quoted(name))
+        jvm.show(frame, name)
 
 
 class ReportBatches:

@@ -17,7 +17,6 @@ from pyspark.sql.types import StructField, StructType
 
 from freshline.spark.engine import jvm
 from freshline.spark.engine.result_settings import read_otherwise
-from freshline.sql.text.reads import quoted
 
 
 class Asks(Protocol):
@@ -81,14 +80,14 @@ class Remembered:
             self._views().createTempView(name, self._kept[key], True)
         else:
             empty = jvm.empty_frame(self.session, columns)
-            empty.createOrReplaceTempView(quoted(name))
+            jvm.show(empty, name)
             self._kept[key] = self._views().getRawTempView(name).get()
         self._note(name, columns)
 
     def view(self, name: str, frame: DataFrame) -> None:
         """Have queries see a frame of this session under this name."""
         if not self._sees(name, frame):
-            frame.createOrReplaceTempView(quoted(name))
+            jvm.show(frame, name)
             self._note(name, frame)
 
     def forget(self) -> None:

@@ -14,6 +14,7 @@ from freshline.delta.log import CommitRecord
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Staged, Transaction
+from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.engine.result_settings import zone_of
@@ -21,7 +22,6 @@ from freshline.spark.views.changes import Changes
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Strategy
-from freshline.sql.text.reads import quoted
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Increment:
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a parent's name means from now on in this session."""
-        frame.createOrReplaceTempView(quoted(name))
+        jvm.show(frame, name)
 
 
 @dataclass(frozen=True, slots=True)

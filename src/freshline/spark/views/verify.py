@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import java_frame, schema_of, schema_text
 from freshline.spark.views.asked import Asks, Remembered
@@ -188,7 +189,7 @@ def with_partials(session: Asks, decomposition: Decomposition) -> Iterator[Seque
         states = []
         for partial in decomposition.partials:
             state = session.sql(partial.query)
-            state.createOrReplaceTempView(partial.name)
+            jvm.show(state, partial.name)
             made.append(partial.name)
             states.append(state)
         yield states
