@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.spark.engine import jvm
-from freshline.spark.engine.listed import SMALL_BYTES, listed_files
+from freshline.spark.engine.listed import SMALL_BYTES, listed_files, rows_of
 from freshline.spark.engine.pins import at_version
 from tests.support.share import share
 
@@ -57,8 +58,10 @@ def of_many_files(spark: SparkSession, path: str) -> None:
 
 
 def by_another_writer(_: SparkSession, path: str) -> None:
-    deltalake.write_deltalake(path, pa.table({"id": [1, 2]}))
-    deltalake.write_deltalake(path, pa.table({"id": [3]}), mode="append")
+    with tempfile.TemporaryDirectory() as folder:  # delta-rs takes no % in a path
+        deltalake.write_deltalake(f"{folder}/t", pa.table({"id": [1, 2]}))
+        deltalake.write_deltalake(f"{folder}/t", pa.table({"id": [3]}), mode="append")
+        shutil.copytree(f"{folder}/t", path)
 
 
 def without_checksum(spark: SparkSession, path: str) -> None:
@@ -80,6 +83,67 @@ def with_the_checksum_of_another_commit(spark: SparkSession, path: str) -> None:
     jvm.named(spark, "org.apache.spark.sql.delta.DeltaLog").clearCache()
     rows = spark.range(90, 92).selectExpr("id", "id % 2 AS half", "id * 0.5 AS x")
     rows.write.format("delta").mode("append").save(path)
+
+
+def with_comments(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT COMMENT 'a number', at TIMESTAMP_NTZ) USING delta"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{path}` VALUES (1, TIMESTAMP_NTZ'2026-03-29 02:30:00'), (2, NULL)"
+    )
+
+
+def of_chars(spark: SparkSession, path: str) -> None:
+    spark.sql(f"CREATE TABLE delta.`{path}` (id INT NOT NULL, code CHAR(4)) USING delta")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'a'), (2, 'bcde')")
+
+
+def of_nothing(spark: SparkSession, path: str) -> None:
+    spark.sql(f"CREATE TABLE delta.`{path}` (id INT, nothing VOID) USING delta")
+    spark.sql(f"INSERT INTO delta.`{path}` (id) VALUES (1), (2)")
+
+
+def with_row_ids(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT) USING delta"
+        " TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1), (2)")
+
+
+def widened(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id SMALLINT) USING delta"
+        " TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1), (2)")
+    spark.sql(f"ALTER TABLE delta.`{path}` CHANGE COLUMN id TYPE INT")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (70000)")
+
+
+def with_a_column_that_came_later(spark: SparkSession, path: str) -> None:
+    plain(spark, path)
+    rows = spark.sql("SELECT 50L AS id, named_struct('a', 1, 'b', array('x')) AS more")
+    rows.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+
+
+def a_shallow_clone(spark: SparkSession, path: str) -> None:
+    plain(spark, f"{path}_original")
+    spark.sql(f"CREATE TABLE delta.`{path}` SHALLOW CLONE delta.`{path}_original`")
+
+
+def with_files_that_are_named_like_partitions(_: SparkSession, path: str) -> None:
+    """Delta takes a file's name for nothing but a name; Spark's reader would see a column in it."""
+    with tempfile.TemporaryDirectory() as other:
+        deltalake.write_deltalake(f"{other}/t", pa.table({"id": [1, 2]}))
+        shutil.copytree(f"{other}/t", path)
+    (file,) = Path(path).glob("*.parquet")
+    folder = file.parent / "id=7"
+    folder.mkdir()
+    file.rename(folder / file.name)
+    log = Path(path) / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace(file.name, f"id=7/{file.name}"))
 
 
 def snapshot_at(session: SparkSession, path: str, version: int):
@@ -125,6 +189,62 @@ def test_every_version_has_the_rows_that_delta_finds(
         assert contents(found) == contents(expected)
     files = listed_files(snapshot_at(session, path, newest))
     assert (files is not None) is is_listed
+
+
+@pytest.mark.parametrize(
+    ("make", "is_sparks"),
+    [
+        (plain, True),
+        (with_comments, True),
+        (with_a_column_that_came_later, True),
+        (by_another_writer, True),
+        (partitioned, False),
+        (renamed, False),
+        (deleted_from, False),
+        (of_chars, False),
+        (of_nothing, False),
+        (with_row_ids, False),
+        (widened, False),
+        (of_many_files, False),
+        (a_shallow_clone, False),
+        (with_files_that_are_named_like_partitions, False),
+    ],
+    ids=lambda each: each.__name__ if callable(each) else "",
+)
+@pytest.mark.parametrize("folder", ["table", "a folder/with %41 ü {x}"])
+def test_a_table_that_is_nothing_but_parquet_is_read_by_sparks_own_reader(
+    make: Callable[[SparkSession, str], None], is_sparks, folder, spark, tmp_path
+):
+    path = str(tmp_path / folder)
+    make(spark, path)
+    session = spark.newSession()
+    jvm.activate(session)
+    nothing = jvm.none(session)
+    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
+    log = delta_log.forTable(jvm.java_session(session), path)
+    snapshot = log.update(False, nothing, nothing)
+    files = jvm.seq_of(session, snapshot.allFiles().collectAsList())
+    found = rows_of(session, snapshot, files)
+    expected = session.read.format("delta").load(path)
+    assert found.schema == expected.schema
+    assert contents(found) == contents(expected)
+    plan = jvm.java_frame(found).queryExecution().analyzed()
+    (relation,) = jvm.elements(plan.collectLeaves())
+    index = str(relation.relation().location().getClass().getSimpleName())
+    assert index == ("InMemoryFileIndex" if is_sparks else "TahoeBatchFileIndex")
+
+
+def test_two_versions_of_a_table_are_two_tables(spark, tmp_path):
+    """Spark computes what two parts of a query have in common once, and goes by their files."""
+    path = str(tmp_path / "table")
+    plain(spark, path)
+    session = spark.newSession()
+    old, new = (at_version(session, path, version) for version in (0, PARTS - 1))
+    both = new.groupBy("half").count().join(old.groupBy("half").count(), "half")
+    assert sorted(both.collect()) == [(0, 9, 3), (1, 6, 2)]
+    assert sorted(new.unionAll(old).groupBy("id").count().collect()) == sorted(
+        (number, 2 if number < 5 else 1) for number in range(15)
+    )
 
 
 def test_a_table_made_anew_by_another_process_is_not_taken_for_the_one_before(spark, tmp_path):

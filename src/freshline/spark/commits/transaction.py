@@ -29,7 +29,7 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_lost_partitions
-from freshline.spark.engine.listed import listed_files
+from freshline.spark.engine.listed import listed_files, rows_of
 from freshline.spark.engine.pins import known_snapshot
 from freshline.spark.engine.sizing import together
 
@@ -228,7 +228,7 @@ class Transaction:
             files = self._transaction.filterFiles()
         else:
             self._transaction.readWholeTable()
-        return Touched(self._log, self._transaction.snapshot(), files, partitions_alone=False)
+        return Touched(self._transaction.snapshot(), files, partitions_alone=False)
 
     @property
     def feeds_changes(self) -> bool:
@@ -277,7 +277,7 @@ class Transaction:
             files = no_files
         else:
             files = transaction.filterFiles()
-        return Touched(self._log, transaction.snapshot(), files, partitions_alone=alone)
+        return Touched(transaction.snapshot(), files, partitions_alone=alone)
 
     def write(self, frame: DataFrame, instead_of: Touched) -> Staged:
         """Write ``frame`` into data files that no reader sees yet, in place of other files.
@@ -344,14 +344,13 @@ class Touched:
     """Files of a table's snapshot.
 
     Args:
-        log, snapshot: Delta's own.
+        snapshot: Delta's own.
         files: A Scala sequence of AddFile.
         partitions_alone: The predicate is on partition columns, so files hold no other rows;
             ``files`` is empty.
     """
 
-    def __init__(self, log: Any, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:
-        self._log = log
+    def __init__(self, snapshot: Any, files: Any, *, partitions_alone: bool) -> None:
         self._snapshot = snapshot
         self._files = files
         self.listed = list(jvm.elements(files))
@@ -366,10 +365,7 @@ class Touched:
     def frame(self, session: SparkSession) -> DataFrame:
         """All their rows; the same frame each time, for one session."""
         if self._frame is None:
-            jvm.activate(session)
-            nothing = jvm.none(session)
-            rows = self._log.createDataFrame(self._snapshot, self._files, False, nothing)
-            frame = DataFrame(rows, session)
+            frame = rows_of(session, self._snapshot, self._files)
             self._frame = together(frame, self.size_bytes, len(self.listed))
         return self._frame
 

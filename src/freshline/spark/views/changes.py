@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from itertools import groupby
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
-from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
+from freshline.delta.changelog import AddedFile, ChangesGoneError, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
+from freshline.spark.engine.listed import (
+    MOST_FILES,
+    ParquetFile,
+    is_plain_column,
+    rows_of_parquet,
+)
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import quoted_column
@@ -161,7 +168,19 @@ class Changes:
         return frames
 
     def _parquet(self, paths: Sequence[str], schema: StructType) -> DataFrame:
-        reader = self._session.read.schema(schema)
+        session = self._session
+        if len(paths) <= MOST_FILES and all(is_plain_column(each.jsonValue()) for each in schema):
+            try:
+                found = [(path, Path(path).stat()) for path in paths]
+            except FileNotFoundError as error:
+                raise ChangesGoneError(f"{error.filename} is gone") from error
+            files = [
+                ParquetFile(location(path), stat.st_size, stat.st_mtime_ns // 1_000_000)
+                for path, stat in found
+            ]
+            kind = jvm.java_session(session).parseDataType(schema.json())
+            return rows_of_parquet(session, kind, files)
+        reader = session.read.schema(schema)
         # A folder's name such as day=2026-01-01 is no column of these files.
         reader = reader.option("recursiveFileLookup", "true")
         return reader.parquet(*(location(path) for path in paths))
