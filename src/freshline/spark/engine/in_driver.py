@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from freshline.spark.engine import jvm
 from freshline.spark.engine.result_settings import known_to_tasks
@@ -42,9 +42,9 @@ def held(frame: DataFrame) -> Iterator[Held]:
     Args:
         frame: Read once, at once, where its rows are few.
     """
-    few = _collected(frame)
+    few = collected(frame)
     if few is not None:
-        yield Held(few, is_in_driver=True)
+        yield Held(read_again(frame.sparkSession, few), is_in_driver=True)
         return
     frame.persist()
     try:
@@ -53,8 +53,8 @@ def held(frame: DataFrame) -> Iterator[Held]:
         frame.unpersist()
 
 
-def _collected(frame: DataFrame) -> DataFrame | None:
-    """The same rows without a job behind them; None where there are too many."""
+def collected(frame: DataFrame) -> Any | None:
+    """The frame's rows as a relation of Spark's; None where there are too many."""
     session = frame.sparkSession
     jvm.activate(session)
     execution = jvm.java_frame(frame.limit(MOST_ROWS + 1)).queryExecution()
@@ -63,8 +63,12 @@ def _collected(frame: DataFrame) -> DataFrame | None:
     rows = jvm.named(session, "scala.Predef.genericWrapArray")(collected)
     if int(rows.length()) > MOST_ROWS:
         return None
-    relation = jvm.named(session, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")(
+    return jvm.named(session, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")(
         execution.analyzed().output(), rows.toSeq(), False, jvm.none(session)
     )
+
+
+def read_again(session: SparkSession, relation: Any) -> DataFrame:
+    """What :func:`collected` returned, in a session of the same Spark."""
     of_rows: Any = jvm.named(session, "org.apache.spark.sql.classic.Dataset.ofRows")
     return DataFrame(of_rows(jvm.java_session(session), relation), session)

@@ -11,10 +11,14 @@ import hashlib
 import json
 import os
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -23,15 +27,26 @@ from freshline.delta.log import local_log
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
-from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of
+from freshline.spark.engine.in_driver import collected, read_again
+from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of, rows_of
 from freshline.spark.engine.own_session import read_every_row, reads_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
-from freshline.sql.text.reads import backquoted, quoted, rewritten
+from freshline.sql.text.reads import backquoted, quoted, reads_of, rewritten
 
 _SESSION_CATALOG = "spark_catalog"
 _STAGED = "_staged_commits"
 """Of a log: where this folder holds files, a catalog decides what is committed."""
+
+_HELD_BYTES, _HELD_FILES = 256 * 1024, 8
+"""Of a static table whose rows are held; above, a job that reads it is worth its price."""
+
+_MOST_HELD = 64
+"""Tables, each at a version."""
+
+_lock = threading.Lock()
+_held: WeakKeyDictionary[Any, OrderedDict[Any, Any | None]] = WeakKeyDictionary()
+"""Rows of small static tables, by what tells one from another; None: it is not small."""
 
 _VECTORS = '"deletionVectors"'
 """Of a table's protocol, as JSON."""
@@ -86,11 +101,82 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
             mark = mark_of(newest)
             if mark is not None:
                 marks[read.name] = mark
-            names[read.name] = static_at(session, read, newest, version)
+            small = _held_static(session, table, read, newest)
+            names[read.name] = small or static_at(session, read, newest, version)
         elif name != read.name:
             names[read.name] = name
     query = rewritten(table.query, names) if names else table.query
     return Pinned(query, versions, ids, marks, names)
+
+
+def _held_static(
+    session: SparkSession, table: TableDef, read: StaticRead, newest: Any
+) -> str | None:
+    """The name of a view of a small static table's rows, which the driver holds.
+
+    A table of regions is read by every update of every view that is joined with it. It takes one
+    job to find its files and one to send its rows to all tasks: a fifth of a small update. So its
+    rows are read once a version.
+
+    Returns:
+        None: It is too large, or no view can stand for it in this query.
+    """
+    if _needs_its_name(table.query, read.name):
+        return None
+    segment = newest.logSegment()
+    key = (
+        read.name,
+        str(newest.metadata().id()),
+        int(newest.version()),
+        int(segment.lastCommitFileModificationTimestamp()),
+        tuple(sorted(table.settings.items())),  # they may say what a file's values mean
+    )
+    with _lock:
+        known = _held.setdefault(session._jvm, OrderedDict())  # noqa: SLF001 - ends with Spark
+        found = key in known
+        relation = known.get(key)
+        if found:
+            known.move_to_end(key)
+    if not found:
+        relation = _small_rows(session, newest)
+        with _lock:
+            known[key] = relation
+            while len(known) > _MOST_HELD:
+                known.popitem(last=False)
+    if relation is None:
+        return None
+    name = f"_freshline_{hashlib.sha256(read.name.lower().encode()).hexdigest()[:16]}"
+    # In one task, as small inputs are: grouping what is joined with them needs no further stage.
+    jvm.show(read_again(session, relation).coalesce(1), name)
+    return quoted(name)
+
+
+@lru_cache(maxsize=4096)
+def _needs_its_name(query: str, name: str) -> bool:
+    """Whether a view cannot stand for a table wherever the query names it.
+
+    It names an older version of it, too, or says before a column more than the name's last part.
+    """
+    mentions = [read for read in reads_of(query) if read.name.lower() == name.lower()]
+    if any(read.time_travel for read in mentions):
+        return True
+    (parts,) = {tuple(part.lower() for part in read.parts) for read in mentions}
+    if len(parts) == 1:
+        return False
+    last = r"\s*\.\s*".join(f"`?{re.escape(part)}`?" for part in parts[-2:])
+    return re.search(rf"{last}\s*\.", query, re.IGNORECASE) is not None
+
+
+def _small_rows(session: SparkSession, newest: Any) -> Any | None:
+    """All rows of a table as a relation of Spark's; None where it is not small."""
+    files = listed_files(newest, _HELD_BYTES)
+    if files is None:
+        few = newest.allFiles().limit(_HELD_FILES + 1).collectAsList()
+        sizes = [int(few.get(at).size()) for at in range(int(few.size()))]
+        if len(sizes) > _HELD_FILES or sum(sizes) > _HELD_BYTES:
+            return None
+        files = jvm.seq_of(session, few)
+    return collected(rows_of(session, newest, files))
 
 
 def _may_lack_nan(read: StaticRead, newest: Any | None) -> bool:
@@ -123,9 +209,9 @@ def static_at(session: SparkSession, read: StaticRead, newest: Any | None, versi
         nothing = jvm.none(session)
         snapshot = newest.deltaLog().getSnapshotAt(version, nothing, nothing, False)
     key = f"{read.name.lower()} {version}"
-    name = quoted(f"_freshline_{hashlib.sha256(key.encode()).hexdigest()[:16]}")
-    _of_all_files(session, snapshot).createOrReplaceTempView(name)
-    return name
+    name = f"_freshline_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    jvm.show(_of_all_files(session, snapshot), name)
+    return quoted(name)
 
 
 def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
@@ -186,7 +272,7 @@ def register_parents(session: SparkSession, project: Project, versions: Mapping[
     """Make each parent, at its version, a view of the session under the parent's name."""
     for name, version in versions.items():
         frame = at_version(session, project.table_path(name), version)
-        frame.createOrReplaceTempView(quoted(name))
+        jvm.show(frame, name)
 
 
 def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
@@ -253,12 +339,9 @@ def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:
     if files is None:
         version = int(snapshot.version())
         return session.read.format("delta").option("versionAsOf", version).load(location(path))
-    jvm.activate(session)
-    rows = snapshot.deltaLog().createDataFrame(snapshot, files, False, jvm.none(session))
+    rows = rows_of(session, snapshot, files)
     checksum = snapshot.checksumOpt().get()
-    return together(
-        DataFrame(rows, session), int(checksum.tableSizeBytes()), int(checksum.numFiles())
-    )
+    return together(rows, int(checksum.tableSizeBytes()), int(checksum.numFiles()))
 
 
 def has_vectors(snapshot: Any) -> bool:
