@@ -110,6 +110,13 @@ def test_a_mention_at_a_version_of_its_own_does_not_get_the_new_names_version():
     )
 
 
+def test_a_version_of_the_same_name_leaves_the_name_that_columns_may_be_called_by():
+    query = "SELECT db.t.id, t.id FROM db.t JOIN db.t AS o"
+    assert rewritten(query, {"db.t": "db.t VERSION AS OF 3"}) == (
+        "SELECT db.t.id, t.id FROM db.t VERSION AS OF 3 JOIN db.t VERSION AS OF 3 AS o"
+    )
+
+
 def test_rewriting_without_a_change_is_verbatim():
     query = "SELECT  *\r\nFROM STREAM f -- the feed"
     assert rewritten(query, {}) == query

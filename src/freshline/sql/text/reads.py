@@ -132,7 +132,8 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
         if read.time_travel:
             new = _VERSION.sub("", new)
         edits.append((read.start, read.end, new))
-        if read.alias_at is not None and not read.time_travel and new != quoted(read.parts[-1]):
+        named = _VERSION.sub("", new) in (quoted(read.parts[-1]), read.name)
+        if read.alias_at is not None and not read.time_travel and not named:
             edits.append((read.alias_at, read.alias_at, f" AS {quoted(read.parts[-1])}"))
     for start, end, new in reversed(edits):
         query = query[:start] + new + query[end:]
