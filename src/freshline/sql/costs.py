@@ -26,18 +26,18 @@ BUILD = "build"
 
 _GUESSES: Mapping[str, tuple[float, float]] = {
     "append": (0.35, 0.02),
-    "bucket-recompute": (0.85, 0.02),
-    "bucket-merge": (1.4, 0.02),
-    "group-merge": (1.4, 0.02),
-    "group-recompute": (0.9, 0.02),
-    BUILD: (1.4, 0.03),
+    "bucket-recompute": (1.1, 0.02),
+    "bucket-merge": (1.8, 0.02),
+    "group-merge": (1.8, 0.02),
+    "group-recompute": (1.1, 0.02),
+    BUILD: (1.8, 0.03),
     "full": (0.55, 0.02),
 }
 """Seconds, and seconds a MB."""
 
 _INTO_VIEW: Mapping[str, tuple[float, float]] = {
-    "bucket-merge": (0.85, 0.02),
-    "group-merge": (0.7, 0.02),
+    "bucket-merge": (0.75, 0.02),
+    "group-merge": (0.8, 0.02),
 }
 """The same where the view is its own state."""
 
