@@ -25,19 +25,19 @@ BUILD = "build"
 """Under this name the update is learned that builds the state for merging from all rows."""
 
 _GUESSES: Mapping[str, tuple[float, float]] = {
-    "append": (0.35, 0.02),
-    "bucket-recompute": (1.1, 0.02),
-    "bucket-merge": (1.8, 0.02),
-    "group-merge": (1.8, 0.02),
-    "group-recompute": (1.1, 0.02),
-    BUILD: (1.8, 0.03),
-    "full": (0.55, 0.02),
+    "append": (0.06, 0.003),
+    "bucket-recompute": (0.18, 0.003),
+    "bucket-merge": (0.3, 0.003),
+    "group-merge": (0.3, 0.003),
+    "group-recompute": (0.18, 0.003),
+    BUILD: (0.3, 0.0045),
+    "full": (0.09, 0.003),
 }
 """Seconds, and seconds a MB."""
 
 _INTO_VIEW: Mapping[str, tuple[float, float]] = {
-    "bucket-merge": (0.75, 0.02),
-    "group-merge": (0.8, 0.02),
+    "bucket-merge": (0.12, 0.003),
+    "group-merge": (0.13, 0.003),
 }
 """The same where the view is its own state."""
 

@@ -51,8 +51,8 @@ def test_what_was_measured_replaces_the_guess_and_scales_the_others():
 def test_what_is_slow_by_its_size_does_not_make_small_updates_look_dear():
     history = Sizes(changed_bytes=10_000, whole_bytes=40_000_000)
     merging = expected(Costs(), "group-merge", history)
-    costs = noted(history, full=6.0)  # 1.35 s guessed, 0.8 s of it for size
-    assert expected(costs, "full", history) == pytest.approx(6.0, rel=0.1)
+    costs = noted(history, full=0.9)  # 0.21 s guessed, 0.12 s of it for size
+    assert expected(costs, "full", history) == pytest.approx(0.9, rel=0.1)
     assert expected(costs, "group-merge", history) < 2 * merging
     # So the state is built after two updates, not never.
     assert [costs.state_is_worth_building("group-merge", history) for _ in range(2)].count(
