@@ -115,8 +115,13 @@ def seq_of(session: SparkSession, java_list: Any) -> Any:
 
 def text_array(session: SparkSession, items: Sequence[str]) -> Any:
     """A Java array of strings."""
+    return java_array(session, named(session, "java.lang.String"), items)
+
+
+def java_array(session: SparkSession, kind: Any, items: Sequence[Any]) -> Any:
+    """A Java array of objects of a class."""
     gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - this module's purpose
-    array = gateway.new_array(named(session, "java.lang.String"), len(items))
+    array = gateway.new_array(kind, len(items))
     for at, item in enumerate(items):
         array[at] = item
     return array
@@ -165,8 +170,8 @@ def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
 def show(frame: DataFrame, name: str) -> None:
     """Make the frame a view of its session, in the place of an older one of that name.
 
-    ``createOrReplaceTempView`` runs the same command as a query: with an execution that listeners
-    are told of, and a plan as text. That takes several times as long as the command itself.
+    ``createOrReplaceTempView`` runs the same command as a query. Spark then reports an execution to
+    its listeners and writes the plan as text, which takes longer than the command.
 
     Args:
         frame: The rows.

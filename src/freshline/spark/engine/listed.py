@@ -132,14 +132,13 @@ def is_plain_column(field: dict[str, Any]) -> bool:
 
 
 def rows_of_parquet(session: SparkSession, schema: Any, files: Sequence[ParquetFile]) -> DataFrame:
-    """The rows of Parquet files, none of which is looked at before they are read.
+    """The rows of Parquet files. Nothing asks the storage about them before a task reads them.
 
     Args:
         session: The update's own.
         schema: Spark's own object of the columns.
         files: At least one.
     """
-    gateway: Any = session.sparkContext._gateway  # noqa: SLF001
     nothing, no_entries = jvm.none(session), jvm.scala_map(session, {})
     of_path = jvm.named(session, "org.apache.hadoop.fs.Path")
     of_status = jvm.named(session, "org.apache.hadoop.fs.FileStatus")
@@ -149,9 +148,8 @@ def rows_of_parquet(session: SparkSession, schema: Any, files: Sequence[ParquetF
     paths = []
     for each in files:
         path = of_path(each.path)
-        statuses = gateway.new_array(of_status, 1)
-        statuses[0] = of_status(each.size_bytes, False, 0, 1, each.modified_ms, path)
-        cache.putLeafFiles(path, statuses)
+        status = of_status(each.size_bytes, False, 0, 1, each.modified_ms, path)
+        cache.putLeafFiles(path, jvm.java_array(session, of_status, [status]))
         paths.append(path)
     empty = jvm.named(session, f"{_DATASOURCES}.PartitionSpec.emptySpec")()
     index = jvm.named(session, f"{_DATASOURCES}.InMemoryFileIndex")(

@@ -158,9 +158,9 @@ def _needs_its_name(query: str, name: str) -> bool:
     It names an older version of it, too, or says before a column more than the name's last part.
     """
     mentions = [read for read in reads_of(query) if read.name.lower() == name.lower()]
-    if any(read.time_travel for read in mentions):
+    if not mentions or any(read.time_travel for read in mentions):
         return True
-    (parts,) = {tuple(part.lower() for part in read.parts) for read in mentions}
+    parts = mentions[0].parts
     if len(parts) == 1:
         return False
     last = r"\s*\.\s*".join(f"`?{re.escape(part)}`?" for part in parts[-2:])
@@ -356,9 +356,7 @@ def _of_all_files(session: SparkSession, snapshot: Any) -> DataFrame:
     that may have deletion vectors: ``Cannot work with a non-pinned table snapshot``.
     """
     jvm.activate(session)
-    files = jvm.seq_of(session, snapshot.allFiles().collectAsList())
-    rows = snapshot.deltaLog().createDataFrame(snapshot, files, False, jvm.none(session))
-    return DataFrame(rows, session)
+    return rows_of(session, snapshot, jvm.seq_of(session, snapshot.allFiles().collectAsList()))
 
 
 def columns_of(snapshot: Any) -> StructType:
