@@ -43,11 +43,15 @@ class AddedFile:
         path: Where it is, or was: VACUUM may have removed it.
         partition: Value of each partition column as text; None for NULL.
         stats: What the log says of its rows, as JSON; empty where it says nothing.
+        size_bytes: Of the file.
+        modified_ms: When it was written, in milliseconds since the epoch.
     """
 
     path: str
     partition: Mapping[str, str | None]
     stats: str = ""
+    size_bytes: int = 0
+    modified_ms: int = 0
 
     def times_us(self, column: str) -> tuple[tuple[int, int] | None, bool] | None:
         """First and last time that a TIMESTAMP column can have in it, and whether NULL is there.
@@ -198,7 +202,12 @@ class _Tally:
         # Delta reads an empty partition value as NULL, whichever program wrote it.
         partition = {k: v or None for k, v in (added.get("partitionValues") or {}).items()}
         stats = added.get("stats") or ""
-        self._added.append(AddedFile(str(self._root / name), partition, stats))
+        size_bytes, modified_ms = (
+            int(added.get("size") or 0),
+            int(added.get("modificationTime") or 0),
+        )
+        path = str(self._root / name)
+        self._added.append(AddedFile(path, partition, stats, size_bytes, modified_ms))
 
     def result(self) -> LoggedChanges:
         return LoggedChanges(

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from itertools import groupby
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
-from freshline.delta.changelog import AddedFile, ChangesGoneError, LoggedChanges, logged_changes
+from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.listed import (
@@ -159,7 +158,7 @@ class Changes:
             files = list(group)
             if len(frames) == _MOST_PARTITIONS:
                 return None
-            frame = self._parquet([file.path for file in files], stored)
+            frame = self._parquet(files, stored)
             for name, value in files[0].partition.items():
                 frame = frame.withColumn(name, F.lit(value).cast(types[name]))
             # Parquet's reader has them in this order already.
@@ -167,23 +166,21 @@ class Changes:
             frames.append(jvm.selected(frame, names) if columns else frame)
         return frames
 
-    def _parquet(self, paths: Sequence[str], schema: StructType) -> DataFrame:
+    def _parquet(self, files: Sequence[AddedFile], schema: StructType) -> DataFrame:
         session = self._session
-        if len(paths) <= MOST_FILES and all(is_plain_column(each.jsonValue()) for each in schema):
-            try:
-                found = [(path, Path(path).stat()) for path in paths]
-            except FileNotFoundError as error:
-                raise ChangesGoneError(f"{error.filename} is gone") from error
-            files = [
-                ParquetFile(location(path), stat.st_size, stat.st_mtime_ns // 1_000_000)
-                for path, stat in found
+        is_plain = all(is_plain_column(each.jsonValue()) for each in schema)
+        # Spark leaves out a file whose size it takes for zero.
+        if len(files) <= MOST_FILES and is_plain and all(each.size_bytes for each in files):
+            found = [
+                ParquetFile(location(each.path), each.size_bytes, each.modified_ms)
+                for each in files
             ]
             kind = jvm.java_session(session).parseDataType(schema.json())
-            return rows_of_parquet(session, kind, files)
+            return rows_of_parquet(session, kind, found)
         reader = session.read.schema(schema)
         # A folder's name such as day=2026-01-01 is no column of these files.
         reader = reader.option("recursiveFileLookup", "true")
-        return reader.parquet(*(location(path) for path in paths))
+        return reader.parquet(*(location(each.path) for each in files))
 
     @cached_property
     def _renamed(self) -> bool:
