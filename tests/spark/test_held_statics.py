@@ -33,7 +33,8 @@ def events(shop):
     def grow(name: str) -> int:
         lines = (f'{{"key": {key}, "cents": {10 * key}}}' for key in (1, 2, 3))
         (folder / f"{name}.json").write_text("\n".join(lines) + "\n")
-        return shop.load("events", f"{name}.json").version
+        version: int = shop.load("events", f"{name}.json").version
+        return version
 
     return grow
 
