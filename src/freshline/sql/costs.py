@@ -5,7 +5,9 @@ time, and a strategy with less work for the processors in more Spark jobs holds 
 alpha + beta * MB: of what changed for incremental strategies, of all that the parents hold for a
 computation in full. The guesses are those of small views on two cores (docs/design/0132); what is
 not measured yet is guessed from them and from how much longer than guessed this view's own updates
-took. What an update took beyond its guess is laid to start-up and to size by what either can be
+took. The first update of an incremental strategy is not learned
+from if it cut a large file in two, as later ones need not (docs/design/0013).
+What an update took beyond its guess is laid to start-up and to size by what either can be
 out: start-up is the machine's and about the same for all queries, a megabyte of one query can cost
 many times one of another. So a slow machine does not make the strategy look good that was never
 tried, and a full update that is slow by its size does not make merging look dear.
@@ -90,12 +92,12 @@ class Costs:
         self._size_scale = float(facts.get("size_scale", self._scale))
         self._allowance_s = float(facts.get("allowance_s", 0.0))
         self._rent_s = float(facts.get("rent_s", 0.0))
-        self._reread_bytes = int(facts.get("reread_bytes", 0))
         self._learned: dict[str, LearnedCost] = {}
         self._samples: dict[str, int] = {}
         for name, (alpha_s, beta, samples) in facts.get("learned", {}).items():
             self._learned[name] = LearnedCost(alpha_s, beta)
             self._samples[name] = samples
+        self._begun = {*self._learned, *facts.get("begun", ())}
         self._updates = int(facts.get("updates", 0))
         self._gaps: dict[str, int] = dict(facts.get("gaps", {}))
         self._tried: dict[str, int] = dict(facts.get("tried", {}))
@@ -117,16 +119,26 @@ class Costs:
             "size_scale": round(self._size_scale, 3),
             "allowance_s": round(self._allowance_s, 4),
             "rent_s": round(self._rent_s, 4),
-            "reread_bytes": self._reread_bytes,
+            "begun": sorted(self._begun),
             "updates": self._updates,
             "gaps": dict(self._gaps),
             "tried": dict(self._tried),
         }
 
-    def note(self, strategy: str, sizes: Sizes, seconds: float) -> None:
-        """Take one finished update into account."""
+    def note(self, strategy: str, sizes: Sizes, seconds: float, *, cuts: bool = False) -> None:
+        """Take one finished update into account.
+
+        Args:
+            strategy: Which it was made by.
+            sizes: What it read.
+            seconds: By the clock.
+            cuts: It rewrote a large file in two parts, of which its next ones touch only one.
+        """
         self._updates += 1
         self._allowance_s += _FOR_TRIALS * seconds
+        if cuts and strategy not in self._begun:
+            self._begun.add(strategy)
+            return
         self._tried[strategy] = self._updates
         size_bytes = sizes.of(strategy)
         if size_bytes is None:
@@ -141,6 +153,7 @@ class Costs:
             self._learned[strategy] = LearnedCost(start * alpha_s, size * beta)
         self._learned[strategy].learn(amount, seconds)
         self._samples[strategy] = self.samples(strategy) + 1
+        self._begun.add(strategy)
 
     def samples(self, strategy: str) -> int:
         """How many updates were noted."""
@@ -167,43 +180,24 @@ class Costs:
         expected = {name: self.expected_s(name, sizes) for name in strategies}
         return {name: round(each, 3) for name, each in expected.items() if each is not None}
 
-    def dearer(self, strategy: str, than: str, sizes: Sizes) -> bool:
-        """Whether an update by one strategy was measured to take longer than by another."""
-        seconds, other_s = self.measured_s(strategy, sizes), self.measured_s(than, sizes)
-        return seconds is not None and other_s is not None and seconds > other_s
+    def state_is_worth_building(self, merging: str, sizes: Sizes, without_s: float) -> bool:
+        """Whether to build a state now, where updates do without one.
 
-    def should_build_state(self, read_bytes: int, changed_bytes: int, whole_bytes: int) -> bool:
-        """Whether a state should be built instead of reading again what did not change.
-
-        To build one takes a pass over everything, to do without one means to read at every
-        update more than what changed. Whoever does without until that excess would add up to
-        such a pass, and then builds it, pays at most about twice what was best in hindsight
+        When the seconds that merging would have saved come to what building takes beyond an
+        update without: whoever waits so long pays at most about twice what was best in hindsight
         (the break-even rule of renting or buying).
 
         Args:
-            read_bytes: What the next update would read.
-            changed_bytes: What of that changed.
-            whole_bytes: Size of everything.
+            merging: The strategy that wants the state.
+            sizes: Of the next update.
+            without_s: What it should take without a state.
         """
-        self._reread_bytes += max(0, read_bytes - changed_bytes)
-        if self._reread_bytes == 0 or self._reread_bytes < whole_bytes - changed_bytes:
-            return False
-        self._reread_bytes = 0
-        return True
-
-    def state_is_worth_building(self, merging: str, sizes: Sizes) -> bool:
-        """Whether to build a state now, where updates are in full for want of one.
-
-        By the same rule: when the seconds that merging would have saved come to what building
-        takes beyond a full update.
-        """
-        merge_s, full_s = self.expected_s(merging, sizes), self.expected_s("full", sizes)
-        build_s = self.expected_s(BUILD, sizes)
-        if merge_s is None or full_s is None or build_s is None:
+        merge_s, build_s = self.expected_s(merging, sizes), self.expected_s(BUILD, sizes)
+        if merge_s is None or build_s is None:
             return True
-        self._rent_s = max(0.0, self._rent_s + full_s - merge_s)
+        self._rent_s = max(0.0, self._rent_s + without_s - merge_s)
         # As dear as an update that merges at the least: it ends like one.
-        if full_s <= merge_s or self._rent_s < max(build_s - full_s, merge_s / 2):
+        if without_s <= merge_s or self._rent_s < max(build_s - without_s, merge_s / 2):
             return False
         self._rent_s = 0.0
         return True

@@ -198,14 +198,20 @@ def chosen(
     ways = incremental(plan, rewrote=rewrote, final=final)
     if not ways:
         return _rewritten(plan) if _undone(plan, rewrote=rewrote) else _never(plan)
-    own = keeps_own_state(plan)
-    if own and len(ways) > 1:  # there is nothing to build or to lose
+    own, auto = keeps_own_state(plan), table.refresh == "auto"
+    if len(ways) == 1:
+        best = ways[0]
+    elif own:  # there is nothing to build or to lose
         best = _quicker(ways, costs, sizes)
+    elif holds_state:
+        best = _kept(ways, costs, sizes)
+    elif _is_worth_a_state(ways, costs, sizes, auto=auto):
+        return ways[1]
     else:
-        best = _cheaper(ways, costs, sizes, holds_state=holds_state)
+        best = ways[0]
     # New rows alone, once more appended, are never dearer than all rows; and only a bucket that
     # is replaced by itself tells which rows were corrected after they had been shown as final.
-    if table.refresh != "auto" or final or best == _APPEND:
+    if not auto or final or best == _APPEND:
         return best
     return _or_full(best, costs, sizes, holds_state=holds_state, own=own)
 
@@ -231,7 +237,8 @@ def _or_full(
     incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
     anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
     if way.name in MERGING and not (holds_state or own):
-        return incrementally if costs.state_is_worth_building(way.name, sizes) else anew
+        worth = costs.state_is_worth_building(way.name, sizes, full_s)
+        return incrementally if worth else anew
     if holds_state and not own:
         if full_s * _CLEARLY < way_s:
             return anew
@@ -265,33 +272,32 @@ class Choice(Protocol):
         ...
 
 
-def with_state(table: HasRefreshSettings, plan: ViewPlan, *, rewrote: bool) -> Strategy | None:
-    """The way that keeps a state, where it is right beside bucket-recompute."""
-    ways = incremental(plan, rewrote=rewrote, final=table.emit == "final")
-    return ways[1] if len(ways) > 1 else None
+def _kept(ways: list[Strategy], costs: Costs, sizes: Sizes) -> Strategy:
+    """Merging with the state that is there, unless recomputing buckets is clearly quicker.
 
-
-def _cheaper(ways: list[Strategy], costs: Costs, sizes: Sizes, *, holds_state: bool) -> Strategy:
-    """The first way, or the one with a state where that is measured or promises to be quicker.
-
-    Building a state takes a pass over all rows, so it is not tried for the sake of measuring,
-    and one that is there is not given up for a small difference or before it was used.
+    A state is not given up for a small difference, or before it was used.
     """
-    first, *others = ways
-    if not others:
-        return first
-    first_s = costs.measured_s(first.name, sizes)
-    other_s = costs.measured_s(others[0].name, sizes)
-    if holds_state and (first_s is None or other_s is None):
-        return others[0]
-    if first_s is None:
-        return first
-    if other_s is None:
-        full_s = costs.measured_s("full", sizes) or 0.0
-        slow = costs.samples(first.name) >= _ENOUGH and first_s > max(_SLOW_S, full_s / 2)
-        return others[0] if slow else first
-    kept = 1 / _CLEARLY if holds_state else _CLEARLY
-    return others[0] if other_s * kept < first_s else first
+    recompute, merging = ways
+    recompute_s = costs.measured_s(recompute.name, sizes)
+    merging_s = costs.measured_s(merging.name, sizes)
+    if recompute_s is None or merging_s is None or merging_s < recompute_s * _CLEARLY:
+        return merging
+    return recompute
+
+
+def _is_worth_a_state(ways: list[Strategy], costs: Costs, sizes: Sizes, *, auto: bool) -> bool:
+    """Whether to build a state beside a view whose buckets can be recomputed without one.
+
+    That takes a pass over all rows. So it is not done for the sake of measuring, and neither
+    where an update without is short.
+    """
+    recompute, merging = ways
+    recompute_s = costs.measured_s(recompute.name, sizes)
+    if recompute_s is None or costs.samples(recompute.name) < _ENOUGH or recompute_s < _SLOW_S:
+        return False
+    full_s = costs.expected_s("full", sizes) if auto else None
+    without_s = recompute_s if full_s is None else min(recompute_s, full_s)
+    return costs.state_is_worth_building(merging.name, sizes, without_s)
 
 
 def _quicker(ways: list[Strategy], costs: Costs, sizes: Sizes) -> Strategy:

@@ -55,7 +55,7 @@ def test_what_is_slow_by_its_size_does_not_make_small_updates_look_dear():
     assert expected(costs, "full", history) == pytest.approx(0.9, rel=0.1)
     assert expected(costs, "group-merge", history) < 2 * merging
     # So the state is built after two updates, not never.
-    assert [costs.state_is_worth_building("group-merge", history) for _ in range(2)].count(
+    assert [costs.state_is_worth_building("group-merge", history, 0.9) for _ in range(2)].count(
         True
     ) >= 1
 
@@ -72,6 +72,18 @@ def test_the_first_update_is_what_is_expected_of_the_next_like_it(strategy, size
     assert expected(guess, strategy, sizes) == pytest.approx(seconds, rel=0.35)
 
 
+def test_the_update_that_cuts_a_file_is_not_learned_from_but_once():
+    costs = Costs()
+    costs.note("bucket-merge", SMALL, 9.0, cuts=True)
+    assert costs.measured_s("bucket-merge", SMALL) is None
+    costs = Costs(json.loads(json.dumps(costs.facts)))
+    costs.note("bucket-merge", SMALL, 9.0, cuts=True)  # it cuts each time, so it costs that
+    assert expected(costs, "bucket-merge") == pytest.approx(9.0, rel=0.01)
+    costs.note("bucket-recompute", SMALL, 1.0)
+    costs.note("bucket-recompute", SMALL, 9.0, cuts=True)
+    assert costs.samples("bucket-recompute") == 2
+
+
 def test_the_size_of_everything_tells_what_a_full_update_will_take():
     costs = Costs()
     for megabytes in range(1, 40):
@@ -80,35 +92,17 @@ def test_the_size_of_everything_tells_what_a_full_update_will_take():
     assert expected(costs, "full", Sizes(whole_bytes=100_000_000)) == pytest.approx(11.0, rel=0.05)
 
 
-def test_a_state_is_built_when_reading_again_has_cost_as_much():
-    costs = Costs()
-    # A history in one file: all of it would be read again at once.
-    assert costs.should_build_state(1_000, 10, 1_000)
-    # Rows that come in the order of their times: 40 of 1,000 bytes are read beyond the new ones.
-    assert [costs.should_build_state(50, 10, 1_000) for _ in range(25)] == [False] * 24 + [True]
-    assert not costs.should_build_state(50, 10, 1_000)
-    assert not Costs().should_build_state(10, 10, 1_000)
-    assert not Costs().should_build_state(10, 10, 10)
-
-
 def test_a_state_is_built_when_merging_would_have_saved_what_building_takes():
-    assert Costs().state_is_worth_building("group-merge", LARGE)  # at once
-    small = Costs()
-    assert not any(small.state_is_worth_building("group-merge", SMALL) for _ in range(1000))
+    full_s = expected(Costs(), "full", LARGE)
+    assert Costs().state_is_worth_building("group-merge", LARGE, full_s)  # at once
+    small, small_s = Costs(), expected(Costs(), "full", SMALL)
+    assert not any(small.state_is_worth_building("group-merge", SMALL, small_s) for _ in range(99))
     costs = noted(full=2.0, group_merge=1.5)
     costs.note(BUILD, SMALL, 3.5)
-    told = [costs.state_is_worth_building("group-merge", SMALL) for _ in range(12)]
+    told = [costs.state_is_worth_building("group-merge", SMALL, 2.0) for _ in range(12)]
     assert told.count(True) >= 2  # 1.5 s more, half a second saved each time
     assert not told[0]
-    assert Costs().state_is_worth_building("group-merge", Sizes(whole_bytes=None))
-
-
-def test_a_strategy_is_dearer_only_where_both_were_measured():
-    costs = noted(bucket_merge=0.5, bucket_recompute=0.4)
-    assert costs.dearer("bucket-merge", "bucket-recompute", SMALL)
-    assert not costs.dearer("bucket-recompute", "bucket-merge", SMALL)
-    assert not noted(bucket_merge=0.5).dearer("bucket-merge", "bucket-recompute", SMALL)
-    assert not Costs().dearer("bucket-merge", "bucket-recompute", SMALL)
+    assert Costs().state_is_worth_building("group-merge", Sizes(whole_bytes=None), 0.0)
 
 
 def test_the_dearer_strategy_is_tried_rarer_and_rarer():
@@ -143,8 +137,7 @@ def test_trials_cost_at_most_a_twentieth_of_all_seconds(extras, best_s):
 
 def test_a_commit_carries_all_that_was_learned():
     costs = noted(full=2.0, bucket_recompute=1.0)
-    costs.should_build_state(50, 10, 1_000)
-    costs.state_is_worth_building("bucket-merge", SMALL)
+    costs.state_is_worth_building("bucket-merge", SMALL, 2.0)
     costs.should_try("full", 1.1, 1.0)
     again = Costs(json.loads(json.dumps(costs.facts)))
     assert again.facts == costs.facts

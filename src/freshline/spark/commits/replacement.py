@@ -33,7 +33,7 @@ from pyspark.sql.types import StructType
 from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Staged, Touched, Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.sizing import sized
+from freshline.spark.engine.sizing import compile_for, sized
 from freshline.sql.text.reads import backquoted, quoted_column
 
 _TYPE = "_change_type"
@@ -67,12 +67,14 @@ class Replaced:
         changes: Rows of the change feed; None: not known.
         times_us: Values of the column asked about in these rows, and whether NULL is among them;
             None: not known.
+        cuts: Whether a large file was written as two.
     """
 
     staged: Staged
     counts: Mapping[str, int] = field(default_factory=dict)
     changes: int | None = None
     times_us: tuple[tuple[int, ...], bool] | None = None
+    cuts: bool = False
 
     @property
     def facts(self) -> dict[str, int]:
@@ -133,6 +135,7 @@ def replace(
         return Replaced(staged, counts.told(rows), staged.rows)
     old, columns = touched.frame(session), [quoted_column(name) for name in rows.columns]
     size_bytes = input_bytes + touched.size_bytes
+    compile_for(session, configuration, input_bytes + transaction.weight_bytes(touched))
     signed = jvm.selected(replaced.of(old), [*columns, f"-1 AS {_SIGN}"])
     signed = signed.unionAll(jvm.selected(rows, [*columns, f"1 AS {_SIGN}"]))
     among = {
@@ -143,15 +146,17 @@ def replace(
     counts = _Counts(among, timed)
     changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
     kept_type = f"CAST(NULL AS STRING) AS {_TYPE}"
+    cuts = apart is not None and touched.size_bytes >= _CUT_FROM_BYTES and not replaced.is_all
     if replaced.is_all:
         output = changes
-    elif apart is None or touched.size_bytes < _CUT_FROM_BYTES:
+    elif not cuts:
         kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         output = sized(session, kept.unionAll(changes), configuration, size_bytes)
     else:
         kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         # Else a union of two single partitions is one, and one file.
         session.conf.set("spark.sql.unionOutputPartitioning", "false")
+        assert apart is not None
         near = kept.filter(f"NOT coalesce({apart}, false)").unionAll(changes)
         far = sized(session, kept.filter(apart), configuration, touched.size_bytes)
         output = sized(session, near, configuration, size_bytes).unionAll(far)
@@ -160,7 +165,7 @@ def replace(
         staged.discard()
     told = counts.told(changes)
     staged.rows, changed = told.pop(_NEW), told.pop(_NET)
-    return Replaced(staged, told, changed, counts.times_us)
+    return Replaced(staged, told, changed, counts.times_us, cuts)
 
 
 def _changes(signed: DataFrame, schema: StructType) -> DataFrame:

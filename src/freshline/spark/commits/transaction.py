@@ -31,7 +31,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_lost_partitions
 from freshline.spark.engine.listed import listed_files, rows_of
 from freshline.spark.engine.pins import known_snapshot
-from freshline.spark.engine.sizing import together
+from freshline.spark.engine.sizing import known_bytes, known_weight, together
 
 Mode = Literal["append", "overwrite"]
 
@@ -278,6 +278,14 @@ class Transaction:
         else:
             files = transaction.filterFiles()
         return Touched(transaction.snapshot(), files, partitions_alone=alone)
+
+    def weight_bytes(self, touched: Touched) -> int:
+        """What these of the table's files count as, their rows taken as their share of all rows."""
+        table = [(self._path, self.version)]
+        whole_bytes, weight_bytes = known_bytes(table), known_weight(table)
+        if not whole_bytes or weight_bytes is None:
+            return touched.size_bytes
+        return touched.size_bytes * weight_bytes // whole_bytes
 
     def write(self, frame: DataFrame, instead_of: Touched) -> Staged:
         """Write ``frame`` into data files that no reader sees yet, in place of other files.

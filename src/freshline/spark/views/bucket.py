@@ -25,7 +25,6 @@ from freshline.spark.views.incremental import (
     NotIncrementalError,
     Parent,
     StagedUpdate,
-    SwitchStrategyError,
 )
 from freshline.spark.views.timesets import (
     MOST_INTERVALS,
@@ -41,7 +40,6 @@ from freshline.spark.views.timesets import (
     within,
 )
 from freshline.sql.query.records import Buckets
-from freshline.sql.strategy import with_state
 
 _BIN_US = 3_600_000_000
 """Change rows are summed up by the hour: their first and last time in it are enough."""
@@ -99,7 +97,7 @@ def recompute(increment: Increment) -> StagedUpdate:
         counted=corrected,
         apart=apart,
     )
-    return StagedUpdate(replaced.staged, {**more, **replaced.facts})
+    return StagedUpdate(replaced.staged, {**more, **replaced.facts}, cuts=replaced.cuts)
 
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:
@@ -194,26 +192,10 @@ def _input_bytes(increment: Increment, output: DataFrame) -> int:
 
     Parents that are small as a whole need no closer look; of others Delta says how much of
     them is left when files without a wanted row are skipped.
-
-    Raises:
-        SwitchStrategyError: A state is cheaper than reading again and again what did not change.
     """
     whole_bytes = increment.sizes.whole_bytes
     if whole_bytes is None:
         whole_bytes = jvm.input_bytes(output)
     if whole_bytes < COMPILED_FROM_BYTES and not increment.table.statics:
         return 0
-    read_bytes = jvm.optimized_input_bytes(output)
-    rewrote = any(parent.changes.rewrote for parent in increment.parents)
-    merging = with_state(increment.table, increment.plan, rewrote=rewrote)
-    sizes, costs = increment.sizes, increment.costs
-    if (
-        merging is not None
-        # Bytes count whole files, of which the query may read a few pages: what was tried and
-        # took longer is not tried again.
-        and not costs.dearer(merging.name, increment.strategy.name, sizes)
-        and whole_bytes >= COMPILED_FROM_BYTES
-        and costs.should_build_state(read_bytes, sizes.changed_bytes, whole_bytes)
-    ):
-        raise SwitchStrategyError(merging)
-    return read_bytes
+    return jvm.optimized_input_bytes(output)

@@ -55,7 +55,6 @@ from freshline.spark.views.incremental import (
     Parent,
     RefreshStrategy,
     StagedUpdate,
-    SwitchStrategyError,
 )
 from freshline.spark.views.merge import merge
 from freshline.spark.views.planned import Planned
@@ -284,11 +283,7 @@ class DerivedUpdates:
             costs,
             self._is_trial,
         )
-        try:
-            prepared = _STRATEGIES[strategy.name](increment)
-        except SwitchStrategyError as other:
-            strategy = other.strategy
-            prepared = _STRATEGIES[strategy.name](replace(increment, strategy=strategy))
+        prepared = _STRATEGIES[strategy.name](increment)
         prepared = replace(prepared, more={**prepared.more, **expected})
         strategy = prepared.strategy or strategy
         built = strategy.code == STATE_BUILT
@@ -408,7 +403,7 @@ class DerivedUpdates:
         # seconds say nothing of the next one.
         if prepared.staged is not None and not update.is_second_try and not self._is_cold():
             name = BUILD if strategy.code == STATE_BUILT else strategy.name
-            costs.note(name, sizes, seconds)
+            costs.note(name, sizes, seconds, cuts=prepared.cuts)
         return UpdateResult(
             version=version,
             rows=rows,

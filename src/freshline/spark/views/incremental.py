@@ -136,11 +136,13 @@ class StagedUpdate:
         staged: Data files; None: no row of the view changes, and only its pins advance.
         more: Keys for the commit's metadata.
         strategy: Where it is another than the one chosen.
+        cuts: Whether a large file was written as two.
     """
 
     staged: Staged | None
     more: Mapping[str, Any] = field(default_factory=dict)
     strategy: Strategy | None = None
+    cuts: bool = False
 
 
 class RefreshStrategy(Protocol):
@@ -151,7 +153,6 @@ class RefreshStrategy(Protocol):
 
         Raises:
             NotIncrementalError: It turned out that only a full update is right.
-            SwitchStrategyError: It turned out that another way is cheaper.
         """
         ...
 
@@ -166,15 +167,3 @@ class NotIncrementalError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
-
-
-class SwitchStrategyError(Exception):
-    """Another incremental strategy is cheaper; nothing was written yet.
-
-    Args:
-        strategy: Which, with the reason.
-    """
-
-    def __init__(self, strategy: Strategy) -> None:
-        super().__init__(strategy.reason)
-        self.strategy = strategy
