@@ -124,6 +124,30 @@ def test_two_views_read_what_their_own_settings_make_of_its_files(spark, shop, e
     assert shop.rows("lenient") == [{"cents": 10, "day": None}]
 
 
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("names", [("Keys", "keys"), ("x/keys", "X/keys")])
+def test_two_tables_may_differ_in_the_case_of_their_paths_alone(
+    names, held, shop, events, monkeypatch
+):
+    if not held:
+        monkeypatch.setattr(pins, "_HELD_BYTES", -1)
+    one, other = names
+    shop.delta(one, keys({1: "one", 2: "one"}))
+    shop.delta(other, keys({2: "other", 3: "other"}))
+    shop.table(
+        "both",
+        "SELECT coalesce(a.region, '-') AS a, coalesce(b.region, '-') AS b, count(*) AS n"
+        f" FROM events e LEFT JOIN delta.`{one}` a ON a.key = e.key"
+        f" LEFT JOIN delta.`{other}` AS b ON b.key = e.key GROUP BY 1, 2",
+        refresh="incremental",
+    )
+    for times in (1, 2):
+        shop.derive("both", events=events(str(times)))
+        assert {(row["a"], row["b"]): row["n"] for row in shop.rows("both")} == {
+            ("one", "-"): times, ("one", "other"): times, ("-", "other"): times
+        }  # fmt: skip
+
+
 def test_too_many_rows_and_too_many_files_are_left_to_spark(shop, events, monkeypatch):
     many = {key: f"region {key % 3}" for key in range(in_driver.MOST_ROWS + 1)}
     shop.delta("keys", keys(many))

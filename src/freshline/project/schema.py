@@ -16,6 +16,8 @@ _TYPES = (
     "map", "numeric", "real", "short", "smallint", "string", "struct", "time", "timestamp",
     "timestamp_ltz", "timestamp_ntz", "tinyint", "varchar", "variant", "void",
 )  # fmt: skip
+_SIZED = ("CHAR", "CHARACTER", "VARCHAR")
+"""Spark has them for tables; of what it reads from files and topics it refuses them."""
 _OPEN = {"<": ">", "(": ")"}
 
 
@@ -67,4 +69,14 @@ def _column(column: list[Token]) -> str:
         close = nearest(type_[0].text, _TYPES)
         meant = f" (did you mean {close.upper()}?)" if close else ""
         raise ValueError(f"the column {name} has the unknown type {type_[0].text}{meant}")
+    for at, token in enumerate(type_):  # behind the first one such a word may name a field
+        if token.is_word(*_SIZED) and (at == 0 or _is_open(type_, at + 1)):
+            raise ValueError(
+                f"the column {name} has the type {token.text.upper()}, which only tables have"
+                " (write STRING)"
+            )
     return name
+
+
+def _is_open(found: list[Token], at: int) -> bool:
+    return at < len(found) and found[at].is_symbol("(")

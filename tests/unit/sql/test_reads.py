@@ -117,6 +117,20 @@ def test_a_version_of_the_same_name_leaves_the_name_that_columns_may_be_called_b
     )
 
 
+def test_paths_that_differ_in_case_alone_are_two_tables():
+    query = (
+        "SELECT * FROM delta.`/d/A` x JOIN delta.`/d/a` y JOIN delta.`K` z JOIN delta.`k` USING (i)"
+    )
+    names = {"delta.`/d/A`": "one", "delta.`/d/a`": "two", "delta.K": "three", "delta.k": "four"}
+    assert rewritten(query.replace("`k`", "k"), names) == (
+        "SELECT * FROM one x JOIN two y JOIN three z JOIN four AS k USING (i)"
+    )
+    assert rewritten("SELECT * FROM delta.`/d/a`", {"delta.`/d/A`": "one"}) == (
+        "SELECT * FROM delta.`/d/a`"
+    )
+    assert rewritten("SELECT * FROM DB.T", {"db.t": "one"}) == "SELECT * FROM one AS T"
+
+
 def test_rewriting_without_a_change_is_verbatim():
     query = "SELECT  *\r\nFROM STREAM f -- the feed"
     assert rewritten(query, {}) == query

@@ -145,7 +145,7 @@ def _held_static(
                 known.popitem(last=False)
     if relation is None:
         return None
-    name = f"_freshline_{hashlib.sha256(read.name.lower().encode()).hexdigest()[:16]}"
+    name = f"_freshline_{hashlib.sha256(read.name.encode()).hexdigest()[:16]}"
     # In one task, as small inputs are: grouping what is joined with them needs no further stage.
     jvm.show(read_again(session, relation).coalesce(1), name)
     return quoted(name)
@@ -208,7 +208,7 @@ def static_at(session: SparkSession, read: StaticRead, newest: Any | None, versi
     if int(newest.version()) != version:
         nothing = jvm.none(session)
         snapshot = newest.deltaLog().getSnapshotAt(version, nothing, nothing, False)
-    key = f"{read.name.lower()} {version}"
+    key = f"{read.name} {version}"
     name = f"_freshline_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     jvm.show(_of_all_files(session, snapshot), name)
     return quoted(name)

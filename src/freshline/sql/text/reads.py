@@ -119,14 +119,17 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
 
     Args:
         replacements: New name (put in as it is) by the name that is read, as in
-            :attr:`Read.name`, in any case. Where the query gives the table no alias, the old
-            name becomes one, so that ``orders.id`` still means the same column; a mention
-            with a version or time of its own gets none, and keeps that in place of the new name's.
+            :attr:`Read.name`. Letters' case does not matter except in paths. Where the query
+            gives the table no alias, the old name becomes one, so that ``orders.id`` still means
+            the same column; a mention with a version or time of its own gets none, and keeps
+            that in place of the new name's.
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
     for read in reads_of(query):
-        new = by_name.get(read.name.lower())
+        new = replacements.get(read.name)
+        if new is None and "/" not in read.parts[-1]:
+            new = by_name.get(read.name.lower())
         if new is None:
             continue
         if read.time_travel:
