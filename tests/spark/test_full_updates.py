@@ -382,15 +382,28 @@ def test_views_over_one_that_is_overwritten_hear_of_what_differs_alone(arrivals,
 @pytest.mark.proof
 def test_who_is_always_made_anew_is_not_told_what_differs(arrivals, view):
     view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
-    view("sizes", SIZES, ViewPlan(NO, NO, NO))
+    view("daily", DAILY, ViewPlan(NO, BY_DAY, NO), refresh="auto")
     told = []
     for hour in range(7):
         arrivals.come("events", arrivals.rows(hour, 5))
         learned(arrivals, "hourly", bucket_recompute=5.0, full=0.1)
         arrivals.update("hourly")
         told.append("changes" in arrivals.facts("hourly"))
-        arrivals.update("sizes")
+        learned(arrivals, "daily", bucket_recompute=5.0, full=0.1)
+        arrivals.update("daily")
     assert told == [False, True, True, True, True, False, False]
+
+
+def test_who_can_only_be_made_anew_is_never_told_what_differs(arrivals, view):
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO), refresh="auto")
+    view("sizes", SIZES, ViewPlan(NO, NO, NO))
+    for hour in range(2):
+        arrivals.come("events", arrivals.rows(hour, 5))
+        learned(arrivals, "hourly", bucket_recompute=5.0, full=0.1)
+        arrivals.update("hourly")
+    assert why(arrivals.update("sizes")) == ("full", "first-build")
+    assert arrivals.facts("hourly")["strategy"] == "full"
+    assert "changes" not in arrivals.facts("hourly")
 
 
 @pytest.mark.proof

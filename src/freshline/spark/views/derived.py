@@ -142,9 +142,15 @@ class DerivedUpdates:
         """Whether it may use to know which of a parent's rows differ.
 
         Telling them makes a full update of the parent a quarter longer. It has no use for it where
-        its own are in full all the same; now and then that is looked at again.
+        there is no way but a full update once rows differ, and neither where its own are in full
+        all the same; now and then that is looked at again.
         """
-        return self._table.refresh != "full" and self._full_streak % _ASKED_EVERY < _ASKING
+        if self._table.refresh == "full":
+            return False
+        plan, final = self._plan.known, self._table.emit == "final"
+        if plan is not None and not incremental(plan, rewrote=True, final=final):
+            return False
+        return self._full_streak % _ASKED_EVERY < _ASKING
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Bring the table to the request's versions of its parents.

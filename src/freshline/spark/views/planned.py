@@ -52,6 +52,11 @@ class Planned:
         self._known = None if given is None else _Known({}, given)
         self._is_given = given is not None
 
+    @property
+    def known(self) -> ViewPlan | None:
+        """The plan as it was last asked for; None: not yet."""
+        return None if self._known is None else self._known.plan
+
     def forget(self) -> None:
         """Analyse again when the plan is next asked for."""
         self._known, self._is_given = None, False
