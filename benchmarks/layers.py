@@ -35,7 +35,7 @@ from freshline.runtime.status.recorded_run import last_run
 from freshline.spark.engine.sizing import COMPILED
 
 _SECONDS, _QUICK_SECONDS = 180.0, 15.0
-_GOAL = 0.5
+_GOAL = 0.3
 _KNOWN = "fifo"
 """The run that predictions are made from."""
 _BY_DEFAULT = {**COMPILED, "spark.driver.extraJavaOptions": "-XX:+UseG1GC"}
