@@ -22,7 +22,7 @@ from freshline.spark.commits import replacement
 from freshline.spark.commits import transaction as commit
 from freshline.spark.commits.replacement import Replaced, replace
 from freshline.spark.commits.transaction import Staged, Transaction
-from freshline.spark.engine import jvm
+from freshline.spark.engine import jvm, sizing
 from freshline.spark.engine.errors import SparkError, message
 from freshline.spark.engine.pins import location
 from tests.support.share import WHOLE, share
@@ -255,12 +255,25 @@ def test_a_large_file_is_cut_so_that_its_older_rows_are_not_written_again(
         at = (2, 2, 1)[number]
         rows = [(at, "new", float(number)), (at + 1, "new", None)]
         replaced = table.replace(rows, of_hours(at, at + 1), apart=f"hour < {hour(at)}")
-        twin.replace(rows, of_hours(at, at + 1))
+        whole = twin.replace(rows, of_hours(at, at + 1))
+        assert (replaced.staged.cuts, whole.staged.cuts) == (True, False)
         actions = table.actions()
         assert {kind: actions[kind] for kind in made} == made
         assert replaced.staged.rows == 2
         assert table.rows() == twin.stored()
         assert table.changes(table.version) == twin.told_changes(twin.version)
+
+
+@pytest.mark.parametrize(("rows", "compiled"), [(100, "false"), (2000, "true")])
+def test_a_file_of_few_bytes_is_rewritten_compiled_where_it_has_many_rows(
+    rows, compiled, table, monkeypatch
+):
+    monkeypatch.setattr(sizing, "COMPILED_FROM_BYTES", 40_000)
+    own = Table(table.session.newSession(), table.path, table.number)
+    own.fill(((1, "a", 1.0),) * rows)
+    own.session.conf.set("spark.sql.codegen.wholeStage", "false")
+    assert not own.replace([(1, "b", 2.0)], of_hours(1), apart=f"hour < {hour(1)}").staged.cuts
+    assert own.session.conf.get("spark.sql.codegen.wholeStage") == compiled
 
 
 def test_where_nothing_differs_no_file_changes(table):

@@ -70,13 +70,10 @@ def _column(column: list[Token]) -> str:
         meant = f" (did you mean {close.upper()}?)" if close else ""
         raise ValueError(f"the column {name} has the unknown type {type_[0].text}{meant}")
     for at, token in enumerate(type_):  # behind the first one such a word may name a field
-        if token.is_word(*_SIZED) and (at == 0 or _is_open(type_, at + 1)):
+        has_length = any(each.is_symbol("(") for each in type_[at + 1 : at + 2])
+        if token.is_word(*_SIZED) and (at == 0 or has_length):
             raise ValueError(
                 f"the column {name} has the type {token.text.upper()}, which only tables have"
                 " (write STRING)"
             )
     return name
-
-
-def _is_open(found: list[Token], at: int) -> bool:
-    return at < len(found) and found[at].is_symbol("(")

@@ -5,12 +5,12 @@ time, and a strategy with less work for the processors in more Spark jobs holds 
 alpha + beta * MB: of what changed for incremental strategies, of all that the parents hold for a
 computation in full. The guesses are those of small views on two cores (docs/design/0132); what is
 not measured yet is guessed from them and from how much longer than guessed this view's own updates
-took. The first update of an incremental strategy is not learned
-from if it cut a large file in two, as later ones need not (docs/design/0013).
-What an update took beyond its guess is laid to start-up and to size by what either can be
-out: start-up is the machine's and about the same for all queries, a megabyte of one query can cost
-many times one of another. So a slow machine does not make the strategy look good that was never
-tried, and a full update that is slow by its size does not make merging look dear.
+took. The first update of a strategy is not learned from if it cut a large file in two, which later
+ones need not do again (docs/design/0014). What an update took beyond its guess is laid to start-up
+and to size by what either can be out: start-up is the machine's and about the same for all queries,
+a megabyte of one query can cost many times one of another. So a slow machine does not make the
+strategy look good that was never tried, and a full update that is slow by its size does not make
+merging look dear.
 
 What was learned goes into every commit of the view, and from there into the next process.
 """
@@ -97,7 +97,7 @@ class Costs:
         for name, (alpha_s, beta, samples) in facts.get("learned", {}).items():
             self._learned[name] = LearnedCost(alpha_s, beta)
             self._samples[name] = samples
-        self._begun = {*self._learned, *facts.get("begun", ())}
+        self._left_out = set(facts.get("left_out", ()))
         self._updates = int(facts.get("updates", 0))
         self._gaps: dict[str, int] = dict(facts.get("gaps", {}))
         self._tried: dict[str, int] = dict(facts.get("tried", {}))
@@ -119,7 +119,7 @@ class Costs:
             "size_scale": round(self._size_scale, 3),
             "allowance_s": round(self._allowance_s, 4),
             "rent_s": round(self._rent_s, 4),
-            "begun": sorted(self._begun),
+            "left_out": sorted(self._left_out),
             "updates": self._updates,
             "gaps": dict(self._gaps),
             "tried": dict(self._tried),
@@ -132,12 +132,12 @@ class Costs:
             strategy: Which it was made by.
             sizes: What it read.
             seconds: By the clock.
-            cuts: It rewrote a large file in two parts, of which its next ones touch only one.
+            cuts: It divided a large file in two; later updates rewrite only one of the parts.
         """
         self._updates += 1
         self._allowance_s += _FOR_TRIALS * seconds
-        if cuts and strategy not in self._begun:
-            self._begun.add(strategy)
+        if cuts and strategy not in self._learned and strategy not in self._left_out:
+            self._left_out.add(strategy)
             return
         self._tried[strategy] = self._updates
         size_bytes = sizes.of(strategy)
@@ -153,7 +153,6 @@ class Costs:
             self._learned[strategy] = LearnedCost(start * alpha_s, size * beta)
         self._learned[strategy].learn(amount, seconds)
         self._samples[strategy] = self.samples(strategy) + 1
-        self._begun.add(strategy)
 
     def samples(self, strategy: str) -> int:
         """How many updates were noted."""
@@ -183,9 +182,9 @@ class Costs:
     def state_is_worth_building(self, merging: str, sizes: Sizes, without_s: float) -> bool:
         """Whether to build a state now, where updates do without one.
 
-        When the seconds that merging would have saved come to what building takes beyond an
-        update without: whoever waits so long pays at most about twice what was best in hindsight
-        (the break-even rule of renting or buying).
+        It is worth it once the seconds that merging would have saved add up to the extra seconds
+        that building takes. Waiting until then costs at most about twice the best choice in
+        hindsight (the break-even rule of renting or buying).
 
         Args:
             merging: The strategy that wants the state.

@@ -237,8 +237,8 @@ def _or_full(
     incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
     anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
     if way.name in MERGING and not (holds_state or own):
-        worth = costs.state_is_worth_building(way.name, sizes, full_s)
-        return incrementally if worth else anew
+        builds_state = costs.state_is_worth_building(way.name, sizes, full_s)
+        return incrementally if builds_state else anew
     if holds_state and not own:
         if full_s * _CLEARLY < way_s:
             return anew

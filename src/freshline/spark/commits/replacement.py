@@ -67,14 +67,12 @@ class Replaced:
         changes: Rows of the change feed; None: not known.
         times_us: Values of the column asked about in these rows, and whether NULL is among them;
             None: not known.
-        cuts: Whether a large file was written as two.
     """
 
     staged: Staged
     counts: Mapping[str, int] = field(default_factory=dict)
     changes: int | None = None
     times_us: tuple[tuple[int, ...], bool] | None = None
-    cuts: bool = False
 
     @property
     def facts(self) -> dict[str, int]:
@@ -146,17 +144,17 @@ def replace(
     counts = _Counts(among, timed)
     changes = counts.on(_changes(sized(session, signed, configuration, size_bytes), rows.schema))
     kept_type = f"CAST(NULL AS STRING) AS {_TYPE}"
-    cuts = apart is not None and touched.size_bytes >= _CUT_FROM_BYTES and not replaced.is_all
+    if touched.size_bytes < _CUT_FROM_BYTES or replaced.is_all:
+        apart = None
     if replaced.is_all:
         output = changes
-    elif not cuts:
+    elif apart is None:
         kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         output = sized(session, kept.unionAll(changes), configuration, size_bytes)
     else:
         kept = jvm.selected(replaced.others(old), [*columns, kept_type])
         # Else a union of two single partitions is one, and one file.
         session.conf.set("spark.sql.unionOutputPartitioning", "false")
-        assert apart is not None
         near = kept.filter(f"NOT coalesce({apart}, false)").unionAll(changes)
         far = sized(session, kept.filter(apart), configuration, touched.size_bytes)
         output = sized(session, near, configuration, size_bytes).unionAll(far)
@@ -165,7 +163,8 @@ def replace(
         staged.discard()
     told = counts.told(changes)
     staged.rows, changed = told.pop(_NEW), told.pop(_NET)
-    return Replaced(staged, told, changed, counts.times_us, cuts)
+    staged.cuts = apart is not None
+    return Replaced(staged, told, changed, counts.times_us)
 
 
 def _changes(signed: DataFrame, schema: StructType) -> DataFrame:

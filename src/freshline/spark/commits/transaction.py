@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.delta.flushed import flush_commit, flush_files
-from freshline.delta.log import application, newest_transaction
+from freshline.delta.log import application, checksum_rows, newest_transaction, size_bytes
 from freshline.executor.fence import before_commit
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.selection import ALL
@@ -31,7 +31,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_lost_partitions
 from freshline.spark.engine.listed import listed_files, rows_of
 from freshline.spark.engine.pins import known_snapshot
-from freshline.spark.engine.sizing import known_bytes, known_weight, together
+from freshline.spark.engine.sizing import together, weight
 
 Mode = Literal["append", "overwrite"]
 
@@ -281,11 +281,11 @@ class Transaction:
 
     def weight_bytes(self, touched: Touched) -> int:
         """What these of the table's files count as, their rows taken as their share of all rows."""
-        table = [(self._path, self.version)]
-        whole_bytes, weight_bytes = known_bytes(table), known_weight(table)
-        if not whole_bytes or weight_bytes is None:
+        whole_bytes = size_bytes(self._path, self.version)
+        rows = checksum_rows(self._path, self.version) if whole_bytes else None
+        if not whole_bytes or rows is None:
             return touched.size_bytes
-        return touched.size_bytes * weight_bytes // whole_bytes
+        return weight(touched.size_bytes, rows * touched.size_bytes // whole_bytes)
 
     def write(self, frame: DataFrame, instead_of: Touched) -> Staged:
         """Write ``frame`` into data files that no reader sees yet, in place of other files.
@@ -393,6 +393,8 @@ class Staged:
         """Rows in the new files; who writes other rows beside the new ones corrects it."""
         self.feeds_changes = bool(fed)
         """Whether there are change files."""
+        self.cuts = False
+        """Whether they divide a large file in two; who divides it sets this."""
 
     def discard(self) -> None:
         """Leave the files to VACUUM: the commit changes no row."""

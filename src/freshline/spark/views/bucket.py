@@ -97,7 +97,7 @@ def recompute(increment: Increment) -> StagedUpdate:
         counted=corrected,
         apart=apart,
     )
-    return StagedUpdate(replaced.staged, {**more, **replaced.facts}, cuts=replaced.cuts)
+    return StagedUpdate(replaced.staged, {**more, **replaced.facts})
 
 
 def _touched(increment: Increment, buckets: Buckets) -> TimeSet:

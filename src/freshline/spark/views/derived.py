@@ -141,9 +141,9 @@ class DerivedUpdates:
     def wants_row_changes(self) -> bool:
         """Whether it may use to know which of a parent's rows differ.
 
-        Telling them makes a full update of the parent a quarter longer. It has no use for it where
-        there is no way but a full update once rows differ, and neither where its own are in full
-        all the same; now and then that is looked at again.
+        Telling them makes a full update of the parent a quarter longer. That is of no use to a view
+        that has no other way than a full update once rows differ. If it has another way but was
+        computed in full several times in a row, it stops asking, and asks again later.
         """
         if self._table.refresh == "full":
             return False
@@ -409,7 +409,7 @@ class DerivedUpdates:
         # seconds say nothing of the next one.
         if prepared.staged is not None and not update.is_second_try and not self._is_cold():
             name = BUILD if strategy.code == STATE_BUILT else strategy.name
-            costs.note(name, sizes, seconds, cuts=prepared.cuts)
+            costs.note(name, sizes, seconds, cuts=prepared.staged.cuts)
         return UpdateResult(
             version=version,
             rows=rows,

@@ -69,4 +69,4 @@ def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
         configuration=increment.project.configuration,
         input_bytes=jvm.optimized_input_bytes(output),
     )
-    return StagedUpdate(replaced.staged, replaced.facts, cuts=replaced.cuts)
+    return StagedUpdate(replaced.staged, replaced.facts)

@@ -136,13 +136,11 @@ class StagedUpdate:
         staged: Data files; None: no row of the view changes, and only its pins advance.
         more: Keys for the commit's metadata.
         strategy: Where it is another than the one chosen.
-        cuts: Whether a large file was written as two.
     """
 
     staged: Staged | None
     more: Mapping[str, Any] = field(default_factory=dict)
     strategy: Strategy | None = None
-    cuts: bool = False
 
 
 class RefreshStrategy(Protocol):

@@ -115,7 +115,7 @@ def write(
             input_bytes=jvm.input_bytes(output),
             apart=written.earlier,
         )
-        return StagedUpdate(replaced.staged, {**more, **replaced.facts}, cuts=replaced.cuts)
+        return StagedUpdate(replaced.staged, {**more, **replaced.facts})
     # Without keys there is one group, and all that is written is of it.
     several = any(partial.keys for partial in plan.partials)
     whole = Strategy(increment.strategy.name, WHOLE, _WHY_WHOLE) if several else None

@@ -141,8 +141,7 @@ def _written(
     if facts.pop(_OUTSIDE, 0):
         raise NotIncrementalError("log-untrue")
     if timed is None or made.times_us is None:
-        return StagedUpdate(made.staged, facts, cuts=made.cuts)
+        return StagedUpdate(made.staged, facts)
     values, null = made.times_us
     times = time_set(((value, value) for value in values), null=null)
-    facts |= replaced_rows(timed, times)
-    return StagedUpdate(made.staged, facts, cuts=made.cuts)
+    return StagedUpdate(made.staged, {**facts, **replaced_rows(timed, times)})
