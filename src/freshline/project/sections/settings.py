@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from freshline.core.assembly import SchedulerSettings, partition_names
+from freshline.core.assembly import NO_PARTITION, SchedulerSettings, partition_names
 from freshline.core.aus.shares import RECOVERIES
 from freshline.core.inheritance import RULES
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
-from freshline.core.registry import policy_called, policy_names
+from freshline.core.registry import found_policies, policy_called, policy_names
 from freshline.project.model import CatalogSettings, MaintenanceSettings
 from freshline.project.yaml.section import Section
 
@@ -66,6 +66,16 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
             key="objective",
             rule="it goes with every other policy",
             next_step="Use another policy, or the objective 'staleness'.",
+        )
+    kind = found_policies().get(read.policy)
+    if kind is not None and kind.own_partition is not None and read.partition != NO_PARTITION:
+        section.fault(
+            "two-partitions",
+            f"partition of scheduler is '{read.partition}', but policy {read.policy} divides the"
+            " tracks itself",
+            key="partition",
+            rule="one of them divides the tracks",
+            next_step="Remove the key, or use another policy.",
         )
     return read
 
