@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RULE = re.compile(r"(?<![A-Za-z0-9_:])([BCGLM])(\d{1,2})(?:(?:-| to )([BCGLM])(\d{1,2}))?(?![\w])")
 PAGE = re.compile(r"[\w./-]+\.md\b")
 # Words of the same shape that are no rules: Java's collector, a column of the moments' formula.
@@ -57,14 +58,46 @@ def test_no_docstring_cites_what_is_not_in_the_repository():
 
 
 def test_every_link_between_pages_leads_somewhere():
-    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
     broken = [
         (str(page.relative_to(ROOT)), target)
-        for page in pages
+        for page in PAGES
         for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def _anchor(heading: str) -> str:
+    """The name that renderers of Markdown give to a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def _anchors(text: str) -> set[str]:
+    headings = {_anchor(heading) for heading in re.findall(r"(?m)^#+ (.*)$", text)}
+    return headings | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def test_every_link_to_a_heading_leads_to_one():
+    anchors = {page: _anchors(page.read_text("utf-8")) for page in PAGES}
+    broken = [
+        (str(page.relative_to(ROOT)), f"{target}#{anchor}")
+        for page in PAGES
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", page.read_text("utf-8"))
+        if anchor not in anchors.get((page.parent / target).resolve() if target else page, {anchor})
+    ]
+    assert broken == []
+
+
+def test_no_row_of_a_table_is_cut_off_from_its_head():
+    torn = []
+    for page in PAGES:
+        lines = page.read_text("utf-8").splitlines()
+        for before, row, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
+            begins = row.startswith("|") and not before.startswith("|")
+            if begins and not re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", after):
+                torn.append((str(page.relative_to(ROOT)), row))
+    assert torn == []
 
 
 FOLDERS = ("src/freshline", "tests", "demo", "benchmarks", "experiments", "scripts")
@@ -77,10 +110,9 @@ def test_every_module_and_folder_that_a_page_names_exists():
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
     known = {f"/{path.relative_to(ROOT)}" for path in paths if path.suffix in {".py", ""}}
     ends = {path[at:] for path in known for at, letter in enumerate(path) if letter == "/"}
-    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
     missing = {
         (str(page.relative_to(ROOT)), name)
-        for page in pages
+        for page in PAGES
         for name in MODULE.findall(page.read_text(encoding="utf-8"))
         if f"/{name.rstrip('/')}" not in ends and name not in USERS
     }
