@@ -100,7 +100,7 @@ KEYS = {
         " times its estimate and at least 10 minutes, for a first build no limit.",
     },
     "scheduler": {
-        "tracks": "How many updates run at once; 1.",
+        "tracks": "How many updates run at once; 2.",
         "policy": "What is updated next; `max-benefit`. `whittle` is what `freshline init` writes.",
         "partition": "Which tables share tracks: `none`, `edf-partitioned` or `proportional`.",
         "clustering": "k of `proportional`: how unequal the tables of one cluster may be; 10.",
@@ -133,7 +133,7 @@ KEYS = {
     "server": {
         "host": "The address to listen on; 127.0.0.1.",
         "port": "The port; 8787. 0 takes any free one.",
-        "tokens": "Who may push and press buttons; required off the loopback, like `tls`.",
+        "tokens": "Who may read and press buttons; required off the loopback, like `tls`.",
         "tls": "Certificate and key; see below.",
     },
     "tls": {
