@@ -146,6 +146,29 @@ def with_files_that_are_named_like_partitions(_: SparkSession, path: str) -> Non
     log.write_text(log.read_text().replace(file.name, f"id=7/{file.name}"))
 
 
+def renamed_file(path: str, before: str) -> None:
+    """The newest file of a table gets ``before`` in front of its name."""
+    (log,) = (Path(path) / "_delta_log").glob("*.json")
+    (file,) = Path(path).glob("*.parquet")
+    file.rename(file.with_name(before + file.name))
+    log.write_text(log.read_text().replace(file.name, before + file.name))
+
+
+def with_a_file_that_begins_like_a_note(_: SparkSession, path: str) -> None:
+    """Delta reads it; Spark's own reader takes it for some program's notes."""
+    with tempfile.TemporaryDirectory() as other:
+        deltalake.write_deltalake(f"{other}/t", pa.table({"id": [1, 2]}))
+        shutil.copytree(f"{other}/t", path)
+    renamed_file(path, "_")
+
+
+def with_a_hidden_file(_: SparkSession, path: str) -> None:
+    with tempfile.TemporaryDirectory() as other:
+        deltalake.write_deltalake(f"{other}/t", pa.table({"id": [1, 2]}))
+        shutil.copytree(f"{other}/t", path)
+    renamed_file(path, ".")
+
+
 def snapshot_at(session: SparkSession, path: str, version: int):
     """Delta's own object, as a process has it that did not make the table."""
     jvm.activate(session)
@@ -208,6 +231,8 @@ def test_every_version_has_the_rows_that_delta_finds(
         (of_many_files, False),
         (a_shallow_clone, False),
         (with_files_that_are_named_like_partitions, False),
+        (with_a_file_that_begins_like_a_note, False),
+        (with_a_hidden_file, False),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
 )

@@ -27,6 +27,9 @@ MOST_FILES = 8
 """Each takes some messages to the JVM; many are left to Delta's own reader."""
 
 _PLAIN_PATH = re.compile(r"[\w./-]+", re.ASCII)
+_LEFT_OUT = ("_", ".")
+"""Spark's own reader takes files whose names begin so for a program's notes."""
+
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 
 
@@ -101,11 +104,18 @@ def _as_parquet(snapshot: Any, files: Any) -> list[ParquetFile] | None:
         return None
     if any(each["path"].startswith("/") for each in told):  # of another table
         return None
+    if any(is_left_out(each["path"]) for each in told):
+        return None
     folder = str(snapshot.deltaLog().dataPath().toString())
     return [
         ParquetFile(f"{folder}/{each['path']}", int(each["size"]), int(each["modificationTime"]))
         for each in told
     ]
+
+
+def is_left_out(path: str) -> bool:
+    """Whether Spark's own reader would leave the file out for its name, which Delta's reads."""
+    return path.rpartition("/")[2].startswith(_LEFT_OUT)
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.listed import (
     MOST_FILES,
     ParquetFile,
+    is_left_out,
     is_plain_column,
     rows_of_parquet,
 )
@@ -136,6 +137,8 @@ class Changes:
         """The added files as frames, one for each partition; None: take the change feed."""
         logged = self._logged
         if not logged.added or not logged.readable or logged.rewrote or self._renamed:
+            return None
+        if any(is_left_out(file.path) for file in logged.added):
             return None
         columns = list(logged.added[0].partition)
         if any(list(file.partition) != columns for file in logged.added):

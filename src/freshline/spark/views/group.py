@@ -44,7 +44,7 @@ def _recomputed(
         raise NotIncrementalError("groups-unknown")
     named = named_versions(increment, plan)
     if touched.is_empty:
-        return StagedUpdate(None, state_facts(plan, named) if named is not None else {})
+        return StagedUpdate(None, state_facts(increment, plan, named))
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
     if named is None:

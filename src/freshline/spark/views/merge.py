@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from freshline.delta.histories import KEY
+from freshline.delta.log import commit_mark
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.in_driver import held
@@ -42,7 +44,7 @@ def merge(increment: Increment) -> StagedUpdate:
         return merge_into_view(increment, plan)
     named = named_versions(increment, plan)
     if not any(parent.changes.some for parent in increment.parents):
-        return StagedUpdate(None, state_facts(plan, named) if named is not None else {})
+        return StagedUpdate(None, state_facts(increment, plan, named))
     if named is None:
         return _build(increment, plan)
     with ExitStack() as until_written:
@@ -105,7 +107,7 @@ def write(
             rows = written.state.of(rows)
         combined[partial.name] = combining(increment, partial)(rows)
     output = final_rows(increment, plan, combined)
-    configuration, more = increment.project.configuration, state_facts(plan, versions)
+    configuration, more = increment.project.configuration, state_facts(increment, plan, versions)
     if written is not None:
         replaced = replace(
             increment.transaction,
@@ -144,18 +146,41 @@ def state_of(increment: Increment, partial: Partial) -> State:
 
 
 def named_versions(increment: Increment, plan: Decomposition) -> dict[str, int] | None:
-    """Version of each partial's state that belongs to the view's last commit; None: no state."""
+    """Version of each partial's state that belongs to the view's last commit; None: no state.
+
+    None as well where a state was put back from a copy, and has other rows under that number.
+    """
     state = increment.last.metadata.get("state")
     if plan.own_state is not None:  # a state beside the view is of an older version of ours
         return None
     if not isinstance(state, Mapping) or state.get("definition") != _definition(plan):
         return None
-    return {name: int(version) for name, version in state["versions"].items()}
+    versions = {name: int(version) for name, version in state["versions"].items()}
+    known: Mapping[str, str] = state.get(KEY, {})
+    now = _marks(increment, plan, versions)
+    return None if any(known.get(name, mark) != mark for name, mark in now.items()) else versions
 
 
-def state_facts(plan: Decomposition, versions: Mapping[str, int]) -> dict[str, Any]:
-    """What a commit's metadata say of the states at these versions."""
-    return {"state": {"definition": _definition(plan), "versions": dict(versions)}}
+def state_facts(
+    increment: Increment, plan: Decomposition, versions: Mapping[str, int] | None
+) -> dict[str, Any]:
+    """What a commit's metadata say of the states at these versions; None: there are none."""
+    if versions is None:
+        return {}
+    marks = _marks(increment, plan, versions)
+    facts = {"definition": _definition(plan), "versions": dict(versions), KEY: marks}
+    return {"state": facts}
+
+
+def _marks(
+    increment: Increment, plan: Decomposition, versions: Mapping[str, int]
+) -> dict[str, str]:
+    """The marks of the commits that made these versions of the states, as far as logs tell."""
+    found = {
+        partial.name: commit_mark(state_of(increment, partial).path, versions[partial.name])
+        for partial in plan.partials
+    }
+    return {name: mark for name, mark in found.items() if mark is not None}
 
 
 def _definition(plan: Decomposition) -> str:

@@ -4,7 +4,8 @@ It lies under STORAGE/_freshline/state/VIEW/PARTIAL and holds the partial's rows
 the parents at the versions that the view's last commit names; that commit names the state's
 version too, so the pair changes in one step although it is written in two. A process that dies
 between them leaves a state that is ahead: the next update reads the named version and
-overwrites what came after it.
+overwrites what came after it. The view's commit also names the mark of the commit that made the
+state's version, so that a state that was put back from a copy is not taken for it.
 
 An update only appends the rows of its own changes; groups are put together when they are read.
 From time to time they are put together on disk too, so that a state stays about as small as
@@ -29,6 +30,7 @@ from freshline.spark.commits.transaction import CHECKPOINTS, Transaction
 from freshline.spark.engine.columns import cast_to
 from freshline.spark.engine.pins import at_version, location
 from freshline.spark.engine.sizing import sized
+from freshline.spark.views.incremental import NotIncrementalError
 
 _MOST_APPENDS = 32
 """Each is a file more to read."""
@@ -46,6 +48,8 @@ Combine = Callable[[DataFrame], DataFrame]
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of one partial.
+
+    What writes it raises NotIncrementalError if somebody else wrote into it meanwhile.
 
     Attributes:
         session: The update's own.
@@ -145,4 +149,6 @@ class State:
         failpoint("state.before_commit")
         version = staged.commit(metadata)
         failpoint("state.after_commit")
+        if version != transaction.version + 1:  # an append does not conflict with another one
+            raise NotIncrementalError("changed-by-others")
         return version
