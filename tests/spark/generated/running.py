@@ -83,12 +83,19 @@ class Warehouse:
         spark: Any session of the JVM.
         folder: For everything.
         project: What is run.
+        settings: Of Spark, beside the project's time zone.
     """
 
-    def __init__(self, spark: SparkSession, folder: Path, project: Generated) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        project: Generated,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.project = project
         self.start = ZONE_STARTS[project.zone]
-        self.session = session_in(spark, project.zone)
+        self.session = session_in(spark, project.zone, settings)
         self.proving = Proving(Shop(folder, self.session))
         self.people = self.session.newSession()
         self.judge = SparkJudge(self.session)

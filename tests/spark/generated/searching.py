@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 from freshline.project.model import Project
 from freshline.spark.engine.session import start_session
 from tests.spark.generated.coverage import Coverage
+from tests.spark.generated.limits import drawn, moved
 from tests.spark.generated.project import generated
 from tests.spark.generated.running import Failure, Outcome, Warehouse
 from tests.spark.generated.shrinking import TRIES, shrunk_and_kept
@@ -51,18 +52,38 @@ def zone_of(seed: int) -> str:
 
 
 def run_seed(
-    spark: SparkSession, work: Path, seed: int, *, views: int, keep: Path = KEEP, tries: int = TRIES
+    spark: SparkSession,
+    work: Path,
+    seed: int,
+    *,
+    views: int,
+    keep: Path = KEEP,
+    tries: int = TRIES,
+    limits: bool = False,
 ) -> tuple[Outcome, list[Path]]:
-    """Runs a seed's project; returns what it came to, and where its failures are kept."""
+    """Runs a seed's project; returns what it came to, and where its failures are kept.
+
+    Args:
+        spark: Any session of the JVM.
+        work: A folder.
+        seed: Of the project.
+        views: How many.
+        keep: Where failures go.
+        tries: How often a failure is tried smaller.
+        limits: Sizes that decide are at the seed's extremes (:mod:`.limits`).
+    """
     zone = zone_of(seed)
     project = generated(seed, session_in(spark, zone), zone, views=views)
     folder = work / f"seed{seed}"
     folder.mkdir(parents=True)
-    outcome = Warehouse(spark, folder, project).run()
-    shutil.rmtree(folder)
-    paths = [
-        shrunk_and_kept(spark, work, keep, project, failure, tries) for failure in outcome.failures
-    ]
+    values, settings = drawn(seed) if limits else ({}, {})
+    with moved(values) if limits else contextlib.nullcontext():
+        outcome = Warehouse(spark, folder, project, settings).run()
+        shutil.rmtree(folder)
+        paths = [
+            shrunk_and_kept(spark, work, keep, project, failure, tries)
+            for failure in outcome.failures
+        ]
     return outcome, paths
 
 
@@ -135,6 +156,9 @@ def main() -> None:
     parser.add_argument("--views", type=int, default=VIEWS)
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--keep", type=Path, default=KEEP)
+    parser.add_argument(
+        "--limits", action="store_true", help="sizes that decide, and Spark's settings, at extremes"
+    )
     parser.add_argument("--minutes", type=float, default=math.inf, help="no seed begins later")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
@@ -158,6 +182,7 @@ def main() -> None:
                 outcome, paths = run_seed(
                     spark, work, seed,
                     views=arguments.views, keep=arguments.keep, tries=arguments.tries,
+                    limits=arguments.limits,
                 )  # fmt: skip
         except Exception as error:
             if not is_alive(spark):
@@ -167,7 +192,7 @@ def main() -> None:
             outcome, paths = Outcome([Failure("crash", "", 0, "", told)]), []
         coverage.save(lines)
         found = {
-            "seed": seed, "commit": tree, "views": arguments.views,
+            "seed": seed, "commit": tree, "views": arguments.views, "limits": arguments.limits,
             "seconds": round(time.monotonic() - began, 1), **record(outcome),
         }  # fmt: skip
         results.append(found)
