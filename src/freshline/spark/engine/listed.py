@@ -28,7 +28,7 @@ MOST_FILES = 8
 
 _PLAIN_PATH = re.compile(r"[\w./-]+", re.ASCII)
 _LEFT_OUT = ("_", ".")
-"""Spark's own reader takes files whose names begin so for a program's notes."""
+"""Spark's own reader takes files whose names begin so for notes of some program."""
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 
