@@ -48,6 +48,9 @@ _ALWAYS: Mapping[str, str] = {
     # Parquet leaves out a group of rows whose dictionary lacks the value: -0.0 equals 0.0 in a
     # query, but not in a dictionary, so rows with the other zero would be missing.
     "spark.hadoop.parquet.filter.dictionary.enabled": "false",
+    # Without it Spark moves a constant between 5 and 14 October 1582, days that the calendar of
+    # Java's old classes has not, where it compares it with a file's statistics: rows are missing.
+    "spark.sql.datetime.java8API.enabled": "true",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
     # What a slow child has read stays (retention.py), so it may be read, however old it is.

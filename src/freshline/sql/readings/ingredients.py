@@ -41,6 +41,9 @@ _COUNTED = {f"{_AGGREGATE}Count", f"{_AGGREGATE}Sum"}
 """What the count of a group's rows comes from, put together from states."""
 _SET_OPERATIONS = ("Except", "Intersect")
 _LIMITS = ("GlobalLimit", "Offset", "Tail")
+_OF_DISTINCT = " of distinct"
+_SAME_TWICE = ("Min", "Max", "MinBy", "MaxBy", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg")
+"""DISTINCT means nothing in them."""
 
 
 _STATES = {
@@ -54,7 +57,8 @@ _STATES = {
     kind: (kind,)
     for kind in (
         "Min", "Max", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg", "BitXorAgg",
-        "CollectSet", "Count of distinct", "Sum of distinct",
+        "CollectSet", "Count of distinct", "CountIf of distinct", "Sum of distinct",
+        "Average of distinct", "BitXorAgg of distinct",
     )
 }  # fmt: skip
 """By kind of aggregate: those by which states of it are made and merged, the first needed."""
@@ -101,6 +105,8 @@ def same_origin(wanted: Columns, made: Columns) -> bool:
         return False
     kinds, used = _aggregates(wanted), _aggregates(made)
     if not kinds and wanted != made:
+        return False
+    if any(each.endswith(_OF_DISTINCT) for each in kinds - _STATES.keys()):
         return False
     if not kinds <= _STATES.keys():
         return True  # made of other functions altogether
@@ -355,7 +361,9 @@ def _shape(tree: Tree) -> str:
 
 def _aggregated(tree: Tree) -> str:
     """The kind of an aggregate."""
-    return f"{tree.children[0].kind}{' of distinct' if tree.fields.get('isDistinct') else ''}"
+    kind = tree.children[0].kind
+    distinct = tree.fields.get("isDistinct") and kind not in _SAME_TWICE
+    return f"{kind}{_OF_DISTINCT if distinct else ''}"
 
 
 def _function(tree: Tree) -> set[str]:

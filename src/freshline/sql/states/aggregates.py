@@ -57,11 +57,13 @@ _BUILT: dict[str, type[exp.Func]] = {
     "sum": exp.Sum, "min": exp.Min, "max": exp.Max,
     "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr, "bit_and": exp.BitwiseAndAgg,
     "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "avg": exp.Avg,
-    "count": exp.Count, "collect_set": exp.ArrayUniqueAgg,
+    "count": exp.Count, "count_if": exp.CountIf, "collect_set": exp.ArrayUniqueAgg,
 }  # fmt: skip
 _ITSELF = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"})
 _SAME_TWICE = _ITSELF - {"sum", "bit_xor"}
 """A value that comes twice changes nothing: multiplicities do not matter."""
+_OF_VALUES = frozenset({"count", "count_if", "sum", "avg", "bit_xor"})
+"""With DISTINCT: of each value once, so that states keep the values."""
 _WEIGHT_DIGITS = 12
 """Of the number of rows that a row stands for."""
 _MOST_WEIGHTED = 35
@@ -161,10 +163,14 @@ def call_of(node: exp.Expr) -> Call:
         inner = inner.this
     name = _name(node)
     assert name is not None
-    args = _arguments(inner)
-    distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
-    if distinct:
-        args = list(args[0].expressions)
+    args: list[exp.Expr] = []
+    distinct = False
+    for each in _arguments(inner):
+        if isinstance(each, exp.Distinct):  # around the first argument, or around all of them
+            distinct = True
+            args += each.expressions
+        else:
+            args.append(each)
     if name == "count" and not args:
         args = [exp.Star()]
     if condition is not None:
@@ -187,19 +193,21 @@ def rule_of(call: Call, type_: str, sums: Collection[str] = ()) -> Rule:
     name, args = call.name, call.args
     if isinstance(call.node, exp.IgnoreNulls | exp.RespectNulls) and name not in _ORDER:
         raise unsupported("AGGREGATE", f"{name} with IGNORE NULLS has no merge rule", call.node)
-    if name in {"count", "sum", "avg", "collect_set"} and (call.distinct or name == "collect_set"):
+    if name == "collect_set" or (call.distinct and name in _OF_VALUES):
         return _as_key(call)
+    if call.distinct and name not in _SAME_TWICE | {"max_by", "min_by"}:
+        raise _refusal(call)
     if name in _ITSELF:
         return _itself(name, args[0], type_)
     if name in {"count", "count_if"}:
         return _count(name, args)
     if name == "avg" and not type_.startswith("interval"):
         return _average(args[0], type_, is_summed=args[0].sql(dialect="spark") in sums)
-    if name in VARIANCES and not call.distinct:
+    if name in VARIANCES:
         return _variance(name, args[0])
     if name in {"max_by", "min_by"} and len(args) == 2:  # noqa: PLR2004 - value and ordering
         return _by(name, args[0], args[1])
-    if name in {"median", "percentile"} and not call.distinct:
+    if name in {"median", "percentile"}:
         return _percentile(name, args)
     raise _refusal(call)
 
