@@ -13,6 +13,7 @@ from functools import reduce
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -98,14 +99,14 @@ def merged(session: SparkSession, cut: Decomposition) -> DataFrame:
         states = []
         for batch in range(_BATCHES):
             see(session, batch)
-            states.append(session.createDataFrame(session.sql(partial.query).toArrow()))
+            states.append(session.sql(partial.query))
         reduce(DataFrame.unionAll, states).createOrReplaceTempView(partial.name)
         session.sql(partial.combine).createOrReplaceTempView(partial.name)
     see(session, "all")
     return session.sql(cut.final)
 
 
-@pytest.mark.parametrize("name", share(sorted(AGGREGATES - _BY_ORDER), part=20))
+@pytest.mark.parametrize("name", share(sorted(AGGREGATES - _BY_ORDER), part=50, always=["bit_xor"]))
 def test_every_form_of_an_aggregate_is_merged_rightly_or_refused(facts, name):
     sources = [Source("facts", _COLUMNS)]
     for shape in _SHAPES:
@@ -113,7 +114,7 @@ def test_every_form_of_an_aggregate_is_merged_rightly_or_refused(facts, name):
             query = shape.format(call=call)
             try:
                 expected = facts.sql(query).collect()
-            except PySparkException:
+            except (PySparkException, Py4JJavaError):
                 continue
             cut = decompose(query, sources, typer(facts))
             if isinstance(cut, Decomposition) and verify(facts, query, cut) is None:

@@ -24,6 +24,8 @@ class Extent:
     cuts_derived = False
     """Whether derived updates may stop short of the trailing edge, so that older versions of
     their parents are read and must be remembered."""
+    merges_pending = False
+    """Whether an update loads all that is pending, but for a rare backlog of very many files."""
 
     def next_to_s(self, table: Table) -> float:
         """Where the next update of ``table`` would bring its freshness."""
@@ -39,6 +41,8 @@ class Extent:
 
 
 class _AllPending(Extent):
+    merges_pending = True
+
     def take(self, table: Table, to_s: float) -> list[PendingFile]:
         """Everything, without looking at each file."""
         taken = list(table.pending)
@@ -80,9 +84,10 @@ class Batch(Extent):
 
     most_files: int
     keeps_files = True
+    merges_pending = True
 
     def next_to_s(self, table: Table) -> float:
-        """The end of the oldest file, or one period further at most."""
+        """The trailing edge, or the end of the last file that an update may load."""
         if not table.is_base or len(table.pending) <= self.most_files:
             return table.trailing_edge_s
         return max(table.freshness_s, table.pending[self.most_files - 1].timestamp_s)

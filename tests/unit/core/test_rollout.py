@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.assembly import MOST_FILES, PolicySettings, make_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, FileArrived, TablePaused, UpdateFinished
 from freshline.core.extent import ALL_PENDING
@@ -129,13 +129,14 @@ PAIR = (
 )
 
 
-def commands_of(specs=PAIR, *, took=1.0, horizon_s=900.0, more=(), **settings):
+def commands_of(specs=PAIR, *, took=1.0, horizon_s=900.0, more=(), most_files=None, **settings):
     """Every start of a run, with its score; updates take ``took`` times what is expected."""
     scheduler = make_scheduler(
         [*specs, *more],
         tracks=1,
         settings=PolicySettings("whittle", **settings),
         explains=True,
+        most_files=most_files,
     )
     started: list[StartUpdate] = []
     running: tuple[float, StartUpdate] | None = None
@@ -171,6 +172,14 @@ def test_another_than_the_best_by_the_key_starts_where_that_pays_and_says_so():
 def test_updates_that_take_half_or_one_and_a_half_times_what_is_expected_end_it():
     assert ahead(commands_of(took=0.95))
     assert not ahead(commands_of(took=0.5))
+
+
+def test_a_warehouse_plays_the_future_as_the_simulator_does():
+    """It bounds how many files one update loads, and starts the same updates."""
+    warehouse = [(each.table, each.to_s) for each in commands_of(most_files=MOST_FILES)]
+    assert warehouse == [(each.table, each.to_s) for each in commands_of()]
+    assert ahead(commands_of(most_files=MOST_FILES))
+    assert not ahead(commands_of(most_files=1))  # what waits is not loaded at once
 
 
 def test_with_many_tables_or_chopped_updates_the_key_decides():

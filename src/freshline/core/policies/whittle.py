@@ -23,7 +23,7 @@ from math import inf
 from typing import ClassVar
 
 from freshline.core.bundles import Bundle, Shares, bundles, shares
-from freshline.core.extent import ALL_PENDING, Extent
+from freshline.core.extent import Extent
 from freshline.core.graph import topological
 from freshline.core.lookahead.rollout import Index, Rollout
 from freshline.core.model import Table
@@ -119,12 +119,12 @@ class Whittle(Policy):
     _load: float = field(default=0.0, init=False)
     _patience_s: float = field(default=inf, init=False)
     _span_s: float = field(default=0.0, init=False)
-    _merges_all: bool = field(default=True, init=False)
+    _merges: bool = field(default=True, init=False)
     _unsteady: float = field(default=0.0, init=False)
     _instead: tuple[int, str] = field(default=(-1, ""), init=False)
 
     def extent(self, given: Extent) -> Extent:
-        self._merges_all = given is ALL_PENDING
+        self._merges = given.merges_pending
         return given
 
     def prepare(self, view: View) -> None:
@@ -156,7 +156,7 @@ class Whittle(Policy):
         return -inf if worth > 0.0 else 0.0
 
     def picks(self, tables: Sequence[Table], *, held_back: bool = False) -> bool:
-        return self._merges_all and not held_back and 1 < len(tables) <= _FEW_TABLES
+        return self._merges and not held_back and 1 < len(tables) <= _FEW_TABLES
 
     def choose(self, view: View) -> Table | None:
         best = view.first()
@@ -169,6 +169,8 @@ class Whittle(Policy):
             return best  # all of them start now
         if not all(table.known for table in tables):
             return best
+        if any(table.next_to_s < table.trailing_edge_s for table in waiting):
+            return best  # a backlog of more files than an update loads is not played
         index = Index(self._worth, self._alpha_s, self._beta, self._patience_s, _HELD_UP)
         future = Rollout(tables, tracks=tracks, now_s=view.now_s, span_s=span_s, index=index)
         least = by_key = future.staleness(best)

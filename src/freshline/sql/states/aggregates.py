@@ -155,7 +155,11 @@ def is_call(node: exp.Expr) -> bool:
 
 
 def call_of(node: exp.Expr) -> Call:
-    """The aggregate call at ``node`` in one form."""
+    """The aggregate call at ``node`` in one form.
+
+    Raises:
+        Unsupported: It counts the rows that differ in any column, ``count(DISTINCT *)``.
+    """
     inner, condition = node, None
     while isinstance(inner, _WRAPPERS):
         if isinstance(inner, exp.Filter):
@@ -171,6 +175,9 @@ def call_of(node: exp.Expr) -> Call:
             args += each.expressions
         else:
             args.append(each)
+    if distinct and any(each.is_star for each in args):
+        message = "count(DISTINCT *) has no merge rule; name the columns"
+        raise unsupported("AGGREGATE", message, node)
     if name == "count" and not args:
         args = [exp.Star()]
     if condition is not None:
