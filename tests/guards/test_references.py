@@ -48,6 +48,22 @@ def test_every_page_that_the_source_names_exists():
     assert missing == set()
 
 
+def test_every_module_that_the_source_names_exists():
+    known = {
+        f"/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
+    }
+    ends = {path[at:] for path in known for at, letter in enumerate(path) if letter == "/"}
+    missing = {
+        (str(path.relative_to(ROOT)), name)
+        for path in SOURCES
+        for name in re.findall(
+            r"``((?:\w+/)*\w+\.py)``|\(((?:\w+/)*\w+\.py)\)", path.read_text("utf-8")
+        )
+        if f"/{''.join(name)}" not in ends
+    }
+    assert missing == set()
+
+
 def test_no_docstring_cites_what_is_not_in_the_repository():
     found = {
         (str(path.relative_to(ROOT)), match[0])

@@ -107,8 +107,8 @@ class TableRestored:
         version: Newest committed version.
         number: Number of its last update.
         alpha_s, beta: Learned costs; None keeps the first guess.
-        pinned: Version and freshness of each parent as last read (derived).
-        stale: Whether it must be made anew whatever its freshness (a changed definition).
+        late_s: Seconds of data at or before its freshness that wait to be loaded.
+        stale: Whether it must be rebuilt whatever its freshness (a changed definition).
     """
 
     table: str
@@ -167,7 +167,7 @@ class TrackReserved:
         track: Which.
         from_s: The moment; None: they need it no longer.
         reports: What all of them take of it in the long run: cost (seconds), batches, window and
-            delay (seconds) of each, as in ``aus/lent.py``; None: as it was.
+            delay (seconds) of each, as in ``aus/supply.py``; None: as it was.
     """
 
     track: int

@@ -23,7 +23,7 @@ def tardiness_denominator(
 ) -> float:
     """Theorem 1's m - sum of the min(n, m - 1) largest W; only where it is > 0 is Y a bound.
 
-    What is lent to reports is taken from m, but not from the number of W (``lent.py``).
+    What is lent to reports is taken from m, but not from the number of W (``supply.py``).
     """
     weights = nlargest(tracks - 1, [share.weight for share in shares])
     return tracks - lent.share - fsum(weights)

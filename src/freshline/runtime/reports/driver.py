@@ -2,7 +2,7 @@
 
 The planner (:class:`freshline.reports.scheduler.ReportScheduler`, policy ``joint``) decides when
 which batch starts: as few as the deadlines allow, as late as they allow. They run one at a
-time on the last track, which is reserved from the next planned start on (``report_share.py``).
+time on the last track, which is reserved from the next planned start on (``share.py``).
 
 A report whose costs nobody knows runs its first batch as soon as there is data. Whatever is
 measured is told to the planner when it differs from what it was told before.

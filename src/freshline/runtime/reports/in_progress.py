@@ -165,7 +165,7 @@ class ReportInProgress:
     def lateness(self, now_s: float) -> str | None:
         """Why the deadline is missed by a result of now; None: it is met.
 
-        "unexplained" as far as the report itself can tell; ``report_lateness.py`` knows more.
+        "unexplained" as far as the report itself can tell; ``lateness.py`` knows more.
         """
         if now_s <= self.wanted.deadline_s:
             return None

@@ -1,6 +1,6 @@
 """What a report is expected to bring and to cost, and the plan that follows from it.
 
-Arrivals are predicted by ``report_forecast.py``. The planner counts in units of rows, so that a
+Arrivals are predicted by ``forecast.py``. The planner counts in units of rows, so that a
 window of millions is planned as quickly as one of hundreds; a unit's time is that of the update
 which completed it.
 """

@@ -19,7 +19,7 @@ OPEN = ("asked", "live")
 """States of reports that are still to make."""
 
 KEPT_WINDOWS = 200
-"""Of one view: twice as many as are looked back for to be made (``report_windows.py``)."""
+"""Of one view: twice as many as are looked back for to be made (``windows.py``)."""
 
 KEPT_BATCHES = 100_000
 
