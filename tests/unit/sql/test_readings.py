@@ -338,6 +338,18 @@ def test_an_average_over_a_window_of_groups_is_not_taken_for_that_of_a_state():
     assert same_origin(ingredients(windowed).shown[0], ingredients(windowed).shown[0])
 
 
+@pytest.mark.parametrize("kind", ["BitXorAgg", "CountIf", "Count", "Sum", "Average"])
+def test_distinct_values_come_from_states_of_distinct_values(kind):
+    wanted = frozenset({f"aggregate {kind} of distinct", "t.x"})
+    assert same_origin(wanted, wanted)
+    assert not same_origin(wanted, frozenset({f"aggregate {kind}", "t.x"}))
+
+
+def test_distinct_of_an_aggregate_that_is_not_known_is_no_states():
+    wanted = frozenset({"aggregate Skewness of distinct", "t.x"})
+    assert not same_origin(wanted, wanted)
+
+
 def average_over(*tables: str) -> Tree:
     """Spark's plan of avg() over tables that are joined, the second one by EXISTS."""
     views = []
