@@ -303,7 +303,13 @@ def oldest_version(path: str) -> int | None:
 
 
 def local_log(path: str) -> Path | None:
-    """The folder of the log when the table is on this machine's file system."""
+    """The folder of the log when the table is on this machine's file system.
+
+    Args:
+        path: A path, a URI (``file:///a%20b``), or as Hadoop writes it (``file:/a b``).
+    """
+    if path.startswith("file:/") and not path.startswith("file://"):
+        return Path(path.removeprefix("file:")) / "_delta_log"
     parts = urlsplit(path)
     if path.startswith("/") or not parts.scheme:
         return Path(path) / "_delta_log"

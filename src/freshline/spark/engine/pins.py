@@ -247,7 +247,7 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
 def newest(session: SparkSession, log: Any) -> Any:
     """A table's newest snapshot, listing its log only where something may have been committed."""
     nothing = jvm.none(session)
-    known = known_snapshot(log, str(log.dataPath().toUri().toString()))
+    known = known_snapshot(log, str(log.dataPath().toString()))
     return known or log.update(False, nothing, nothing)
 
 

@@ -36,8 +36,14 @@ _WIDEST = "decimal(38,"
 
 
 def static_names(table: TableDef) -> dict[str, str]:
-    """What stands for each static table in SQL generated from the query, by its name there."""
-    return {read.name: f"{_STATIC}{number}" for number, read in enumerate(table.statics)}
+    """What stands for each static table in SQL generated from the query, by its name there.
+
+    None of these names is in the query, where it could be a WITH query's or another table's.
+    """
+    prefix = _STATIC
+    while prefix in table.query.lower():
+        prefix += "_"
+    return {read.name: f"{prefix}{number}" for number, read in enumerate(table.statics)}
 
 
 def plan_of(

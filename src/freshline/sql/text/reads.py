@@ -137,7 +137,9 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
         edits.append((read.start, read.end, new))
         named = _VERSION.sub("", new) in (quoted(read.parts[-1]), read.name)
         if read.alias_at is not None and not read.time_travel and not named:
-            edits.append((read.alias_at, read.alias_at, f" AS {quoted(read.parts[-1])}"))
+            last = read.parts[-1]
+            alias = backquoted(last) if last.upper() in _NO_ALIAS else quoted(last)
+            edits.append((read.alias_at, read.alias_at, f" AS {alias}"))
     for start, end, new in reversed(edits):
         query = query[:start] + new + query[end:]
     return query
