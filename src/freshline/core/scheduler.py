@@ -548,10 +548,12 @@ class Scheduler:
         files = self._extent.take(table, to_s)
         complete_s = to_s
         if table.floor_s is not None:
-            # The newest alone: it brings children news, and no freshness.
-            from_s = complete_s = table.floor_s
-            amount_s = min(amount_s, table.period_s or amount_s)
-            expected_s = cost.expected_s(amount_s)
+            from_s = table.floor_s
+            if table.gap:
+                # The newest alone: it brings children news, and no freshness.
+                complete_s = from_s
+                amount_s = min(amount_s, table.period_s or amount_s)
+                expected_s = cost.expected_s(amount_s)
         number = table.number + 1
         parents = self._pins(table, to_s) if table.sources else ()
         names = tuple([file.name for file in files if file.name is not None]) if files else ()

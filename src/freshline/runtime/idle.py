@@ -15,7 +15,9 @@ def has_work(scheduler: Scheduler, given_up: Callable[[str], bool]) -> bool:
         given_up: Whether a table failed so often that nobody should wait for it.
     """
     background = scheduler.background
-    if background is not None and any(not table.paused for table in background.pending):
+    if background is not None and any(
+        not table.paused and not given_up(table.name) for table in background.pending
+    ):
         return True
     return any(
         table.known
@@ -28,5 +30,7 @@ def has_work(scheduler: Scheduler, given_up: Callable[[str], bool]) -> bool:
 
 
 def late_tables(scheduler: Scheduler) -> set[str]:
-    """The tables that have news which they could not take."""
-    return {table.name for table in scheduler.tables if table.known and table.has_news}
+    """The tables that have news, or older files, which they could not take."""
+    return {
+        table.name for table in scheduler.tables if table.known and (table.has_news or table.gap)
+    }

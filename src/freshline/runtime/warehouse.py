@@ -484,6 +484,7 @@ class Warehouse:
             events, retry_s = self._failures.failed(
                 outcome, self._now_s, self._listening.has_vanished
             )
+            self._journal.flush()  # a reload that follows at once reads there what to leave out
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
         if outcome.command.backfill is not None and any(
             isinstance(event, UpdateFailed) and event.gives_up for event in events

@@ -8,6 +8,7 @@ from freshline.core.events import (
     BackfillRequested,
     FileArrived,
     FilesWithdrawn,
+    RefreshRequested,
     TablePaused,
     TableResumed,
     UpdateFailed,
@@ -140,6 +141,21 @@ def test_of_a_backlog_the_newest_is_loaded_first_and_the_rest_in_the_background(
     assert started(rest) == [("a", 10.0, 60.0, ("f20", "f30", "f40", "f50"), None)]
     assert core.handle(63.0, [UpdateFinished("a")]) == []
     assert (table.freshness_s, table.complete_s, table.floor_s) == (60.0, 60.0, None)
+
+
+def test_a_table_made_anew_has_all_of_its_gap_and_says_so():
+    core = scheduler(NEWEST, VIEW, origin_s=None)
+    core.handle(10.0, arrived(10))
+    core.handle(11.0, [UpdateFinished("a", 0)])
+    core.handle(12.0, [UpdateFinished("v", 0)])
+    core.handle(60.0, arrived(20, 30, 40, 50, 60))
+    table = core.table("a")
+    (anew,) = core.handle(61.0, [UpdateFinished("a", 1), RefreshRequested("a", full=True)])
+    assert started([anew]) == [("a", 10.0, 60.0, ("f20", "f30", "f40", "f50"), None)]
+    assert anew.full
+    (view,) = core.handle(62.0, [UpdateFinished("a", 2)])
+    assert (table.freshness_s, table.floor_s) == (60.0, None)
+    assert (view.table, view.to_s) == ("v", 60.0)
 
 
 def test_a_file_that_comes_meanwhile_is_loaded_before_the_rest():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,23 @@ def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
     assert states == [
         {"name": bad, "state": "quarantined"}, {"name": later, "state": "quarantined"},
     ]  # fmt: skip
+
+
+def test_a_new_file_that_cannot_be_read_is_left_out_of_the_reload_that_found_it(shop):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    quarantined = "SELECT name FROM files WHERE state='quarantined'"
+    with LiveRun(shop):
+        shop.recorder.wait_for("start orders")
+        bad = shop.file("orders", 3, "rubbish")
+        eventually(lambda: len(shop.journal_rows("SELECT name FROM files")) == 3)
+        assert shop.ask("refresh", "orders", "full")["ok"]
+        gate.set()
+        eventually(lambda: shop.journal_rows(quarantined) == [{"name": bad}])
+    full = [request for request in shop.executor.requests if request.full]
+    assert [[file.name == bad for file in request.files] for request in full] == [
+        [False, False, True], [False, False],
+    ]  # fmt: skip
+    assert not [line for line in shop.recorder.lines if "is not reloaded" in line]
 
 
 @pytest.mark.parametrize("name", ["orders", "total"])

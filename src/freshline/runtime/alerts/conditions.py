@@ -17,7 +17,8 @@ SUBJECTS = {"silent": "feed", "report-late": "report"}
 """What a kind is about; all others are about a table."""
 
 _LATE_REPORT_S = 10.0
-"""A report that missed its deadline and is made counts as late so much longer, to be told."""
+"""A report that missed its deadline and is made so long before the last look, or later, counts
+as late once more, to be told: the last look may not have found it in the journal yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,16 @@ class Conditions:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._broken: dict[str, int] = {}
+        self._looked_s: float | None = None
 
     def now(self, status: WarehouseStatus) -> dict[tuple[str, str], Condition]:
         """All conditions of one status, by kind and subject."""
+        looked_s = status.now_s if self._looked_s is None else self._looked_s
+        self._looked_s = status.now_s
         found = [
             *self._of_tables(status),
             *_silent_feeds(status),
-            *_late_reports(status),
+            *_late_reports(status, looked_s - _LATE_REPORT_S),
         ]
         return {condition.key: condition for condition in found}
 
@@ -169,13 +173,14 @@ def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:
         yield Condition("silent", feed.name, feed.silent_since_s, reason, data)
 
 
-def _late_reports(status: WarehouseStatus) -> Iterator[Condition]:
+def _late_reports(status: WarehouseStatus, since_s: float) -> Iterator[Condition]:
+    """Those that are still to be made, and those made since ``since_s``."""
     for report in status.reports:
         deadline_s, finish_s = report.wanted.deadline_s, report.finish_s
         if report.state in OPEN or finish_s is None:
             late = report.state in (*OPEN, "failed") and status.now_s > deadline_s
         else:
-            late = finish_s > deadline_s and status.now_s - finish_s <= _LATE_REPORT_S
+            late = finish_s > deadline_s and finish_s >= since_s
         if late:
             reason = report.late or report.error or "it is not made yet"
             data = {

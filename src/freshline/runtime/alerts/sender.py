@@ -75,24 +75,27 @@ class Sender:
         try:
             while True:
                 self._wake.clear()
-                self._post_all(store)
+                is_done = self._post_all(store)
                 if self._stopped.is_set():
                     return
-                if self._failures:
-                    self._stopped.wait(self._backoff.delay_s(self._failures))
-                else:
+                if is_done:
                     self._wake.wait()
+                else:
+                    self._stopped.wait(self._backoff.delay_s(max(1, self._failures)))
         finally:
             store.close()
 
-    def _post_all(self, store: AlertStore) -> None:
+    def _post_all(self, store: AlertStore) -> bool:
+        """Post one after the other; whether nothing is left to post."""
         try:
             while (posting := store.next_posting(self._url)) is not None:
                 if not self._post(posting, store):
-                    return
+                    return False
         except sqlite3.Error as error:
             self._failures += 1
             self._notice(f"alerts: the journal cannot be read: {error}")
+            return False
+        return True
 
     def _post(self, posting: Posting, store: AlertStore) -> bool:
         """One attempt; whether to go on with the next event."""

@@ -44,6 +44,7 @@ from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
 from freshline.runtime.reports.recording import Recording
 from freshline.runtime.reports.share import TrackShare
 from freshline.runtime.reports.store import (
+    OPEN,
     Arrival,
     Measured,
     WantedReport,
@@ -266,15 +267,17 @@ class Reports:
     def withdraw(self, name: str) -> bool:
         """Nobody wants a report any longer; whether it was still to make."""
         found = read_report(self._journal, name)
-        live = self._live.get(found.wanted.name) if found is not None else None
-        if live is None:
+        if found is None or found.state not in OPEN:
             return False
-        self._forget(live)
-        if live.key:
-            self._events.append(Withdrawn(live.key))
-        if self._running is None or self._running.name != live.name:
-            self._tell(JobWithdrawn(live.name, live.window))
-        note(self._journal, live.name, state="withdrawn", planned="[]")
+        live = self._live.get(found.wanted.name)
+        if live is not None:
+            self._forget(live)
+            if live.key:
+                self._events.append(Withdrawn(live.key))
+            if self._running is None or self._running.name != live.name:
+                self._tell(JobWithdrawn(live.name, live.window))
+        self._share.changed = True
+        note(self._journal, found.wanted.name, state="withdrawn", planned="[]")
         self._journal.flush()
         return True
 
@@ -282,11 +285,12 @@ class Reports:
 
     def _open_windows(self, now_s: float) -> None:
         self._look_s = self._windows.next_s(now_s)
-        try:
-            due = self._windows.due(now_s, set(self._live))
-        except UserError as error:
-            self._notice(error.render())
-            return
+        due, faults = self._windows.due(now_s, set(self._live))
+        for wanted, error in faults:
+            note(self._journal, wanted.name, state="failed", error=_told(error), planned="[]")
+            self._journal.flush()
+            self._share.changed = True
+            self._notice(f"report {wanted.name} is given up: {error.render()}")
         for wanted, table in due:
             self._make(wanted, table, now_s)
 

@@ -19,6 +19,9 @@ from freshline.times import rfc3339, seconds
 MOST_BEHIND = 100
 """Windows of one view that a start makes up for; older ones are left out."""
 
+Due = tuple[WantedReport, TableDef]
+Fault = tuple[WantedReport, UserError]
+
 
 class ReportWindows:
     """Says which reports are wanted now.
@@ -39,15 +42,16 @@ class ReportWindows:
             shown = commit.metadata.get("window") if commit is not None else None
             self._next_s[view.name] = seconds(shown["end"]) if shown else None
 
-    def due(self, now_s: float, known: set[str]) -> list[tuple[WantedReport, TableDef]]:
+    def due(self, now_s: float, known: set[str]) -> tuple[list[Due], list[Fault]]:
         """Reports that are wanted and not among the ``known``, oldest window first.
 
-        Raises:
-            UserError: The query of an ad hoc report no longer fits the project.
+        Returns:
+            Them, and the ad hoc reports whose query no longer fits the project.
         """
         rows = {each.wanted.name: each for each in read_reports(self._journal)}
         over = {name for name, each in rows.items() if each.state not in OPEN}
-        found: list[tuple[WantedReport, TableDef]] = []
+        found: list[Due] = []
+        faults: list[Fault] = []
         for view in self._project.reports:
             found += [
                 (wanted, view)
@@ -61,8 +65,11 @@ class ReportWindows:
             if self._ended_only and wanted.end_s > now_s:
                 continue
             where = Place(wanted.file or "the journal", 1)
-            found.append((wanted, asked_table(self._project, name, wanted.query, where)))
-        return found
+            try:
+                found.append((wanted, asked_table(self._project, name, wanted.query, where)))
+            except UserError as error:  # the others are made all the same
+                faults.append((wanted, error))
+        return found, faults
 
     def next_s(self, now_s: float) -> float:
         """When the next window of a view begins; infinite where there is none."""

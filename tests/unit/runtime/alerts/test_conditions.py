@@ -146,6 +146,16 @@ def test_a_report_past_its_deadline(standing, report, late):
     assert standing.found() == expected
 
 
+def test_a_late_report_is_told_however_far_apart_two_looks_are(standing):
+    assert standing.found() == []
+    wanted = WantedReport("daily@1", "daily", None, None, 0.0, NOW_S, NOW_S + 5.0)
+    made = ReportStatus(wanted, "done", finish_s=NOW_S + 8.0, late="tracks were busy")
+    standing.put(reports=(made,), now_s=NOW_S + 60.0)
+    assert standing.found() == [("report-late", "daily@1", NOW_S + 5.0, "tracks were busy")]
+    standing.put(now_s=NOW_S + 61.0)
+    assert standing.found() == []
+
+
 def test_a_report_before_its_deadline_is_not_late(standing):
     wanted = WantedReport("daily@1", "daily", None, None, 0.0, NOW_S - 60.0, NOW_S + 20.0)
     standing.put(reports=(ReportStatus(wanted, "live"),))

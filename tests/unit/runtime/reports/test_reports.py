@@ -210,6 +210,41 @@ def test_asked_and_withdrawn(root: Path) -> None:
     play.check_replay()
 
 
+def _ask(play: Play, query: str, end_s: float = START_S) -> None:
+    wanted = WantedReport(
+        "again", "again", query, "again.sql", end_s - HOUR_S, end_s, end_s + 300.0
+    )
+    submit(play.journal, argument_of(wanted), START_S)
+    play.journal.flush()
+    play.reports.submitted()
+
+
+def test_one_that_no_longer_fits_the_project_is_given_up_and_the_others_are_made(
+    root: Path,
+) -> None:
+    play = _play(root)
+    _ask(play, "SELECT n FROM renamed")
+    play.run(MINUTES, HOUR_S + 110)
+    (told,) = [line for line in play.trace if "given up" in line]
+    assert told.startswith("0: report again is given up: ")
+    assert "the report again reads the unknown table 'renamed'" in told
+    found = play.status("again")
+    assert (found.state, found.error) == (
+        "failed", "the report again reads the unknown table 'renamed'",
+    )  # fmt: skip
+    assert play.status(WINDOW).state == "done"
+    play.check_replay()
+
+
+def test_one_whose_window_is_not_looked_at_yet_can_be_withdrawn(root: Path) -> None:
+    play = _play(root, until_idle=True)
+    _ask(play, "SELECT n FROM orders", START_S + HOUR_S)
+    play.run([], 5.0)
+    assert play.reports.withdraw("again")
+    assert play.status("again").state == "withdrawn"
+    assert not play.reports.withdraw("again")
+
+
 def test_until_idle_makes_what_is_over_and_waits_for_nothing(root: Path) -> None:
     play = _play(root, known=False, until_idle=True)
     play.arrive(-1800.0, 100)
