@@ -77,6 +77,7 @@ class Engine:
         self.settings = settings or EngineSettings()
         self._clock = clock
         self._lock: FolderLock | None = None
+        self._threads: list[threading.Thread] = []
         self._draining = False
         self._memory_closed = False
         self._admission = threading.Lock()
@@ -105,7 +106,7 @@ class Engine:
                 next_step="Check the disk and the room on it; what is in the log stays there.",
             ) from error
         self.recovery = recovery
-        self._threads: list[threading.Thread] = []
+        self._threads = []
         if threads:
             for name, run in (("committer", self._committer.run), ("lander", self._lander.run)):
                 thread = threading.Thread(target=run, name=f"ingest-{name}", daemon=True)
@@ -342,6 +343,11 @@ class Engine:
                 deleted += 1
         return deleted
 
+    @property
+    def alive(self) -> bool:
+        """Whether its threads live: they end when it is closed, or of a fault of their own."""
+        return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+
     def drain(self, timeout_s: float) -> bool:
         """Take in nothing more, commit what was taken in, land everything.
 
@@ -351,7 +357,7 @@ class Engine:
         self._draining = True
         self._lander.draining = True
         deadline_s = time.monotonic() + timeout_s
-        while time.monotonic() < deadline_s:
+        while time.monotonic() < deadline_s and (self.alive or not self._threads):
             landed = not any(self._backlog.figures(feed)[0] for feed in self.feeds)
             if self._committer.idle and landed:
                 return True
