@@ -109,7 +109,7 @@ def _no_answer(pid: int) -> FreshlineError:
     return PlatformError(
         "no-answer",
         f"process {pid}, which runs this warehouse, did not answer within {_PATIENCE_S:g} s",
-        rule="it answers once Spark is ready",
+        rule="it looks for requests several times a second, also while Spark starts",
         next_step="It handles the request when it gets to it; see `freshline status`.",
     )
 
