@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from freshline.ingest.engine.backlog import Backlog
 from freshline.ingest.engine.committer import Committer, Request
 from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.counters import Counters
-from freshline.ingest.engine.landedfile import parse_name
 from freshline.ingest.engine.lander import Lander
 from freshline.ingest.engine.metrics import FeedMetrics, Metrics
 from freshline.ingest.engine.recovery import Recoverer, Recovery
@@ -326,22 +325,6 @@ class Engine:
         if self._gate.closed:
             return "disk"
         return "memory" if self._memory_closed else "open"
-
-    def forget_landed(self, feed: str, names: Iterable[str]) -> int:
-        """Delete landed files that the warehouse no longer needs; returns how many.
-
-        A file can be seen only once its records are in the ledger, so they are not landed again.
-        """
-        deleted = 0
-        folder = self.feeds[feed].landing
-        for name in names:
-            if parse_name(feed, name) is None or "/" in name:
-                continue
-            path = folder / name
-            if path.exists():
-                path.unlink(missing_ok=True)
-                deleted += 1
-        return deleted
 
     @property
     def alive(self) -> bool:
