@@ -157,7 +157,8 @@ def test_a_file_that_can_be_seen_is_never_written_again(shm_path, point):
     with armed(f"{point}=eio"):
         gateway.land_once()
     seen = {file.name for file in landed_names("clicks", shm_path / "landed" / "clicks")}
-    gateway.forget_landed("clicks", seen)  # as whoever has read it may
+    for name in seen:
+        (shm_path / "landed" / "clicks" / name).unlink()  # as whoever has read it may
     while gateway.land_once():
         pass
     gateway.close()

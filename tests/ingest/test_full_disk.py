@@ -66,13 +66,14 @@ class Client:
                 time.sleep(0.01)
 
 
-def load(gateway, home: Path) -> list[int]:
+def load(home: Path) -> list[int]:
     """The requests in the landed files, which go, as the warehouse does it."""
     requests = []
     names = [file.name for file in landed_names("clicks", home)]
     for name in names:
         requests += pq.read_table(home / name)["request"].to_pylist()
-    gateway.forget_landed("clicks", names)
+    for name in names:
+        (home / name).unlink()
     return requests
 
 
@@ -99,7 +100,7 @@ def go_on(client: Client, home: Path, loaded: list[int]) -> None:
     until_s = time.monotonic() + 120.0
     while client.acknowledged == before:
         assert time.monotonic() < until_s, "it never went on"
-        loaded += load(client.gateway, home)
+        loaded += load(home)
         with contextlib.suppress(Unavailable):
             client.push()
         time.sleep(0.01)
@@ -109,7 +110,7 @@ def drained(gateway, home: Path, loaded: list[int]) -> bool:
     """Land and load the rest."""
     for _ in range(600):
         done = gateway.drain(0.1)
-        loaded += load(gateway, home)
+        loaded += load(home)
         if done:
             return True
     return False

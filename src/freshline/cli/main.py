@@ -7,7 +7,6 @@ fraction of a second because nothing that other commands need is loaded with it.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import io
 import keyword
 import os
@@ -77,10 +76,8 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app.callback()(_options)
     for name in (typed,) if typed in COMMANDS else COMMANDS:
         function = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
-        module_name = f"freshline.cli.commands.{function}"
-        if importlib.util.find_spec(module_name) is not None:
-            module = importlib.import_module(module_name)
-            app.command(name)(reported(getattr(module, function)))
+        module = importlib.import_module(f"freshline.cli.commands.{function}")
+        app.command(name)(reported(getattr(module, function)))
     return app
 
 

@@ -37,13 +37,7 @@ def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -
             written.
     """
     pid = running_process(project)
-    journal = Journal(journal_path(project), create=pid is None)
-    if journal.moved_aside is not None:
-        print(
-            f"the journal was damaged: it is kept as {journal.moved_aside}, and the next"
-            " `freshline run` rebuilds it from the tables' logs",
-            file=sys.stderr,
-        )
+    journal = opened_journal(project, create=pid is None)
     try:
         if pid is None and kind == "accept":
             return {name: accept_offline(project, journal, name) for name in names}
@@ -59,6 +53,22 @@ def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -
         ) from error
     finally:
         journal.close()
+
+
+def opened_journal(project: Project, *, create: bool) -> Journal:
+    """The journal, to be written; made, or mended, only where no process runs the warehouse.
+
+    Raises:
+        PlatformError: It cannot be opened.
+    """
+    journal = Journal(journal_path(project), create=create)
+    if journal.moved_aside is not None:
+        print(
+            f"the journal was damaged: it is kept as {journal.moved_aside}, and the next"
+            " `freshline run` rebuilds it from the tables' logs",
+            file=sys.stderr,
+        )
+    return journal
 
 
 def tell(answers: dict[str, Answer], *, as_json: bool) -> int:
@@ -99,7 +109,7 @@ def _no_answer(pid: int) -> FreshlineError:
     return PlatformError(
         "no-answer",
         f"process {pid}, which runs this warehouse, did not answer within {_PATIENCE_S:g} s",
-        rule="it answers once Spark is ready",
+        rule="it looks for requests several times a second, also while Spark starts",
         next_step="It handles the request when it gets to it; see `freshline status`.",
     )
 

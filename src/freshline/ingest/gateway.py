@@ -180,8 +180,8 @@ class Gateway:
             return None
         if self._server is not None and not self._server.alive:
             return "the HTTP server has ended"
-        if self._engine.metrics().state == "closed":
-            return "the log has failed; a new start recovers it"
+        if not self._engine.alive:
+            return "the log's threads have ended; a new start recovers it"
         return None
 
     def stop(self, grace_s: float) -> None:

@@ -338,7 +338,7 @@ class Warehouse:
 
     def _on_message(self, kind: str, content: Any) -> list[Event]:
         """One message that is not an update's end."""
-        if kind == "heard":
+        if kind == "heard" and not self._listening.is_outdated(content):
             for notice in self._listening.heard(content, self._now_s):
                 self._observer.notice(notice, level="warning" if content.faulty else "info")
             return self._files(content)

@@ -25,11 +25,10 @@ class Access:
 
     Args:
         project: Its server settings and its feeds' tokens.
-        host: Where it is served, when that is not where the project says.
     """
 
-    def __init__(self, project: Project, host: str | None = None) -> None:
-        self._public = not is_loopback(host or project.server.host)
+    def __init__(self, project: Project) -> None:
+        self._public = not is_loopback(project.server.host)
         self._tokens = project.server.tokens
         of_feeds = project.ingest.tokens.values() if project.ingest is not None else ()
         self._any = (*self._tokens, *(each for several in of_feeds for each in several))

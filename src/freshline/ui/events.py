@@ -19,7 +19,7 @@ from freshline.project.lags import target_lags
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.strategies import UPKEEP
+from freshline.runtime.journal.strategies import NO_UPKEEP, UPKEEP
 from freshline.ui.reads.reading import Reader
 
 _LOOK_S = 1.0
@@ -162,7 +162,8 @@ def _updates(journal: Journal, seen: _Seen) -> list[Event]:
     if seen.newest_id is None or newest_id < seen.newest_id:
         seen.newest_id, seen.running = newest_id, {}
         for row in journal.rows(
-            "SELECT id, table_name FROM updates WHERE id>? AND state='running'", (newest_id - 200,)
+            f"SELECT id, table_name FROM updates WHERE id>? AND state='running' AND {NO_UPKEEP}",
+            (newest_id - 200,),
         ):
             seen.running[row["id"]] = row["table_name"]
         return events

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 import time
 
 import pytest
@@ -120,6 +123,26 @@ def test_a_run_takes_in_pushes_until_it_ends(pushed):
     assert observer.told == [f"web page: {url}", f"pushed records come in at {url}"]
     names = [path.name for path in pushed.ingest.landed("clicks").iterdir()]
     assert len(names) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_gateway_whose_committer_died_of_a_fault_ends(pushed, monkeypatch):
+    start = Gateway.start
+
+    def started(gateway):
+        start(gateway)
+        monkeypatch.setattr(gateway._engine._committer, "step", None)  # nothing to call
+        gateway._engine.roll()
+
+    monkeypatch.setattr(Gateway, "start", started)
+    signals = threading.Timer(20.0, os.kill, (os.getpid(), signal.SIGTERM))
+    signals.start()  # so that the test ends, too, where the gateway does not
+    done = command(pushed, "ingest")
+    signals.cancel()
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1].startswith(
+        "[ingest] no more records can be accepted: the log's threads have ended; a new start"
+    )
 
 
 def test_a_run_leaves_pushes_to_a_gateway_that_runs_already(pushed):

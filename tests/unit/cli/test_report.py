@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from freshline.runtime.journal import store
+from freshline.runtime.journal.paths import journal_path
+from tests.support.shop import LiveRun
 from tests.support.terminal import END, at_a_terminal
 
 QUERY = "SELECT n, count(*) AS times FROM orders GROUP BY n;\n"
@@ -114,6 +117,35 @@ def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline
     assert planned["name"].startswith("daily@")
     assert answer("report", "list")["reports"] == []
     assert "known reports: daily" in freshline("report", "plan", "nobody").stderr
+
+
+def test_beside_a_running_warehouse_the_journal_is_neither_made_nor_moved(
+    shop, freshline, answer, query, monkeypatch
+):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready")
+
+        def is_damaged(*_):
+            raise AssertionError("a run has this journal open")
+
+        monkeypatch.setattr(store, "is_damaged", is_damaged)
+        monkeypatch.setattr(store, "private_folder", is_damaged)
+        submitted = freshline("report", "submit", query, *WINDOW)
+        assert submitted.exit_code == 0, submitted.stderr
+        assert [each["name"] for each in answer("report", "list")["reports"]] == ["often"]
+        assert answer("report", "plan", "often")["report"]["name"] == "often"
+        assert freshline("report", "withdraw", "often").exit_code == 0
+
+
+def test_a_damaged_journal_is_moved_aside_with_a_word_and_not_by_a_look(shop, freshline, query):
+    path = journal_path(shop.project)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no journal" * 1000)
+    for look in (("list",), ("plan", "often")):
+        assert "[journal] cannot open the journal" in freshline("report", *look).stderr
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    done = freshline("report", "withdraw", "often")
+    assert "the journal was damaged: it is kept as " in done.stderr
 
 
 @pytest.mark.parametrize(

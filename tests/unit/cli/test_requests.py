@@ -129,8 +129,8 @@ def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkey
     assert done.exit_code == 1
     assert done.stderr == (
         f"[no-answer] process {os.getpid()}, which runs this warehouse, did not answer within"
-        " 0.01 s; it answers once Spark is ready. It handles the request when it gets to it; see"
-        " `freshline status`.\n"
+        " 0.01 s; it looks for requests several times a second, also while Spark starts. It handles"
+        " the request when it gets to it; see `freshline status`.\n"
     )
 
 

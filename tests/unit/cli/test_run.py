@@ -346,6 +346,15 @@ def test_refresh_of_part_leaves_the_rest(freshline, shop):
     assert [each.table for each in shop.executor.requests] == ["orders", "big"]
 
 
+@pytest.mark.parametrize("option", ["--refresh", "--full-refresh"])
+@pytest.mark.parametrize("tables", ["", " , "])
+def test_a_refresh_that_names_no_table_is_refused(freshline, shop, option, tables):
+    shop.file("orders", 1, [1])
+    done = freshline("run", option, tables)
+    assert (done.exit_code, done.stdout, shop.executor.requests) == (2, "", [])
+    assert done.stderr.startswith(f"[bad-option] {option} names no table; it is one table or more")
+
+
 def test_refreshes_that_contradict_each_other_are_refused(freshline):
     done = freshline("run", "--full-refresh-all", "--refresh", "big")
     assert (done.exit_code, done.stdout) == (2, "")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from freshline.cli import running
 from freshline.cli.commands.verify import _repair, _wanted
 from freshline.cli.render.verified import row_lines, verified_lines, verified_record
 from freshline.core.errors import UserError
@@ -160,6 +161,24 @@ def test_a_running_warehouse_rebuilds_what_is_wrong_and_what_is_made_of_it(tmp_p
     assert [each for each in done if each[1]] == [("joined", True), ("total", True)]
     assert len(done) == len(tables) + 2  # one commit each
     assert (shop.project.own_folder / "evidence" / "joined" / "0" / "rows.jsonl").exists()
+
+
+def test_a_table_that_the_run_could_not_rebuild_is_told_with_its_error(tmp_path, monkeypatch):
+    shop = made_shop(tmp_path, {"orders": (), "big": ("orders",), "small": ("orders",)})
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    shop.executor.failing["big"] = "no room"
+    monkeypatch.setattr(
+        running, "run_warehouse", lambda _, options, **__: 3 if shop.warehouse(options).run() else 0
+    )
+    newest = [
+        VersionCheck("big", 0, WRONG, "append", difference=FOUND),
+        VersionCheck("small", 0, WRONG, "append", difference=FOUND),
+    ]
+    assert _repair(shop.project, newest) == {
+        "big": {"ok": False, "message": "not rebuilt: [made-to-fail] no room"},
+        "small": {"ok": True, "message": "rebuilt"},
+    }
 
 
 def test_where_nothing_is_wrong_nothing_is_rebuilt(tmp_path):

@@ -329,8 +329,8 @@ def test_numbers_go_on_when_all_is_landed_and_forgotten(tmp_path):
         gateway.start(threads=False)
         assert push(gateway, "clicks", "a", life).first == life + 1
         land(gateway)
-        (name,) = (path.name for path in (tmp_path / "landed" / "clicks").iterdir())
-        assert gateway.forget_landed("clicks", [name, "../clicks/" + name, "other"]) == 1
+        (path,) = (tmp_path / "landed" / "clicks").iterdir()
+        path.unlink()  # as whoever has read it may
         gateway.close()
 
 

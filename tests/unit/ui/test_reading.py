@@ -8,8 +8,10 @@ import threading
 
 import pytest
 
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import UPKEEP
 from freshline.runtime.status import status
-from freshline.ui.events import Events
+from freshline.ui.events import Events, _Seen, _updates
 from freshline.ui.reads import reading
 from freshline.ui.reads.reading import Reader
 from tests.support.shop import PATIENCE_S, LiveRun, Shop, eventually, made_project
@@ -129,6 +131,23 @@ def test_the_first_look_says_whether_a_run_goes_on(shop, reader):
     with LiveRun(shop):
         eventually(lambda: reader.run_now().ready_s)
         assert '{"running":true,"ready":true}' in events_until(reader, "event: run")
+
+
+def test_upkeep_that_runs_when_the_first_listener_comes_is_no_update(tmp_path):
+    journal = Journal(tmp_path / "journal.db", create=True)
+    for strategy in (*UPKEEP, None):
+        values = ("big", strategy)
+        journal.write(
+            "INSERT INTO updates (table_name, strategy, state) VALUES (?,?,'running')", values
+        )
+    journal.flush()
+    seen = _Seen()
+    assert _updates(journal, seen) == []
+    journal.write("UPDATE updates SET state='failed'")
+    journal.flush()
+    events = _updates(journal, seen)
+    assert [(kind, data["id"]) for kind, data in events] == [("update-failed", len(UPKEEP) + 1)]
+    journal.close()
 
 
 def test_a_look_that_fails_loses_nothing(shop, reader, monkeypatch):

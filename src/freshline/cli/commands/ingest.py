@@ -17,7 +17,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.output import print_json
 from freshline.cli.signals import ending
-from freshline.core.errors import PlatformError, UserError
+from freshline.core.errors import InternalError, UserError
 from freshline.project.model import Project
 from freshline.project.names import correction, listed
 
@@ -104,7 +104,7 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     if failure is not None:
-        raise PlatformError(
+        raise InternalError(
             "ingest",
             f"no more records can be accepted: {failure}",
             next_step="Start `freshline ingest` again; nothing that was acknowledged is lost.",

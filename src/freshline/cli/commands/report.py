@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -16,14 +18,14 @@ from freshline.cli.commands.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import clock, console, counted, moment, print_json
 from freshline.cli.render.report_table import report_record, report_table, signed
-from freshline.cli.requests import ask, running_process, tell
+from freshline.cli.requests import ask, opened_journal, running_process, tell
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
 from freshline.reports.joint.together import Stretch
 from freshline.reports.planning.model import Infeasible
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.in_progress import LATENESS
 from freshline.runtime.reports.outlook import MARGIN
@@ -109,7 +111,7 @@ def _submit(
     project: Project, wanted: WantedReport, table: TableDef, *, yes: bool, as_json: bool
 ) -> int:
     now_s = time.time()
-    with closing(_journal(project)) as journal:
+    with _looked_into(project) as journal:
         ahead = look_ahead(project, journal, wanted, table, now_s)
     message = _doubt(ahead)
     if message and not yes:
@@ -127,7 +129,7 @@ def _submit(
     if running_process(project) is not None:
         answer = ask(project, SUBMIT, [wanted.name], argument_of(wanted))[wanted.name]
     else:
-        with closing(_journal(project)) as journal:
+        with closing(opened_journal(project, create=True)) as journal:
             answer = submit(journal, argument_of(wanted), now_s)
         if answer["ok"]:
             answer["message"] += "; no warehouse is running, so the next `freshline run` makes it"
@@ -149,7 +151,7 @@ def _said_yes(question: str) -> bool:
 
 def _plan(project: Project, name: str, *, as_json: bool) -> int:
     now_s = time.time()
-    with closing(_journal(project)) as journal:
+    with _looked_into(project) as journal:
         status = _known(project, journal, name, now_s)
         if status.state not in (*OPEN, _EXPECTED):
             raise UserError(
@@ -168,7 +170,7 @@ def _plan(project: Project, name: str, *, as_json: bool) -> int:
 
 
 def _list(project: Project, *, as_json: bool) -> int:
-    with closing(_journal(project)) as journal:
+    with _looked_into(project) as journal:
         found = read_reports(journal)
     if as_json:
         late = count_late(found)
@@ -184,7 +186,7 @@ def _list(project: Project, *, as_json: bool) -> int:
 def _withdraw(project: Project, name: str, *, as_json: bool) -> int:
     if running_process(project) is not None:
         return tell(ask(project, WITHDRAW, [name]), as_json=as_json)
-    with closing(_journal(project)) as journal:
+    with closing(opened_journal(project, create=True)) as journal:
         answer = withdraw_offline(journal, name)
     return tell({name: answer}, as_json=as_json)
 
@@ -229,8 +231,18 @@ def _deadline_s(text: str, end_s: float) -> float:
         raise UserError("bad-option", f"--deadline is '{text}': {error}", rule=rule) from None
 
 
-def _journal(project: Project) -> Journal:
-    return Journal(journal_path(project), create=True)
+@contextmanager
+def _looked_into(project: Project) -> Iterator[Journal]:
+    """The journal, for reading alone: a run may be at it. Where there is none, an empty one."""
+    with journal_read(project) as journal:
+        if journal is not None:
+            yield journal
+            return
+    with (
+        TemporaryDirectory() as folder,
+        closing(Journal(Path(folder) / "journal.db", create=True)) as empty,
+    ):
+        yield empty
 
 
 def _known(project: Project, journal: Journal, name: str, now_s: float) -> ReportStatus:

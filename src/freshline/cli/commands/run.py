@@ -111,8 +111,8 @@ def run(
     options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace), standby=standby)
     found = opened(named(project, spec), analyse=True)
     if refresh or full_refresh or full_refresh_all:
-        rebuilt = _tables(found, full_refresh)
-        wanted = (*_tables(found, refresh), *rebuilt)
+        rebuilt = _tables(found, full_refresh, "--full-refresh")
+        wanted = (*_tables(found, refresh, "--refresh"), *rebuilt)
         if full_refresh_all:
             wanted = rebuilt = tuple(table.name for table in found.tables)
         options = dataclasses.replace(
@@ -122,10 +122,21 @@ def run(
     return run_warehouse(found, options, as_json=as_json, log=log)
 
 
-def _tables(project: Project, lists: list[str] | None) -> tuple[str, ...]:
-    """The tables in comma-separated lists; of ``catalog.schema.table`` the last part counts."""
-    names = [name.strip() for each in lists or () for name in each.split(",")]
-    last = (name if project.has_table(name) else name.split(".")[-1] for name in names if name)
+def _tables(project: Project, lists: list[str] | None, option: str) -> tuple[str, ...]:
+    """The tables in comma-separated lists; of ``catalog.schema.table`` the last part counts.
+
+    Raises:
+        UserError: The option is given and names none, or one that is no table.
+    """
+    names = [name.strip() for each in lists or () for name in each.split(",") if name.strip()]
+    if lists and not names:
+        raise UserError(
+            "bad-option",
+            f"{option} names no table",
+            rule="it is one table or more, separated by commas",
+            next_step="Name some, or leave it out: then every table is kept fresh.",
+        )
+    last = (name if project.has_table(name) else name.split(".")[-1] for name in names)
     return named_tables(project, last)
 
 

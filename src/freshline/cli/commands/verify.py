@@ -18,10 +18,16 @@ from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
 from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.requests import Answer
+from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
 
 WRONG_STATUS = 3
+_REBUILT = (
+    "SELECT DISTINCT table_name FROM updates"
+    " WHERE run=(SELECT max(id) FROM runs) AND state='done' AND full=1"
+)
 _A_REPORT = "it is a report: its rows are those of a window, read while the window was open"
 
 
@@ -143,4 +149,18 @@ def _repair(project: Project, newest: Sequence[VersionCheck]) -> dict[str, Answe
 
     options = RunOptions(until_idle=True, refresh=names, full=True)
     run_warehouse(project, options, as_json=False)
-    return {name: {"ok": True, "message": "rebuilt"} for name in names}
+    return _rebuilt(project, names)
+
+
+def _rebuilt(project: Project, names: Iterable[str]) -> dict[str, Answer]:
+    """What the run that just ended made of the tables: a run ends also without them."""
+    with journal_read(project) as journal:
+        rows = [] if journal is None else journal.rows(_REBUILT)
+    done = {row["table_name"] for row in rows}
+    found = {each.name: each for each in read_status(project, time.time()).tables}
+    answers: dict[str, Answer] = {}
+    for name in names:
+        why = found[name].error or "the run ended before"
+        message = "rebuilt" if name in done else f"not rebuilt: {why}"
+        answers[name] = {"ok": name in done, "message": message}
+    return answers

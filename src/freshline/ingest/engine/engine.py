@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from freshline.ingest.engine.backlog import Backlog
 from freshline.ingest.engine.committer import Committer, Request
 from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.counters import Counters
-from freshline.ingest.engine.landedfile import parse_name
 from freshline.ingest.engine.lander import Lander
 from freshline.ingest.engine.metrics import FeedMetrics, Metrics
 from freshline.ingest.engine.recovery import Recoverer, Recovery
@@ -77,6 +76,7 @@ class Engine:
         self.settings = settings or EngineSettings()
         self._clock = clock
         self._lock: FolderLock | None = None
+        self._threads: list[threading.Thread] = []
         self._draining = False
         self._memory_closed = False
         self._admission = threading.Lock()
@@ -105,7 +105,7 @@ class Engine:
                 next_step="Check the disk and the room on it; what is in the log stays there.",
             ) from error
         self.recovery = recovery
-        self._threads: list[threading.Thread] = []
+        self._threads = []
         if threads:
             for name, run in (("committer", self._committer.run), ("lander", self._lander.run)):
                 thread = threading.Thread(target=run, name=f"ingest-{name}", daemon=True)
@@ -326,21 +326,10 @@ class Engine:
             return "disk"
         return "memory" if self._memory_closed else "open"
 
-    def forget_landed(self, feed: str, names: Iterable[str]) -> int:
-        """Delete landed files that the warehouse no longer needs; returns how many.
-
-        A file can be seen only once its records are in the ledger, so they are not landed again.
-        """
-        deleted = 0
-        folder = self.feeds[feed].landing
-        for name in names:
-            if parse_name(feed, name) is None or "/" in name:
-                continue
-            path = folder / name
-            if path.exists():
-                path.unlink(missing_ok=True)
-                deleted += 1
-        return deleted
+    @property
+    def alive(self) -> bool:
+        """Whether its threads live: they end when it is closed, or of a fault of their own."""
+        return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def drain(self, timeout_s: float) -> bool:
         """Take in nothing more, commit what was taken in, land everything.
@@ -351,7 +340,7 @@ class Engine:
         self._draining = True
         self._lander.draining = True
         deadline_s = time.monotonic() + timeout_s
-        while time.monotonic() < deadline_s:
+        while time.monotonic() < deadline_s and (self.alive or not self._threads):
             landed = not any(self._backlog.figures(feed)[0] for feed in self.feeds)
             if self._committer.idle and landed:
                 return True

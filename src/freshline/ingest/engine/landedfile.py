@@ -24,11 +24,6 @@ from freshline.durable import sync_folder
 from freshline.failpoints import failpoint
 from freshline.ingest.log.rows import DamagedError, unpack
 
-TIMESTAMP_PATTERN = r"-(\d{8}T\d{6}\.\d{6})Z-\d{16}-\d{16}\.parquet$"
-"""With ``TIMESTAMP_FORMAT`` the ``timestamp`` of a feed of files that reads what was landed."""
-
-TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
-
 _NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
 _ROW_GROUP_BYTES = 8 << 20
 _HIDDEN = ".hidden"

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from freshline.core.errors import FreshlineError, InternalError
@@ -58,6 +59,7 @@ class Heard:
         problems: What of a folder could not be listed or cannot be loaded.
         changed: Loaded files that are no longer as they were.
         last: No more comes of itself: the first listing of a run is done, or given up.
+        generation: Of what is looked at through Spark, which start of the looking found it.
     """
 
     key: str
@@ -69,6 +71,7 @@ class Heard:
     last: bool = True
     problems: tuple[FreshlineError, ...] = ()
     changed: tuple[ChangedFile, ...] = ()
+    generation: int | None = None
 
     @property
     def faulty(self) -> bool:
@@ -117,6 +120,7 @@ class Listening:
                 self._readers[feed.name] = readers
         self._folders: dict[str, FeedListing] = {}
         self._topics: dict[str, TopicWatcher] = {}
+        self._generation = 0
         self._watchers: list[FeedWatcher] = []
         self._complaints: dict[str, _Complaint] = {}
         self._states: dict[str, tuple[str, str]] = {}
@@ -153,12 +157,13 @@ class Listening:
         Raises:
             InternalError: There are some, and the executor cannot look at them.
         """
+        tell = partial(self._tell_topic, generation=self._generation)
         for name, readers in self._readers.items():
             if not self._is_topic(name):
                 continue
             for table in readers:
                 listing = self._looks(executor, name, table)
-                self._topics[table] = TopicWatcher(listing, self._tell_topic, once=self._once)
+                self._topics[table] = TopicWatcher(listing, tell, once=self._once)
         for watcher in self._topics.values():
             watcher.start()
 
@@ -173,12 +178,21 @@ class Listening:
             topic.stop()
 
     def stop_topics(self) -> None:
-        """Look at no topic until they are started again."""
+        """Look at no topic until they are started again.
+
+        What was told and not taken in yet is outdated then: a new look begins at what the journal
+        knows, and tells the same records under another name.
+        """
+        self._generation += 1
         for topic in self._topics.values():
             topic.stop()
         self._topics.clear()
 
     # ---- in the warehouse's thread ----
+
+    def is_outdated(self, heard: Heard) -> bool:
+        """Whether a look of an earlier Spark found it: those of this one find it again."""
+        return heard.generation not in (None, self._generation)
 
     def heard(self, heard: Heard, now_s: float) -> list[str]:
         """Take in what was heard; what people should hear of it, a sentence each."""
@@ -314,9 +328,13 @@ class Listening:
         error: FreshlineError | None,
         *,
         last: bool,
+        generation: int,
     ) -> None:
         files = [] if news is None else news.files
-        heard = Heard(listing.table, listing.feed, (listing.table,), files, news, error, last)
+        heard = Heard(
+            listing.table, listing.feed, (listing.table,), files, news, error, last,
+            generation=generation,
+        )  # fmt: skip
         self._put(("heard", heard))
 
 

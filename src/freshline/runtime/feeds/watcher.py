@@ -18,11 +18,6 @@ _TOPIC_S = 0.5
 """Each look that finds records makes a range, which the journal and a commit remember."""
 
 
-def interval_s(listing: FeedListing) -> float:
-    """How often to list a feed."""
-    return listing_interval_s(listing.feed)
-
-
 def listing_interval_s(feed: Feed) -> float:
     """How often to list: a tenth of the period, within reason."""
     period_s = feed.period_s or 5.0
@@ -97,7 +92,7 @@ class FeedWatcher:
             news_wanted = bool(found.problems) or not done
             if self._once and done:
                 return
-            wait_s = interval_s(self._listing)
+            wait_s = listing_interval_s(self._listing.feed)
             if found.moving:
                 wait_s = min(wait_s, self._listing.feed.settle_s or wait_s)
             if failures:

@@ -44,13 +44,11 @@ class Recovered:
     Attributes:
         events: The first events for the core, parents before children.
         notes: What people should hear, a sentence each.
-        anew: Views whose query changed since they were made.
-        reload: Base tables over Delta tables, of which the same is true.
+        reload: Base tables over Delta tables whose query changed since they were loaded.
     """
 
     events: list[TableRestored] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    anew: list[str] = field(default_factory=list)
     reload: list[str] = field(default_factory=list)
 
 
@@ -150,7 +148,6 @@ def _declare(
     changed = commit is not None and made_by != definition
     note = None
     if changed and table.kind == "derived":
-        found.anew.append(table.name)
         note = "rebuilt: its query changed since it was made"
         found.notes.append(f"view {table.name} is rebuilt: its query changed")
     elif changed and is_reloaded:

@@ -30,11 +30,6 @@ def same_chars(left: StructType, right: StructType) -> bool:
     ]
 
 
-def same_names(left: StructType, right: StructType) -> bool:
-    """Whether the names are the same, in order."""
-    return [field.name for field in left] == [field.name for field in right]
-
-
 def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
     """``frame`` with each column that ``schema`` has too cast to its type there.
 

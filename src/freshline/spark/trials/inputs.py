@@ -27,7 +27,6 @@ _ANCHOR = datetime(2026, 4, 1)  # noqa: DTZ001 - on the wall of the session's zo
 
 _FIRST = datetime(1, 1, 1)  # noqa: DTZ001
 _LAST = datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001
-_HALF_HOUR_US = 1_800_000_000
 _KEYS = 6
 _WORDS = ("a", "b", "k1", "A", "o'hara", "")
 _DIGITS = 60  # of our own arithmetic: DECIMAL has up to 38

@@ -35,7 +35,6 @@ _AS_TEXT = ("string", "tinyint", "smallint", "int", "bigint", "date", "boolean")
 """Types of partition columns whose text in the log means the same in every session."""
 
 _CHANGE = "_change_type"
-_FEED_COLUMNS = (_CHANGE, "_commit_version", "_commit_timestamp")
 
 
 class Changes:

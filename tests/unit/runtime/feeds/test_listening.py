@@ -1,0 +1,59 @@
+"""What is heard of topics around a restart of Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+
+import pytest
+
+from freshline.executor.topic import PartitionLook, TopicLook
+from freshline.project.model import KafkaSource
+from freshline.runtime.feeds.listening import Listening
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from tests.support.shop import PATIENCE_S, Shop, made_project
+
+
+class Growing:
+    """An executor, and its one topic of so many records."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def topic(self, _):
+        return self
+
+    def look(self):
+        return TopicLook("A", {0: PartitionLook(0, self.end)})
+
+    def last_record_s(self, _partition, _start, to):
+        return float(to - 1)
+
+
+@pytest.fixture
+def project(tmp_path):
+    made = made_project(tmp_path, {"orders": ()})
+    source = KafkaSource("h:1", "orders", "earliest", None, "refuse")
+    feed = dataclasses.replace(made.feeds["orders_feed"], kind="kafka", path="", settings=source)
+    return dataclasses.replace(made, feeds={feed.name: feed})
+
+
+def test_what_was_told_before_a_restart_of_spark_is_told_once(project, tmp_path):
+    journal = Journal(tmp_path / "journal.db", create=True)
+    inbox: queue.Queue = queue.Queue()
+    listening = Listening(project, Ledger(journal), inbox.put, once=True)
+    warehouse = Shop(project).warehouse(None)
+    warehouse._listening = listening
+    listening.start_topics(Growing(100))
+    before = inbox.get(timeout=PATIENCE_S)  # it stays in the inbox while Spark starts again
+    listening.stop_topics()
+    listening.start_topics(Growing(150))
+    after = inbox.get(timeout=PATIENCE_S)
+    listening.stop()
+    assert [each.files[0].name.count("150") for _, each in (before, after)] == [0, 1]
+    assert listening.is_outdated(before[1])
+    assert not listening.is_outdated(after[1])
+    assert warehouse._on_message(*before) == []
+    assert listening.unheard == {"orders"}
+    journal.close()
