@@ -93,6 +93,7 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
         ),
         ("SELECT * FROM g(TABLE f)", "SELECT * FROM g(TABLE n)"),
         ("TABLE f", "TABLE n"),
+        ("SELECT * FROM f JOIN cat.`left`", "SELECT * FROM n AS f JOIN cat.`left`"),
         ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
         ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
         ("SELECT * FROM cat.f /* f */", "SELECT * FROM cat.f /* f */"),
@@ -100,6 +101,13 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
 )
 def test_rewriting_replaces_names_and_keeps_all_else(query, new):
     assert rewritten(query, {"f": "n"}) == new
+
+
+@pytest.mark.parametrize("word", ["left", "Full", "on", "using", "lateral", "union", "semi"])
+def test_a_table_called_like_a_word_of_joins_keeps_its_name_in_backquotes(word):
+    query = f"SELECT `{word}`.x FROM delta.`{word}`"
+    new = rewritten(query, {f"delta.{word}": "n"})
+    assert new == f"SELECT `{word}`.x FROM n AS `{word}`"
 
 
 def test_a_mention_at_a_version_of_its_own_does_not_get_the_new_names_version():

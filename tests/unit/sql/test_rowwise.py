@@ -60,6 +60,14 @@ def test_row_wise_queries_pass(query):
             "UNION adds or compares rows beside the feed's",
         ),
         ("WITH x AS (SELECT a FROM STREAM f) SELECT 1 AS a", "its WITH query x is read 0 times"),
+        (
+            "WITH F AS (SELECT 7 AS a) SELECT s.a FROM STREAM f s",
+            "its WITH query f has the name of the feed",
+        ),
+        (
+            "WITH f AS (SELECT 7 AS a), g AS (SELECT a FROM STREAM f) SELECT a FROM g",
+            "its WITH query f has the name of the feed",
+        ),
         ("SELECT * FROM STREAM f PIVOT (sum(x) FOR y IN (1, 2))", "PIVOT aggregates records"),
     ],
 )

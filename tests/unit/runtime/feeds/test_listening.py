@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import queue
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,11 @@ class Growing:
         return float(to - 1)
 
 
+def growing(end: int) -> Any:
+    """Of an executor only topics are asked here."""
+    return Growing(end)
+
+
 @pytest.fixture
 def project(tmp_path):
     made = made_project(tmp_path, {"orders": ()})
@@ -45,10 +51,10 @@ def test_what_was_told_before_a_restart_of_spark_is_told_once(project, tmp_path)
     listening = Listening(project, Ledger(journal), inbox.put, once=True)
     warehouse = Shop(project).warehouse(None)
     warehouse._listening = listening
-    listening.start_topics(Growing(100))
+    listening.start_topics(growing(100))
     before = inbox.get(timeout=PATIENCE_S)  # it stays in the inbox while Spark starts again
     listening.stop_topics()
-    listening.start_topics(Growing(150))
+    listening.start_topics(growing(150))
     after = inbox.get(timeout=PATIENCE_S)
     listening.stop()
     assert [each.files[0].name.count("150") for _, each in (before, after)] == [0, 1]
