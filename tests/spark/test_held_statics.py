@@ -64,6 +64,31 @@ def test_its_rows_take_no_job_until_it_changes(refresh, shop, events):
     assert taken[3] > 2
 
 
+def test_one_table_under_two_names_is_read_at_one_version(shop, events, monkeypatch):
+    """Somebody commits to it between the looks at the two names."""
+    shop.delta("keys", keys(REGIONS))
+    query = (
+        "SELECT a.region AS a, b.region AS b FROM events e JOIN delta.`keys` a ON e.key = a.key"
+        " JOIN delta.`./keys` b ON e.key = b.key WHERE e.key = 1"
+    )
+    shop.table("both", query)
+    version, looked, real = events("a"), [], pins.newest_snapshot
+
+    def look(session, read):
+        found = real(session, read)
+        if not looked:
+            changed = keys({key: region.upper() for key, region in REGIONS.items()})
+            deltalake.write_deltalake(str(shop.root / "keys"), changed, mode="overwrite")
+        looked.append(read.name)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pins, "newest_snapshot", look)
+        shop.derive("both", events=version)
+    assert len(looked) > 1
+    assert shop.rows("both") == [{"a": "north", "b": "north"}]
+
+
 def test_rows_that_change_are_seen_at_the_next_update(shop, events):
     shop.delta("keys", keys(REGIONS))
     shop.table("sums", QUERY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 
 from freshline.delta.log import commits, last_commit
@@ -314,6 +316,60 @@ def test_a_stream_that_was_loaded_anew_is_read_anew(shop: Shop) -> None:
     assert sales.batch(orders=anew, final=True).batches == 1  # the first counts no more
     assert shop.rows("sales") == sales.at_once()
     assert [part["number"] for part in sales.metadata()["batches"]] == [2]
+
+
+REGIONS = (
+    "SELECT r.region, count(*) AS n FROM orders o JOIN delta.`{}` r ON o.shop = r.shop"
+    " GROUP BY r.region"
+)
+
+
+def regions(path: Path, **of: str) -> None:
+    """A static table, created again under its name."""
+    shutil.rmtree(path, ignore_errors=True)
+    rows = pa.table({"shop": list(of), "region": list(of.values())})
+    deltalake.write_deltalake(str(path), rows)
+
+
+@pytest.mark.parametrize("how", ["created again", "put back"])
+def test_a_static_table_that_became_another_one_between_batches(shop: Shop, how: str) -> None:
+    path = shop.root / "regions"
+    regions(path, a="north", b="south")
+    sales = _sales(shop, query=REGIONS.format(path))
+    if how == "put back":
+        shutil.copytree(path, shop.root / "copy")
+        rows = pa.table({"shop": ["c"], "region": ["west"]})
+        deltalake.write_deltalake(str(path), rows, mode="append")
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10"), (2, 6, "c", "1.00")))
+    if how == "put back":
+        shutil.rmtree(path)
+        shutil.copytree(shop.root / "copy", path)
+        rows = pa.table({"shop": ["c"], "region": ["east"]})
+        deltalake.write_deltalake(str(path), rows, mode="append")
+    else:
+        regions(path, a="NORTH", b="SOUTH", c="EAST")
+    version = sales.orders((3, 7, "b", "2.00"))
+    assert sales.batch(orders=version, final=True).batches == 1  # the first counts no more
+    told = sorted((row["region"], row["n"]) for row in shop.rows("sales"))
+    north, south, east = (
+        ("north", "south", "east") if how == "put back" else ("NORTH", "SOUTH", "EAST")
+    )
+    assert told == sorted([(north, 1), (south, 1), (east, 1)])
+
+
+def test_a_static_table_gets_a_column_between_windows(shop: Shop) -> None:
+    """The plan of the first window joined by other columns."""
+    path = shop.root / "regions"
+    regions(path, a="north", b="south")
+    query = "SELECT region, count(*) AS n FROM orders NATURAL JOIN delta.`{}` GROUP BY region"
+    sales = _sales(shop, query=query.format(path))
+    version = sales.orders((1, 5, "a", "1.10"), (2, 6, "b", "1.00"))
+    sales.batch(orders=version, final=True)
+    rows = pa.table({"shop": ["a", "b"], "region": ["north", "south"], "id": [3, 99]})
+    deltalake.write_deltalake(str(path), rows, mode="overwrite", schema_mode="overwrite")
+    version = sales.orders((3, 65, "a", "2.00"), (4, 66, "b", "2.00"))
+    sales.batch(hour=1, orders=version, final=True)
+    assert shop.rows("sales") == [{"region": "north", "n": 1}]
 
 
 @pytest.mark.proof

@@ -40,8 +40,8 @@ def test_a_batch_took_as_long_as_until_its_last_partial_and_is_whole_with_all(st
     wrote(state, "distinct", 1, parents={"orders": 3}, seconds=3.5)
     wrote(state, "groups", 2, parents={"orders": 5}, before={"orders": 3}, seconds=1.0)
     assert state.batches() == [
-        Batch(1, 1, {"orders": 3}, {}, {}, 3.5, True),
-        Batch(2, 1, {"orders": 5}, {"orders": 3}, {}, 1.0, False),
+        Batch(1, 1, {"orders": 3}, {}, {}, {}, 3.5, True),
+        Batch(2, 1, {"orders": 5}, {"orders": 3}, {}, {}, 1.0, False),
     ]
 
 

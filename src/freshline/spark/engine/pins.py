@@ -89,6 +89,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     versions: dict[str, int] = {}
     ids: dict[str, str] = {}
     marks: dict[str, str] = {}
+    first: dict[tuple[str, str], int] = {}
     found = [(read, newest_snapshot(session, read) if fixed else None) for read in table.statics]
     for read, newest in found:
         if fixed and _may_lack_nan(read, newest):
@@ -96,12 +97,16 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     for read, newest in found:
         name = _absolute(read)
         if newest is not None and not read.time_travel:
-            versions[read.name] = version = int(newest.version())
-            ids[read.name] = str(newest.metadata().id())
-            mark = mark_of(newest)
+            identity = str(newest.metadata().id())
+            # One table under two names is read at one version, whoever commits between the looks.
+            of_table = str(newest.deltaLog().dataPath().toString()), identity
+            version = first.setdefault(of_table, int(newest.version()))
+            versions[read.name], ids[read.name] = version, identity
+            mark = mark_of(newest, version)
             if mark is not None:
                 marks[read.name] = mark
-            small = _held_static(session, table, read, newest)
+            is_first = version == int(newest.version())
+            small = _held_static(session, table, read, newest) if is_first else None
             names[read.name] = small or static_at(session, read, newest, version)
         elif name != read.name:
             names[read.name] = name

@@ -13,7 +13,7 @@ Source: Chandrasekaran and Sudarshan 2024, sections 2.2 and 6.1.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -34,7 +34,13 @@ from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
 from freshline.spark.engine.sizing import sized
 from freshline.spark.pipelines.programs import register_programs
-from freshline.spark.reports.state import Batch, ReportState, forget_state, short_name
+from freshline.spark.reports.state import (
+    Batch,
+    ReportState,
+    forget_state,
+    short_name,
+    told_of,
+)
 from freshline.spark.reports.window_rows import (
     NOTHING,
     RewrittenError,
@@ -135,7 +141,8 @@ class ReportBatches:
             name: at_version(run.session, each.path, each.newest).schema
             for name, each in run.streams.items()
         }
-        signature = (table.query, {name: each.simpleString() for name, each in schemas.items()})
+        columns = {name: each.simpleString() for name, each in schemas.items()}
+        signature = (table.query, columns, run.pinned.versions, run.pinned.ids)
         known = self._plans.get(table.name)
         if known is None or known[0] != signature:
             plan = plan_of(run.session, self._project, table, schemas).merge
@@ -177,11 +184,14 @@ class ReportBatches:
     def _in_batches(self, run: _Run, plan: Decomposition) -> BatchResult:
         state = self._state(run, plan)
         batches = state.batches()
-        if batches:
-            run.pinned = _with_statics(run, batches[-1].statics)
-            if not batches[-1].whole:  # the process died between its partials
-                self._add(run, plan, state, batches[-1])
         last = batches[-1] if batches else None
+        if last is not None and last.read_others(run.pinned):
+            last = self._begin(run, plan, state, last.number + 1)
+            batches.append(last)
+        elif last is not None:
+            run.pinned = _with_statics(run, last.statics)
+            if not last.whole:  # the process died between its partials
+                self._add(run, plan, state, last)
         if last is None or dict(last.pins) != dict(run.request.pins):
             last = self._next(run, plan, state, last)
             batches.append(last)
@@ -198,18 +208,28 @@ class ReportBatches:
     def _next(
         self, run: _Run, plan: Decomposition, state: ReportState, last: Batch | None
     ) -> Batch:
-        number = last.number + 1 if last is not None else 1
-        new = dict(run.request.pins)
-        statics = run.pinned.versions
-        if last is not None:
-            batch = Batch(number, last.base, new, last.pins, statics)
-            try:
-                self._add(run, plan, state, batch)
-            except RewrittenError:
-                pass  # all the window's rows are read again, and what there was is left out
-            else:
-                return replace(batch, seconds=run.elapsed_s())
-        batch = Batch(number, number, new, {}, statics)
+        if last is None:
+            return self._begin(run, plan, state, 1)
+        new, statics = dict(run.request.pins), run.pinned.versions
+        batch = Batch(last.number + 1, last.base, new, last.pins, statics, last.told)
+        try:
+            self._add(run, plan, state, batch)
+        except RewrittenError:
+            return self._begin(run, plan, state, batch.number, last.told)
+        return replace(batch, seconds=run.elapsed_s())
+
+    def _begin(
+        self,
+        run: _Run,
+        plan: Decomposition,
+        state: ReportState,
+        number: int,
+        told: Mapping[str, Sequence[str]] | None = None,
+    ) -> Batch:
+        """All the window's rows are read; what there was of batches is left out."""
+        told = told_of(run.pinned) if told is None else told
+        pins, statics = dict(run.request.pins), run.pinned.versions
+        batch = Batch(number, number, pins, {}, statics, told)
         self._add(run, plan, state, batch)
         return replace(batch, seconds=run.elapsed_s())
 

@@ -27,7 +27,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.pins import at_version, location
+from freshline.spark.engine.pins import Pinned, at_version, location
 from freshline.spark.engine.sizing import sized
 
 BATCH = "__batch"
@@ -47,6 +47,8 @@ class Batch:
         pins: Version of each parent up to which it read.
         before: The same of the batch before it; empty for the first.
         statics: Version of each static table, by the name the query uses.
+        told: By what each of these versions is told from another one of its number: the table's
+            identity, and the mark of the commit ("" where the log does not tell).
         seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
     """
@@ -56,8 +58,33 @@ class Batch:
     pins: Mapping[str, int]
     before: Mapping[str, int]
     statics: Mapping[str, int]
+    told: Mapping[str, Sequence[str]]
     seconds: float = 0.0
     whole: bool = False
+
+    def read_others(self, pinned: Pinned) -> bool:
+        """Whether a static table that it read was created again, or put back from a copy.
+
+        Args:
+            pinned: The same tables as they are now.
+        """
+        now = told_of(pinned)
+        for name, (identity, mark) in self.told.items():
+            if name not in now:
+                continue
+            newest, version = pinned.versions[name], self.statics[name]
+            if newest < version or now[name][0] != identity:
+                return True
+            if newest == version and "" not in (mark, now[name][1]) and now[name][1] != mark:
+                return True
+        return False
+
+
+def told_of(pinned: Pinned) -> dict[str, tuple[str, str]]:
+    """Identity and mark of each static table at its version."""
+    return {
+        name: (pinned.ids.get(name, ""), pinned.marks.get(name, "")) for name in pinned.versions
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +121,7 @@ class ReportState:
                 parts[0]["parents"],
                 parts[0]["before"],
                 parts[0]["statics"],
+                parts[0].get("told", {}),
                 max(float(part["seconds"]) for part in parts),
                 len(parts) == len(self.partials),
             )
@@ -143,6 +171,7 @@ class ReportState:
             "base": batch.base,
             "before": dict(batch.before),
             "statics": dict(batch.statics),
+            "told": dict(batch.told),
             "seconds": round(seconds, 3),
         }
         return encode(
