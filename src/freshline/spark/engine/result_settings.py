@@ -40,7 +40,7 @@ _LEAVES_IT = tuple(
     f"{_OF_SQL}{each}"
     for each in (
         # What values are: types are asked of Spark, under the settings that there are.
-        *("ansi.enabled", "session.", "timestampType", "decimalOperations."),
+        *("ansi.enabled", "session.", "timestampType", "datetime.java8API.", "decimalOperations."),
         *("legacy.timeParserPolicy", "mapKeyDedupPolicy", "storeAssignmentPolicy"),
         # How files and other catalogs are read and written.
         *("addPartition", "avro.", "columnNameOfCorruptRecord", "csv.", "dataSource."),
