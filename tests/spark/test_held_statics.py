@@ -72,7 +72,8 @@ def test_one_table_under_two_names_is_read_at_one_version(shop, events, monkeypa
         " JOIN delta.`./keys` b ON e.key = b.key WHERE e.key = 1"
     )
     shop.table("both", query)
-    version, looked, real = events("a"), [], pins.newest_snapshot
+    looked: list[str] = []
+    version, real = events("a"), pins.newest_snapshot
 
     def look(session, read):
         found = real(session, read)

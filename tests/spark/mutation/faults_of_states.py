@@ -58,8 +58,8 @@ STATES = (
         ),
         (
             "DISTINCT is forgotten",
-            '"collect_set"} and (call.distinct or name == "collect_set"):',
-            '"collect_set"} and name == "collect_set":',
+            'if name == "collect_set" or (call.distinct and name in _OF_VALUES):',
+            'if name == "collect_set":',
         ),
         (
             "FILTER is dropped",

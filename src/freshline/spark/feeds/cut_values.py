@@ -62,11 +62,15 @@ class Dialect:
 
     @property
     def record(self) -> str:
-        """A regular expression, for Java as for Python, of a text that is one whole record."""
+        """A regular expression, for Java as for Python, of a text that is one whole record.
+
+        Groups are atomic, not possessive: before 3.11.5 Python's ``(...)*+`` takes a part of what
+        did not match (CPython issue 106052), and Debian 12 has 3.11.2.
+        """
         separator, quote = re.escape(self.separator), re.escape(self.quote)
-        plain = rf"(?:(?!{separator})[^\r\n])*+"
+        plain = rf"(?>(?:(?!{separator})[^\r\n])*)"
         value = f"(?:{_value(self.quote, self.escape)}{plain}|(?!{quote}){plain})"
-        return rf"(?s)^{value}(?:{separator}{value})*+[\r\n]*+(?!.)"
+        return rf"(?s)^{value}(?>(?:{separator}{value})*)[\r\n]*+(?!.)"
 
     def is_open(self, line: str) -> bool:
         """Whether a quoted value of the line does not end in it."""
@@ -100,9 +104,9 @@ def _value(quote: str, escape: str) -> str:
     """Of a quoted value: possessive, so that Java needs no stack for a long one."""
     quote, escape = re.escape(quote), re.escape(escape)
     if quote == escape:
-        return f"{quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+{quote}"
+        return f"{quote}[^{quote}]*+(?>(?:{quote}{quote}[^{quote}]*+)*){quote}"
     inside = f"[^{quote}{escape}]*+"
-    return f"{quote}{inside}(?:{escape}.{inside})*+{quote}"
+    return f"{quote}{inside}(?>(?:{escape}.{inside})*){quote}"
 
 
 def cut_values(
@@ -168,7 +172,7 @@ def _is_suspect(block: bytes, dialect: Dialect) -> bool:
 @cache
 def _balanced(quote: bytes) -> re.Pattern[bytes]:
     q = re.escape(quote)
-    return re.compile(rb"(?:[^%b]*+%b[^%b\r\n]*+%b)*+[^%b]*+" % (q, q, q, q, q))
+    return re.compile(rb"(?>(?:[^%b]*+%b[^%b\r\n]*+%b)*)[^%b]*+" % (q, q, q, q, q))
 
 
 def _reason(where: str) -> str:
