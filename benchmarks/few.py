@@ -8,19 +8,15 @@ without the first third of the time, in which Java compiles.
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from benchmarks.common.projects import FeedSpec, TableSpec
 from benchmarks.common.report import Report, asked_quick
 from benchmarks.overload.crowd import BY_KEY
-from benchmarks.overload.follow import Outcome, follow
-from benchmarks.overload.workload import Arrivals, Workload, loading, stage
+from benchmarks.overload.follow import Outcome, follow_each
+from benchmarks.overload.workload import Arrivals, Workload, loading
 
 _SECONDS, _QUICK_SECONDS = 90.0, 30.0
 
@@ -44,16 +40,7 @@ _VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 def measure(*, quick: bool) -> Report:
     """All variants, one after the other."""
     seconds = _QUICK_SECONDS if quick else _SECONDS
-    outcomes: dict[str, Outcome] = {}
-    with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
-        staged = Path(folder) / "staged"
-        stage(FEW, staged, seconds)
-        for name, how, scheduler in _VARIANTS:
-            root = Path(folder) / "run"
-            outcome = outcomes[name] = follow(FEW, root, staged, how, scheduler, seconds)
-            done = f"{outcome.warm_s:.2f} s stale, {outcome.commits} commits"
-            print(f"few: {name}: {done}", file=sys.stderr, flush=True)
-            shutil.rmtree(root)
+    outcomes = follow_each("few", FEW, _VARIANTS, seconds)
     return _report(outcomes, seconds, quick=quick)
 
 

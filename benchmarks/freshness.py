@@ -9,18 +9,13 @@ its two results differ by is what the machine changed meanwhile.
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from benchmarks.common.report import Goal, Report, asked_quick
 from benchmarks.overload.crowd import CROWD
-from benchmarks.overload.follow import Outcome, follow
-from benchmarks.overload.workload import stage
+from benchmarks.overload.follow import Outcome, follow_each
 
 _SECONDS, _QUICK_SECONDS = 60.0, 15.0
 # Name, how, and the project's scheduler settings; in this order.
@@ -38,16 +33,7 @@ _VARIANTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 def measure(*, quick: bool) -> Report:
     """All variants, one after the other."""
     seconds = _QUICK_SECONDS if quick else _SECONDS
-    outcomes: dict[str, Outcome] = {}
-    with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
-        staged = Path(folder) / "staged"
-        stage(CROWD, staged, seconds)
-        for name, how, scheduler in _VARIANTS:
-            root = Path(folder) / "run"
-            outcome = outcomes[name] = follow(CROWD, root, staged, how, scheduler, seconds)
-            done = f"{outcome.mean_s:.2f} s stale, {outcome.commits} commits"
-            print(f"freshness: {name}: {done}", file=sys.stderr, flush=True)
-            shutil.rmtree(root)
+    outcomes = follow_each("freshness", CROWD, _VARIANTS, seconds)
     return _report(outcomes, seconds, quick=quick)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from benchmarks.common.children import answer, child, environment, tell
 from benchmarks.common.processor import Usage, usage
 from benchmarks.common.projects import write_project
 from benchmarks.overload.staleness import Commit, area_s2, commits
-from benchmarks.overload.workload import Workload
+from benchmarks.overload.workload import Workload, stage
 from freshline.project.model import Project
 
 LEAD_S = 0.5
@@ -119,6 +120,33 @@ def follow(
     in_time = sum(start_s <= each.at_s <= end_s for made in found.values() for each in made)
     mean_s, warm_s = _weighted(project, tables_s), _weighted(project, warm_tables_s)
     return Outcome(mean_s, warm_s, tables_s, in_time, failures, spent, start_s, found, project)
+
+
+def follow_each(
+    benchmark: str,
+    workload: Workload,
+    variants: Sequence[tuple[str, str, Mapping[str, Any]]],
+    seconds: float,
+) -> dict[str, Outcome]:
+    """What variants came to by name, one after the other over the same files; each is reported.
+
+    Args:
+        benchmark: Its name, for the lines that tell how far it is.
+        workload: What is wanted.
+        variants: Name, how, and the project's scheduler settings, in their order.
+        seconds: How long each follows it.
+    """
+    outcomes: dict[str, Outcome] = {}
+    with tempfile.TemporaryDirectory(prefix="freshline-bench-") as folder:
+        staged, root = Path(folder) / "staged", Path(folder) / "run"
+        stage(workload, staged, seconds)
+        for name, how, scheduler in variants:
+            outcome = outcomes[name] = follow(workload, root, staged, how, scheduler, seconds)
+            stale = f"{outcome.mean_s:.2f} s stale, warm {outcome.warm_s:.2f} s"
+            line = f"{benchmark}: {name}: {stale}, {outcome.commits} commits"
+            print(line, file=sys.stderr, flush=True)
+            shutil.rmtree(root)
+    return outcomes
 
 
 def _means_s(

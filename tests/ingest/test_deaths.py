@@ -158,7 +158,8 @@ def test_a_file_that_can_be_seen_is_never_written_again(shm_path, point):
         gateway.land_once()
     seen = {file.name for file in landed_names("clicks", shm_path / "landed" / "clicks")}
     for name in seen:
-        (shm_path / "landed" / "clicks" / name).unlink()  # as whoever has read it may
+        # As the warehouse does once it has read it.
+        (shm_path / "landed" / "clicks" / name).unlink()
     while gateway.land_once():
         pass
     gateway.close()

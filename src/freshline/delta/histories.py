@@ -22,9 +22,18 @@ def marks_of(project: Project, versions: Mapping[str, int]) -> dict[str, str]:
     Raises:
         PlatformError: A log cannot be read.
     """
-    found = {
-        name: commit_mark(project.table_path(name), version) for name, version in versions.items()
-    }
+    return marks_at(
+        {name: (project.table_path(name), version) for name, version in versions.items()}
+    )
+
+
+def marks_at(tables: Mapping[str, tuple[str, int]]) -> dict[str, str]:
+    """The marks of versions of any tables, given by path and version, as far as their logs tell.
+
+    Raises:
+        PlatformError: A log cannot be read.
+    """
+    found = {name: commit_mark(path, version) for name, (path, version) in tables.items()}
     return {name: mark for name, mark in found.items() if mark is not None}
 
 

@@ -224,7 +224,7 @@ def keeps_own_state(plan: ViewPlan) -> bool:
 def _or_full(
     way: Strategy, costs: Costs, sizes: Sizes, *, holds_state: bool, own: bool
 ) -> Strategy:
-    """An incremental strategy, or all anew where that is quicker.
+    """An incremental strategy, or a full update where that is quicker.
 
     Where merging wants a state that is not there it has to be built, which is not done for the
     sake of trying. Where one is held a full update loses it: what building it again takes beyond
@@ -235,19 +235,19 @@ def _or_full(
         return way
     told = f"{way.name} should take {way_s:.2f} s, full {full_s:.2f} s"
     incrementally = Strategy(way.name, way.code, f"{way.reason}; {told}")
-    anew = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
+    in_full = Strategy("full", "cheaper", f"computed in full, which is quicker: {told}")
     if way.name in MERGING and not (holds_state or own):
         builds_state = costs.state_is_worth_building(way.name, sizes, full_s)
-        return incrementally if builds_state else anew
+        return incrementally if builds_state else in_full
     if holds_state and not own:
         if full_s * _CLEARLY < way_s:
-            return anew
+            return in_full
         build_s = costs.expected_s(BUILD, sizes) or full_s
         full_s += max(0.0, build_s - way_s)
     elif full_s < way_s:
         costs.is_best("full")
         if not costs.should_try(way.name, way_s, full_s):
-            return anew
+            return in_full
         return Strategy(way.name, TRIED, f"{way.reason}; tried, since it may be quicker: {told}")
     costs.is_best(way.name)
     if not costs.should_try("full", full_s, way_s):

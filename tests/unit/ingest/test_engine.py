@@ -330,7 +330,7 @@ def test_numbers_go_on_when_all_is_landed_and_forgotten(tmp_path):
         assert push(gateway, "clicks", "a", life).first == life + 1
         land(gateway)
         (path,) = (tmp_path / "landed" / "clicks").iterdir()
-        path.unlink()  # as whoever has read it may
+        path.unlink()  # as the warehouse does once it has read it
         gateway.close()
 
 

@@ -67,7 +67,7 @@ class ReportWindows:
             where = Place(wanted.file or "the journal", 1)
             try:
                 found.append((wanted, asked_table(self._project, name, wanted.query, where)))
-            except UserError as error:  # the others are made all the same
+            except UserError as error:  # no other report waits for it
                 faults.append((wanted, error))
         return found, faults
 

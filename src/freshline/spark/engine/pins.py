@@ -98,7 +98,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
         name = _absolute(read)
         if newest is not None and not read.time_travel:
             identity = str(newest.metadata().id())
-            # One table under two names is read at one version, whoever commits between the looks.
+            # A table with two names is read at one version, even if others commit meanwhile.
             of_table = str(newest.deltaLog().dataPath().toString()), identity
             version = first.setdefault(of_table, int(newest.version()))
             versions[read.name], ids[read.name] = version, identity

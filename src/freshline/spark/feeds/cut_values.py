@@ -101,7 +101,7 @@ def _quoted(quote: str, escape: str) -> re.Pattern[str]:
 
 
 def _value(quote: str, escape: str) -> str:
-    """Of a quoted value: possessive, so that Java needs no stack for a long one."""
+    """Of a quoted value: atomic, so that Java needs no stack for a long one."""
     quote, escape = re.escape(quote), re.escape(escape)
     if quote == escape:
         return f"{quote}[^{quote}]*+(?>(?:{quote}{quote}[^{quote}]*+)*){quote}"

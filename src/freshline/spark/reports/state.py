@@ -47,8 +47,8 @@ class Batch:
         pins: Version of each parent up to which it read.
         before: The same of the batch before it; empty for the first.
         statics: Version of each static table, by the name the query uses.
-        told: By what each of these versions is told from another one of its number: the table's
-            identity, and the mark of the commit ("" where the log does not tell).
+        told: The identity of each static table and the mark of that version's commit ("" where
+            the log does not tell). Another table, or another history, has others.
         seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
     """

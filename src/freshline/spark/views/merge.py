@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from freshline.delta.histories import KEY
-from freshline.delta.log import commit_mark
+from freshline.delta.histories import KEY, marks_at
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.in_driver import held
@@ -176,11 +175,12 @@ def _marks(
     increment: Increment, plan: Decomposition, versions: Mapping[str, int]
 ) -> dict[str, str]:
     """The marks of the commits that made these versions of the states, as far as logs tell."""
-    found = {
-        partial.name: commit_mark(state_of(increment, partial).path, versions[partial.name])
-        for partial in plan.partials
-    }
-    return {name: mark for name, mark in found.items() if mark is not None}
+    return marks_at(
+        {
+            partial.name: (state_of(increment, partial).path, versions[partial.name])
+            for partial in plan.partials
+        }
+    )
 
 
 def _definition(plan: Decomposition) -> str:

@@ -66,13 +66,10 @@ def row_wise(query: str) -> Verdict:
     mention = tree and next((t for t in tree.find_all(exp.Table) if t.name == _MARK), None)
     if tree is None or mention is None:
         return Verdict(_fault_of_words(query), analysed=False)
-    if any(cte.alias.lower() == feed.lower() and mention not in cte.walk() for cte in _ctes(tree)):
+    hiding = (cte for cte in tree.find_all(exp.CTE) if cte.alias.lower() == feed.lower())
+    if any(mention not in cte.walk() for cte in hiding):
         return Verdict(f"its WITH query {feed} has the name of the feed", analysed=True)
     return Verdict(_fault_on_way(mention, tree), analysed=True)
-
-
-def _ctes(tree: exp.Expr) -> list[exp.CTE]:
-    return list(tree.find_all(exp.CTE))
 
 
 def _fault_on_way(node: exp.Expr, tree: exp.Expr) -> str | None:
