@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,14 +49,23 @@ def child(command: Sequence[str], *, log: Path) -> Iterator[subprocess.Popen[str
         try:
             yield process
         finally:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_GONE_S if process.poll() is None else 0.0)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            _end_group(process)
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """Kill what is left: a JVM outlives its Python for a moment, and writes meanwhile."""
+    end_s = time.monotonic() + _GONE_S
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < end_s:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.poll()
+            time.sleep(0.01)
+    process.wait()
 
 
 def answer(process: subprocess.Popen[str], log: Path) -> str:
