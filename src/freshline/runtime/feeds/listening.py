@@ -147,7 +147,8 @@ class Listening:
                 loaded = LoadedFiles(path, readers, everything=self._once, feeds=len(compared))
                 listing.compare_with(loaded)
             self._folders[name] = listing
-            self._watchers.append(FeedWatcher(listing, self._tell, once=self._once))
+            watcher = FeedWatcher(listing, self._tell, once=self._once, folders=len(folders))
+            self._watchers.append(watcher)
         for watcher in self._watchers:
             watcher.start()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from freshline.project.model import Feed
@@ -14,12 +15,16 @@ _LONGEST_S = 10.0
 _REMOTE_S = 2.0
 """An object store charges for listings and answers slowly."""
 
+_LOCAL_S = 0.05
+_LOCAL_SHARE = 0.02
+"""Looks at all local folders together take so much of one processor before they become rarer."""
+
 _TOPIC_S = 0.5
 """Each look that finds records makes a range, which the journal and a commit remember."""
 
 
 def listing_interval_s(feed: Feed) -> float:
-    """How often to list: a tenth of the period, within reason."""
+    """How often to look at least: at each tenth of the period, within reason."""
     period_s = feed.period_s or 5.0
     shortest_s = _REMOTE_S if "://" in feed.path else _SHORTEST_S
     if feed.kind == "kafka":
@@ -27,6 +32,21 @@ def listing_interval_s(feed: Feed) -> float:
     elif feed.kind == "delta":  # a name can stand for any place
         shortest_s = _TOPIC_S if feed.path and "://" not in feed.path else _REMOTE_S
     return min(_LONGEST_S, max(shortest_s, period_s / 10.0))
+
+
+def local_interval_s(feed: Feed, took_s: float, folders: int) -> float:
+    """How often to list where that is cheap: a folder of this machine, a twentieth of the period.
+
+    Args:
+        feed: Of files.
+        took_s: What the last look took.
+        folders: How many are listed.
+    """
+    usual_s = listing_interval_s(feed)
+    if "://" in feed.path:
+        return usual_s
+    cheap_s = max(_LOCAL_S, took_s * folders / _LOCAL_SHARE)
+    return min(usual_s, max(cheap_s, (feed.period_s or 5.0) / 20.0))
 
 
 class FeedWatcher:
@@ -41,6 +61,7 @@ class FeedWatcher:
             known too, and when the problems are over.
         once: List until it worked once and no file may still be written, or failed three times
             (``--until-idle``).
+        folders: How many feeds are listed, this one among them.
         backoff: Of listings that failed.
     """
 
@@ -50,11 +71,13 @@ class FeedWatcher:
         tell: Callable[[str, Look, bool], None],
         *,
         once: bool,
+        folders: int = 1,
         backoff: Backoff | None = None,
     ) -> None:
         self._listing = listing
         self._tell = tell
         self._once = once
+        self._folders = folders
         self._backoff = backoff or Backoff(first_s=0.5, most_s=_LONGEST_S, attempts=3)
         self._stopped = threading.Event()
         self._thread = threading.Thread(
@@ -84,7 +107,9 @@ class FeedWatcher:
         failures = 0
         news_wanted = True
         while not self._stopped.is_set():
+            began_s = time.monotonic()
             found = self._listing.look()
+            took_s = time.monotonic() - began_s
             failures = failures + 1 if found.problems else 0
             done = not (failures or found.moving) or failures >= self._backoff.attempts
             if found.files or found.problems or found.changed or news_wanted:
@@ -92,7 +117,7 @@ class FeedWatcher:
             news_wanted = bool(found.problems) or not done
             if self._once and done:
                 return
-            wait_s = listing_interval_s(self._listing.feed)
+            wait_s = local_interval_s(self._listing.feed, took_s, self._folders)
             if found.moving:
                 wait_s = min(wait_s, self._listing.feed.settle_s or wait_s)
             if failures:
