@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+Handler = Callable[[int, FrameType | None], None]
+"""Called in the main thread with the signal's number."""
+
+
+@contextmanager
+def ended_by(handler: Handler) -> Iterator[None]:
+    """Have those signals call ``handler``, and what they called before again at the end."""
+    before = {number: signal.signal(number, handler) for number in ending()}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def ending() -> tuple[signal.Signals, ...]:

@@ -16,7 +16,7 @@ from freshline.cli.commands.run import grace_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.guarded import guarded_stderr
 from freshline.cli.render.output import print_json
-from freshline.cli.signals import ending
+from freshline.cli.signals import ended_by
 from freshline.core.errors import InternalError, UserError
 from freshline.project.model import Project
 from freshline.project.names import correction, listed
@@ -87,9 +87,8 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
             os._exit(128 + number)  # what was acknowledged is on disk; the next start lands it
         stopped.set()
 
-    before = {number: signal.signal(number, heard) for number in ending()}
-    gateway = Gateway(project, lambda text: print(text, file=sys.stderr, flush=True))
-    try:
+    with ended_by(heard):
+        gateway = Gateway(project, lambda text: print(text, file=sys.stderr, flush=True))
         gateway.start()
         if as_json:
             with contextlib.suppress(OSError):  # pushes are taken although nobody reads it
@@ -100,9 +99,6 @@ def _serve(project: Project, land_s: float, *, as_json: bool) -> int:
         while failure is None and not stopped.wait(_LOOK_S):
             failure = gateway.failed()
         gateway.stop(land_s)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if failure is not None:
         raise InternalError(
             "ingest",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -13,7 +12,7 @@ import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.cli.render.output import print_json
-from freshline.cli.signals import ending
+from freshline.cli.signals import ended_by
 from freshline.project.model import Project
 
 
@@ -72,19 +71,17 @@ def _serve(project: Project, run: int | None, port: int | None, *, as_json: bool
     def heard(_: int, __: FrameType | None) -> None:
         stopped.set()
 
-    before = {number: signal.signal(number, heard) for number in ending()}
     address = address_of(project, port=port, elsewhere=port is None)
     try:
-        server = address.serve(Site(reader, Access(project), _healthy, run=run))
-        print(f"web page: {server.url}", file=sys.stderr, flush=True)
-        if as_json:
-            print_json({"url": server.url})
-        stopped.wait()
-        stop(server)
+        with ended_by(heard):
+            server = address.serve(Site(reader, Access(project), _healthy, run=run))
+            print(f"web page: {server.url}", file=sys.stderr, flush=True)
+            if as_json:
+                print_json({"url": server.url})
+            stopped.wait()
+            stop(server)
     finally:
         address.close()
-        for number, handler in before.items():
-            signal.signal(number, handler)
     return 0
 
 
