@@ -20,7 +20,7 @@ from freshline.cli.render.json_lines import JsonObserver
 from freshline.cli.render.log_observer import Counting, LogObserver, write_line
 from freshline.cli.render.output import counted, moment, print_json
 from freshline.cli.render.status import table_record
-from freshline.cli.signals import ending
+from freshline.cli.signals import ended_by
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
@@ -194,12 +194,8 @@ class _Stopping:
 def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
     """The first signal stops what runs; the second ends the process at once."""
     stopping = _Stopping(stop)
-    before = {number: signal.signal(number, stopping.heard) for number in ending()}
-    try:
+    with ended_by(stopping.heard):
         yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
@@ -212,7 +208,7 @@ def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]
         has_news = item.pending_files or item.pending_s
         if item.failures or (item.state in ("waiting", "retrying", "paused") and has_news):
             behind.append((item.name, item.error or item.next))
-        elif options.is_rebuilt(item.name) and item.error is not None:
+        elif item.name in options.rebuilt and item.error is not None:
             behind.append((item.name, item.error))
         files = [each for each in item.troubles if each.state == "quarantined"]
         if files:

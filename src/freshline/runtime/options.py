@@ -16,22 +16,16 @@ class RunOptions:
             can be brought up to date.
         grace_s: How long running updates may take to finish after a stop.
         refresh: Only bring these tables (and their ancestors) up to date.
-        full: Make those tables anew.
-        rebuilt: Those of them that are made anew although not all are.
+        rebuilt: Those of them that are computed in full.
         standby: Wait while another process runs the warehouse, and take over when it ends.
     """
 
     until_idle: bool = False
     grace_s: float = 30.0
     refresh: tuple[str, ...] = ()
-    full: bool = False
-    standby: bool = False
     rebuilt: tuple[str, ...] = ()
-
-    def is_rebuilt(self, name: str) -> bool:
-        """Whether a table that is to be refreshed is made anew."""
-        return self.full or name in self.rebuilt
+    standby: bool = False
 
     def requests(self) -> list[RefreshRequested]:
         """What the core is told of the tables to refresh."""
-        return [RefreshRequested(name, self.is_rebuilt(name)) for name in self.refresh]
+        return [RefreshRequested(name, name in self.rebuilt) for name in self.refresh]

@@ -133,10 +133,9 @@ class Warehouse:
         self._supervision.start(self._make_executor, self._inbox.put)
         self._journal, self._ledger = journal, Ledger(journal)
         self._tick()
-        reloaded = tuple(filter(self.options.is_rebuilt, self.options.refresh))
         if inherit(self.project, journal, self._lease.epoch):
             self._observer.notice("costs, pauses and requests of the last leader are taken over")
-        recovered = recover(self.project, journal, self._ledger, reloaded)
+        recovered = recover(self.project, journal, self._ledger, self.options.rebuilt)
         if self.options.refresh:
             self._narrow(journal, recovered)
         if self.options.until_idle:
@@ -262,7 +261,7 @@ class Warehouse:
         Raises:
             UserError: A table cannot be loaded anew without losing rows.
         """
-        for name in filter(self.options.is_rebuilt, self.options.refresh):
+        for name in self.options.rebuilt:
             check_reload(self.project, journal, name)
         self.project = subset(self.project, self.options.refresh)
         kept = [each for each in recovered.events if self.project.has_table(each.table)]

@@ -50,7 +50,7 @@ def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
     shop.run_until_idle()
     assert shop.journal_rows("SELECT name FROM files WHERE state='quarantined'") == [{"name": bad}]
     later = shop.file("orders", 4, "rubbish")
-    options = RunOptions(until_idle=True, refresh=("orders",), full=True)
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
     shop.warehouse(options).run()
     assert shop.executor.numbers("orders") == [1, 2]
     states = shop.journal_rows("SELECT name, state FROM files WHERE state<>'loaded' ORDER BY name")

@@ -214,7 +214,7 @@ def test_refresh_full_is_refused_where_files_are_gone_from_the_feed(shop):
     )
     assert (answer["ok"], answer["message"], answer["exit_status"]) == (False, expected, 2)
     with pytest.raises(UserError) as error:
-        shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), full=True)).run()
+        shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
     assert str(error.value) == expected
     assert shop.executor.numbers("orders") == [1, 2]
 

@@ -27,5 +27,5 @@ def refresh(
     from freshline.cli.running import run_warehouse
     from freshline.runtime.options import RunOptions
 
-    options = RunOptions(until_idle=True, refresh=names, full=full)
+    options = RunOptions(until_idle=True, refresh=names, rebuilt=names if full else ())
     return run_warehouse(opened(project, analyse=True), options, as_json=as_json)

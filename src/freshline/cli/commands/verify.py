@@ -147,7 +147,7 @@ def _repair(project: Project, newest: Sequence[VersionCheck]) -> dict[str, Answe
     from freshline.cli.running import run_warehouse
     from freshline.runtime.options import RunOptions
 
-    options = RunOptions(until_idle=True, refresh=names, full=True)
+    options = RunOptions(until_idle=True, refresh=names, rebuilt=names)
     run_warehouse(project, options, as_json=False)
     return _rebuilt(project, names)
 

@@ -113,7 +113,7 @@ def test_it_is_noticed_while_a_run_goes_on(shop):
 def test_loading_every_file_again_is_one_choice(shop):
     append(shop, shop.names[1])
     shop.run_until_idle()
-    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), full=True)).run()
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
     assert shop.executor.numbers("orders") == [1, 2, 3, 9]
     assert shop.journal_rows(CHANGED) == []
     shop.run_until_idle()

@@ -255,6 +255,6 @@ def test_a_reload_needs_to_know_nothing(tmp_path):
         part.unlink()
     with pytest.raises(PlatformError, match="commits of table orders"):
         shop.run_until_idle()
-    options = RunOptions(until_idle=True, refresh=("orders",), full=True)
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
     assert shop.warehouse(options).run() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3]

@@ -59,7 +59,9 @@ def accepted(shop):
 
 
 def reloaded(shop):
-    return shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), full=True)).run()
+    return shop.warehouse(
+        RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    ).run()
 
 
 FAULTS = [(drop, "table-vanished"), (rows_deleted, "table-changed"), (restored, "table-changed")]
