@@ -7,7 +7,6 @@ that was committed and not yet noted is done again, to the same result.
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,14 +103,11 @@ def note_ended(
 
 def read_backfills(journal: Journal) -> tuple[BackfillStatus, ...]:
     """Those that are still to do, and of the others the newest of each table."""
-    try:
-        rows = journal.rows(
-            "SELECT * FROM backfills WHERE state='waiting' OR id IN"
-            " (SELECT max(id) FROM backfills WHERE state<>'waiting' GROUP BY table_name)"
-            " ORDER BY id"
-        )
-    except sqlite3.OperationalError:  # a journal of an earlier version
-        return ()
+    rows = journal.rows_if_there(
+        "SELECT * FROM backfills WHERE state='waiting' OR id IN"
+        " (SELECT max(id) FROM backfills WHERE state<>'waiting' GROUP BY table_name)"
+        " ORDER BY id"
+    )
     return tuple(
         BackfillStatus(
             row["table_name"], row["from_s"], row["to_s"], row["asked_s"], row["state"],

@@ -281,6 +281,15 @@ class Journal:
         found: Row | None = self._read(sql, values).fetchone()
         return found
 
+    def rows_if_there(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows; none in a journal of an earlier version, which lacks the table or a column."""
+        try:
+            return self.rows(sql, values)
+        except sqlite3.OperationalError as error:
+            if str(error).startswith(("no such table", "no such column")):
+                return []
+            raise
+
     def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """The rows of a query one by one."""
         yield from self._read(sql, values)

@@ -6,7 +6,6 @@ for is among them with its code, so it is seen even if it was not the last one.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -150,10 +149,7 @@ class Corrections:
 
 def read_corrections(journal: Journal) -> Mapping[str, Corrections]:
     """By view, of those that were corrected."""
-    try:
-        rows = journal.rows("SELECT * FROM corrections")
-    except sqlite3.OperationalError:  # a journal of an earlier version
-        return {}
+    rows = journal.rows_if_there("SELECT * FROM corrections")
     return {
         row["table_name"]: Corrections(row["updates"], row["rows"], row["last_s"]) for row in rows
     }
@@ -161,10 +157,7 @@ def read_corrections(journal: Journal) -> Mapping[str, Corrections]:
 
 def read_uses(journal: Journal) -> Mapping[str, tuple[StrategyUse, ...]]:
     """By table, the strategy used last first."""
-    try:
-        rows = journal.rows("SELECT * FROM strategies ORDER BY last_s DESC, strategy, code")
-    except sqlite3.OperationalError:  # a journal of an earlier version
-        return {}
+    rows = journal.rows_if_there("SELECT * FROM strategies ORDER BY last_s DESC, strategy, code")
     found: dict[str, list[StrategyUse]] = {}
     for row in rows:
         found.setdefault(row["table_name"], []).append(

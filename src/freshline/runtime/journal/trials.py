@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -70,10 +69,7 @@ def note_trial(
 
 def read_trials(journal: Journal) -> Mapping[str, Tried]:
     """By view, of those that were tried."""
-    try:
-        rows = journal.rows("SELECT * FROM trials")
-    except sqlite3.OperationalError:  # a journal of an earlier version
-        return {}
+    rows = journal.rows_if_there("SELECT * FROM trials")
     return {
         row["table_name"]: Tried(
             row["definition"],

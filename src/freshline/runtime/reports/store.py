@@ -7,7 +7,6 @@ not made yet; finished batches and results are in the Delta logs.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -171,10 +170,7 @@ def forget_old(journal: Journal) -> None:
 
 def read_reports(journal: Journal) -> tuple[ReportStatus, ...]:
     """All that are known, the open ones by deadline, then the others, newest first."""
-    try:
-        rows = journal.rows("SELECT * FROM reports")
-    except sqlite3.OperationalError:  # a journal of an earlier version
-        return ()
+    rows = journal.rows_if_there("SELECT * FROM reports")
     found = [_status(row) for row in rows]
     going = sorted(
         (each for each in found if each.state in OPEN), key=lambda each: each.wanted.deadline_s
@@ -193,27 +189,24 @@ def read_report(journal: Journal, name: str) -> ReportStatus | None:
 
 def measured(journal: Journal, view: str) -> Measured:
     """What is known of a report's costs."""
-    try:
-        newest = "AND error IS NULL ORDER BY id DESC LIMIT ?"
-        batches = journal.rows(
-            f"SELECT rows, seconds FROM report_batches WHERE view=? AND rows>0 {newest}",
-            (view, NEWEST),
-        )
-        finals = journal.rows(
-            f"SELECT batches, final_s FROM report_batches WHERE view=? AND final_s>0 {newest}",
-            (view, NEWEST),
-        )
-        once = journal.row(
-            "SELECT code FROM reports WHERE view=? AND (batches>0 OR code<>'')"
-            " ORDER BY asked_s DESC",
-            (view,),
-        )
-    except sqlite3.OperationalError:
-        return Measured()
+    newest = "AND error IS NULL ORDER BY id DESC LIMIT ?"
+    batches = journal.rows_if_there(
+        f"SELECT rows, seconds FROM report_batches WHERE view=? AND rows>0 {newest}",
+        (view, NEWEST),
+    )
+    finals = journal.rows_if_there(
+        f"SELECT batches, final_s FROM report_batches WHERE view=? AND final_s>0 {newest}",
+        (view, NEWEST),
+    )
+    once = journal.rows_if_there(
+        "SELECT code FROM reports WHERE view=? AND (batches>0 OR code<>'')"
+        " ORDER BY asked_s DESC LIMIT 1",
+        (view,),
+    )
     return Measured(
         tuple((row["rows"], row["seconds"]) for row in reversed(batches)),
         tuple((row["batches"], row["final_s"]) for row in reversed(finals)),
-        bool(once and once["code"]),
+        bool(once and once[0]["code"]),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass
 
 from freshline.project.model import DeltaSource, Feed, Project
@@ -41,10 +40,7 @@ class SourceStatus:
 
 def read_sources(project: Project, journal: Journal) -> tuple[SourceStatus, ...]:
     """Every table that reads a Delta table, in the project's order."""
-    try:
-        rows = {row["table_name"]: row for row in journal.rows("SELECT * FROM topics")}
-    except sqlite3.OperationalError:
-        rows = {}  # a journal of an earlier version
+    rows = {row["table_name"]: row for row in journal.rows_if_there("SELECT * FROM topics")}
     found = []
     for table in project.tables:
         feed = project.feeds.get(table.feed or "")

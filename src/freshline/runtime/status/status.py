@@ -7,7 +7,6 @@ same for ``freshline status``, the live table of ``freshline run`` and the web.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -454,12 +453,9 @@ def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:
 
 
 def _changed(journal: Journal, table: str) -> tuple[FileTrouble, ...]:
-    try:
-        rows = journal.rows(
-            "SELECT name, reason FROM changed_files WHERE table_name=? ORDER BY name", (table,)
-        )
-    except sqlite3.OperationalError:  # of a journal that the next run will extend
-        return ()
+    rows = journal.rows_if_there(
+        "SELECT name, reason FROM changed_files WHERE table_name=? ORDER BY name", (table,)
+    )
     return tuple(FileTrouble(row["name"], "changed", row["reason"], 0, None) for row in rows)
 
 

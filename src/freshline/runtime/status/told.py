@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 
 from freshline.runtime.journal.store import Journal
@@ -28,13 +27,10 @@ NOTHING_TOLD = AlertStatus()
 
 def read_alerts(journal: Journal) -> AlertStatus:
     """The alerts; none in a journal of an earlier version."""
-    try:
-        told = journal.rows(
-            "SELECT kind, subject, min(told_s) FROM alerts WHERE told_s IS NOT NULL"
-            " GROUP BY kind, subject ORDER BY 3, 1, 2"
-        )
-        left = journal.row("SELECT count(*), min(at_s) FROM postings")
-    except sqlite3.OperationalError:
-        return NOTHING_TOLD
-    count, oldest_s = (0, None) if left is None else left
+    told = journal.rows_if_there(
+        "SELECT kind, subject, min(told_s) FROM alerts WHERE told_s IS NOT NULL"
+        " GROUP BY kind, subject ORDER BY 3, 1, 2"
+    )
+    left = journal.rows_if_there("SELECT count(*), min(at_s) FROM postings")
+    count, oldest_s = left[0] if left else (0, None)
     return AlertStatus(tuple((row[0], row[1], row[2]) for row in told), count, oldest_s)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,10 +45,7 @@ class TopicStatus:
 
 def read_topics(project: Project, journal: Journal) -> tuple[TopicStatus, ...]:
     """Every table that reads a topic, in the project's order."""
-    try:
-        rows = {row["table_name"]: row for row in journal.rows("SELECT * FROM topics")}
-    except sqlite3.OperationalError:
-        rows = {}  # a journal of an earlier version
+    rows = {row["table_name"]: row for row in journal.rows_if_there("SELECT * FROM topics")}
     found = []
     for table in project.tables:
         feed = project.feeds[table.feed] if table.feed is not None else None

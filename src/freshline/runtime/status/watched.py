@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,22 +99,16 @@ class Misfit:
 
 def read_misfit(journal: Journal) -> Misfit | None:
     """That of the last run; None where there is none, and in a journal of an earlier version."""
-    try:
-        row = journal.row("SELECT partition, since_s, what FROM misfits")
-    except sqlite3.OperationalError:
-        return None
-    return None if row is None else Misfit(*row)
+    rows = journal.rows_if_there("SELECT partition, since_s, what FROM misfits")
+    return Misfit(*rows[0]) if rows else None
 
 
 def read_feeds(journal: Journal) -> tuple[FeedStatus, ...]:
     """Every feed that a run has listened to; none in a journal of an earlier version."""
-    try:
-        rows = journal.rows(
-            "SELECT name, last_s, period_s, jitter_s, silent_since_s, came_back_s, error FROM feeds"
-            " ORDER BY name"
-        )
-    except sqlite3.OperationalError:
-        return ()
+    rows = journal.rows_if_there(
+        "SELECT name, last_s, period_s, jitter_s, silent_since_s, came_back_s, error FROM feeds"
+        " ORDER BY name"
+    )
     return tuple(
         FeedStatus(
             row["name"], row["last_s"], row["period_s"], row["jitter_s"], row["silent_since_s"],
@@ -133,10 +126,7 @@ def read_gaps(journal: Journal, until_s: float, most: int) -> dict[str, list[tup
         until_s: Later ones are left out.
         most: Of each feed.
     """
-    try:
-        rows = journal.rows("SELECT feed, from_s, to_s FROM gaps ORDER BY id DESC")
-    except sqlite3.OperationalError:
-        return {}
+    rows = journal.rows_if_there("SELECT feed, from_s, to_s FROM gaps ORDER BY id DESC")
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         of_feed = found.setdefault(row["feed"], [])
@@ -147,10 +137,7 @@ def read_gaps(journal: Journal, until_s: float, most: int) -> dict[str, list[tup
 
 def read_watched(journal: Journal) -> dict[str, WatchedTable]:
     """Every table that the last run has watched."""
-    try:
-        rows = journal.rows("SELECT * FROM watched")
-    except sqlite3.OperationalError:
-        return {}
+    rows = journal.rows_if_there("SELECT * FROM watched")
     return {row["name"]: _table(row) for row in rows}
 
 

@@ -12,6 +12,7 @@ from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import report_needs
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.measured import measured
@@ -81,3 +82,27 @@ def test_a_damaged_journal_is_named_with_the_way_out(project):
         f"[journal] cannot read the journal {journal_path(project)}: no such table: tables."
         " A damaged journal may be deleted: the next run rebuilds it."
     )
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM gaps", "SELECT name, later FROM tables"])
+def test_what_an_earlier_version_did_not_write_is_no_rows(project, query):
+    made_by_hand(project, "CREATE TABLE tables (name TEXT); PRAGMA user_version=1")
+    with journal_read(project) as journal:
+        assert journal is not None
+        assert journal.rows_if_there(query) == []
+
+
+def test_any_other_failure_is_not_taken_for_an_earlier_version(project):
+    made_by_hand(project, "CREATE TABLE tables (name TEXT); PRAGMA user_version=1")
+    with journal_read(project) as journal:
+        assert journal is not None
+        with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+            _interrupted(journal)
+
+
+def _interrupted(journal: Journal) -> None:
+    journal._db.set_progress_handler(lambda: 1, 1)
+    try:
+        journal.rows_if_there("SELECT * FROM tables")
+    finally:
+        journal._db.set_progress_handler(None, 0)
