@@ -18,8 +18,8 @@ from statistics import median
 from benchmarks.common.projects import FORMATS, FeedSpec, TableSpec, add_file, write_project
 from benchmarks.common.report import Goal, Report, asked_quick
 from benchmarks.common.rounds import KeptOpen
-from freshline.cli.render.log_observer import Counting
 from freshline.project.model import Project
+from freshline.render.log_observer import Counting
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse

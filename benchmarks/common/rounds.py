@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from benchmarks.common.processor import process_s
-from freshline.cli.render.log_observer import Counting
 from freshline.project.model import Project
+from freshline.render.log_observer import Counting
 from freshline.runtime.options import RunOptions
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.warehouse import Warehouse

@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from benchmarks.overload import streaming
 from benchmarks.overload.loop import Loop, Runner
 from benchmarks.overload.plain import PlainExecutor
-from freshline.cli.render.log_observer import LogObserver
 from freshline.project.load import load_project
 from freshline.project.model import Project
+from freshline.render.log_observer import LogObserver
 from freshline.runtime.options import RunOptions
 from freshline.runtime.warehouse import Warehouse
 from freshline.spark.engine.session import start_session

@@ -61,9 +61,9 @@ def test_no_field_of_json_is_described_that_nothing_prints():
 
 
 def test_fields_inside_of_lists_and_of_dictionaries_are_found():
-    found = fields("cli.render.story", "chapter_record")
+    found = fields("render.story", "chapter_record")
     assert {"number", "passed_over", "passed_over[].table", "meanwhile[].overlap_s"} <= set(found)
-    assert "last_update.number" in fields("cli.render.status", "table_record")
+    assert "last_update.number" in fields("render.status", "table_record")
 
 
 def test_every_code_of_the_analysis_in_a_test_of_plans_is_explained():

@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from freshline.cli.main import app_for
-from freshline.cli.render.status import status_record
 from freshline.project.load import load_project
+from freshline.render.status import status_record
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.recorded_run import recorded_run

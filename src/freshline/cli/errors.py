@@ -15,8 +15,8 @@ from typing import Any
 
 import typer
 
-from freshline.cli.render.output import print_json
 from freshline.core.errors import FreshlineError, InternalError, UserErrors
+from freshline.render.output import print_json
 from freshline.times import rfc3339
 
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
@@ -109,7 +109,7 @@ def _coloured(message: str) -> str:
 
 
 def _logged(error: FreshlineError) -> str:
-    """As :class:`freshline.cli.render.json_lines.JsonObserver` writes what people should hear."""
+    """As :class:`freshline.render.json_lines.JsonObserver` writes what people should hear."""
     at = rfc3339(time.time())
     record = {"at": at, "level": "error", "event": "notice", "message": error.render()}
     return json.dumps(record, ensure_ascii=False)

@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Any
 
 from freshline.cli.push_thread import land_before_standing_by
-from freshline.cli.render.guarded import guarded_stderr
-from freshline.cli.render.json_lines import JsonObserver
-from freshline.cli.render.log_observer import Counting, LogObserver, write_line
-from freshline.cli.render.output import counted, moment, print_json
-from freshline.cli.render.status import table_record
 from freshline.cli.signals import ended_by
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
+from freshline.render.guarded import guarded_stderr
+from freshline.render.json_lines import JsonObserver
+from freshline.render.log_observer import Counting, LogObserver, write_line
+from freshline.render.output import counted, moment, print_json
+from freshline.render.status import table_record
 from freshline.runtime.alerts.watch import alerting
 from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.lease.leadership import Leadership
@@ -155,7 +155,7 @@ def _observer(project: Project, log: Log) -> Counting:
     if log.form == "json":
         return JsonObserver(project, log.least)
     if log.form is None and sys.stderr.isatty():
-        from freshline.cli.render.live import LiveObserver
+        from freshline.render.live import LiveObserver
 
         return LiveObserver(project)
     return LogObserver(project, log.least)

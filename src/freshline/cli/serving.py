@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from freshline.cli.push_thread import pushes
-from freshline.cli.render.log_observer import Counting
 from freshline.core.errors import UserError
 from freshline.ingest.state import read_state
 from freshline.project.model import Project
+from freshline.render.log_observer import Counting
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.options import RunOptions

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from freshline.cli.options import opened
-from freshline.cli.render.output import console, counted, percent, print_json
 from freshline.core.errors import UserError
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.recorded import RecordedRun
 from freshline.core.registry import policy_called, policy_names
 from freshline.project.yaml.durations import RULE, duration_s
+from freshline.render.output import console, counted, percent, print_json
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
 from freshline.sim.scenario.model import FeedSpec, Scenario

@@ -36,7 +36,6 @@ from freshline.failpoints import failpoint
 from freshline.project.lags import target_lags
 from freshline.project.model import Project
 from freshline.runtime.assembly import scheduler_for, specs_for
-from freshline.runtime.backfills import backfills_to_do, note_ended
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listening import Heard, Listening
@@ -57,9 +56,10 @@ from freshline.runtime.observer import Observer
 from freshline.runtime.options import RunOptions
 from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
-from freshline.runtime.reloading import check_reload
 from freshline.runtime.reports.driver import Reports
-from freshline.runtime.requests import Requests
+from freshline.runtime.requests.backfills import backfills_to_do, note_ended
+from freshline.runtime.requests.handler import Requests
+from freshline.runtime.requests.reloading import check_reload
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
 from freshline.runtime.upkeep.maintenance import Maintenance

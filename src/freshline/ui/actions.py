@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from freshline.cli.requests import ask, running_process
 from freshline.project.model import Project
+from freshline.runtime.requests.client import ask, running_process
 from freshline.ui.answers import Problem
 
 ACTIONS = ("pause", "resume", "refresh", "prioritise")

@@ -13,7 +13,7 @@ from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.metrics.exposition import RunMetrics
-from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.requests.handler import carry_out_offline
 from freshline.spark.feeds.kafka_client import JvmTopic
 from tests.spark.kafka.shop import ALL, BASE_S
 

@@ -9,7 +9,7 @@ import pytest
 
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.requests.handler import carry_out_offline
 from tests.spark.proof.equality import DUCKDB, SPARK, Checker
 from tests.spark.proof.shop import START, USUAL, Shop, file_name
 from tests.spark.proof.support import run_here, running_here

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 from freshline.cli.commands import explain
 from freshline.cli.commands.explain import record, sources_of, text
-from freshline.cli.render.explained import costs_told
 from freshline.core.errors import Place
 from freshline.delta.log import CommitRecord
 from freshline.executor.distrust import distrust
@@ -16,6 +15,7 @@ from freshline.executor.verified import Difference as Differing
 from freshline.project.definition import definition_of
 from freshline.project.load import load_project
 from freshline.project.model import StaticRead
+from freshline.render.explained import costs_told
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.strategy import strategy
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from freshline.cli.render.guarded import guarded_stderr
+from freshline.render.guarded import guarded_stderr
 from tests.support.shop import PATIENCE_S, eventually
 
 

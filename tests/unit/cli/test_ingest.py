@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 from freshline.cli import running
 from freshline.cli.main import app_for
 from freshline.cli.push_thread import land_before_standing_by
-from freshline.cli.render.log_observer import Counting
-from freshline.cli.render.push_status import pushed_remarks
 from freshline.cli.serving import served
 from freshline.client import push
 from freshline.delta.stores import use
 from freshline.ingest.gateway import Gateway
 from freshline.ingest.http.auth import token_hash
 from freshline.project.load import load_project
+from freshline.render.log_observer import Counting
+from freshline.render.push_status import pushed_remarks
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.options import RunOptions

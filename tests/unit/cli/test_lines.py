@@ -2,10 +2,10 @@
 
 import pytest
 
-from freshline.cli.render.log_observer import update_line
 from freshline.core.background.upkeep import TRY, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.render.log_observer import update_line
 from freshline.runtime.tracks import Outcome
 
 

@@ -7,13 +7,13 @@ import os
 
 import pytest
 
-from freshline.cli import requests as asking
 from freshline.executor.distrust import distrust
 from freshline.executor.verified import Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.requests import client
 from tests.support.shop import LiveRun, eventually
 
 
@@ -122,7 +122,7 @@ def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
 
 
 def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkeypatch):
-    monkeypatch.setattr(asking, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(client, "_PATIENCE_S", 0.01)
     Journal(journal_path(shop.project), create=True).close()
     with WarehouseLock(own_folder(shop.project)):
         done = freshline("pause", "big")

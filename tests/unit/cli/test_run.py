@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from freshline.cli import running
-from freshline.cli.render.live import LiveObserver
 from freshline.delta import small_files
+from freshline.render.live import LiveObserver
 from freshline.runtime.options import RunOptions
 from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime
 
-from freshline.cli.render.story import told
+from freshline.render.story import told
 from freshline.runtime.status.story import ConcurrentUpdate, PassedOver, UpdateStory
 
 START_S = datetime(2026, 1, 2, 12, 0, 10, tzinfo=UTC).timestamp()

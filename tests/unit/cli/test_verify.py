@@ -8,7 +8,6 @@ import pytest
 
 from freshline.cli import running
 from freshline.cli.commands.verify import _repair, _wanted
-from freshline.cli.render.verified import row_lines, verified_lines, verified_record
 from freshline.core.errors import UserError
 from freshline.executor.verified import (
     RIGHT,
@@ -19,6 +18,7 @@ from freshline.executor.verified import (
     RowCheck,
     VersionCheck,
 )
+from freshline.render.verified import row_lines, verified_lines, verified_record
 from tests.support.shop import LiveRun, made_shop
 
 GONE = "what it was made of is gone: VACUUM"

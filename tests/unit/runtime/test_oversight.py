@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from freshline.cli.render.watched import feed_record, misfit_record, watched_record, watched_remarks
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.events import Event, FileArrived, UpdateFinished
+from freshline.render.watched import feed_record, misfit_record, watched_record, watched_remarks
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal

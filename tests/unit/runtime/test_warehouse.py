@@ -12,11 +12,11 @@ import time
 import pytest
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
-from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.requests.backfills import argument_of, check_backfill, note_backfill
+from freshline.runtime.requests.handler import carry_out_offline
 from freshline.runtime.status.replay import replay
 from tests.support.shop import LiveRun, eventually, made_shop
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from freshline.cli.render.story import told
 from freshline.core.assembly import SchedulerSettings
 from freshline.executor.explained import keep_explanation
 from freshline.ingest.http.auth import new_token
 from freshline.project.lags import target_lags
 from freshline.project.load import load_project
 from freshline.project.model import ServerSettings
+from freshline.render.story import told
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.story import story_of

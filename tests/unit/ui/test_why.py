@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.cli.render.story import told
 from freshline.core.assembly import SchedulerSettings
+from freshline.render.story import told
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.story import story_of
@@ -62,7 +62,7 @@ def test_why_of_a_table_with_nothing_to_do_says_so(shop, serve):
 
 def test_why_of_a_paused_table_says_since_when(shop, serve):
     with serve(shop.project) as ask:
-        from freshline.cli.requests import ask as command
+        from freshline.runtime.requests.client import ask as command
 
         command(shop.project, "pause", ["big"])
         found = ask("/v1/tables/big/why").json

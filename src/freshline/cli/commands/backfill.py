@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.requests import ask, running_process, tell
 from freshline.core.errors import UserError
-from freshline.runtime.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.requests.backfills import argument_of, check_backfill, note_backfill
+from freshline.runtime.requests.client import ask, running_process
 from freshline.runtime.subset import named_tables
 
 

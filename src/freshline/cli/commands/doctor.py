@@ -6,10 +6,10 @@ import sys
 
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir, collected, is_in_project
-from freshline.cli.render.output import print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.doctor.finding import Finding
 from freshline.project.load import PROJECT_FILE
+from freshline.render.output import print_json
 from freshline.ui.address import served_at
 
 UNFIT = 3

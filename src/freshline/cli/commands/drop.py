@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.requests import running_process, tell
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import CatalogSettings, Project
 from freshline.project.names import name_fault
-from freshline.runtime.requests import Answer
+from freshline.runtime.requests.client import running_process
+from freshline.runtime.requests.handler import Answer
 
 
 def drop(

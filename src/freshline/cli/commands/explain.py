@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.render.explained import cost_lines, costs_told
-from freshline.cli.render.output import counted, print_json
 from freshline.core.errors import UserError, UserErrors
 from freshline.delta.log import last_commit
 from freshline.executor.distrust import WrongView, distrusted
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
+from freshline.render.explained import cost_lines, costs_told
+from freshline.render.output import counted, print_json
 from freshline.runtime.status.trusted import objection
 from freshline.runtime.subset import named_tables, subset
 from freshline.sql.explain import explanation, explanation_text

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.render.output import console, counted, print_json
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError
 from freshline.project.yaml.durations import RULE, duration_s
+from freshline.render.output import console, counted, print_json
 from freshline.runtime.reports.needs import ReportNeed, share_of
 from freshline.times import brief_s
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson
-from freshline.cli.render.output import print_json
+from freshline.render.output import print_json
 
 
 class Tool(StrEnum):

@@ -14,12 +14,12 @@ import typer
 
 from freshline.cli.commands.run import grace_s
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.render.guarded import guarded_stderr
-from freshline.cli.render.output import print_json
 from freshline.cli.signals import ended_by
 from freshline.core.errors import InternalError, UserError
 from freshline.project.model import Project
 from freshline.project.names import correction, listed
+from freshline.render.guarded import guarded_stderr
+from freshline.render.output import print_json
 
 _LOOK_S = 1.0
 

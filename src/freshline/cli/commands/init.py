@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson
-from freshline.cli.render.output import print_json
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.load import (
     PROJECT_FILE,
@@ -21,6 +20,7 @@ from freshline.project.load import (
     load_project,
 )
 from freshline.project.yaml.file import YamlFile
+from freshline.render.output import print_json
 
 _NAME_IN_SAMPLE = "name: sample"
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, is_in_project, opened
-from freshline.cli.render.output import counted, print_json
 from freshline.project.load import PROJECT_FILE
 from freshline.project.model import Project
+from freshline.render.output import counted, print_json
 
 
 def jars(

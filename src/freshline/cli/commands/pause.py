@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
-from freshline.cli.requests import ask, tell
+from freshline.runtime.requests.client import ask
 from freshline.runtime.subset import named_tables
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import ProjectDir
-from freshline.cli.render.output import print_json
 from freshline.project.yaml.file import YamlFile
+from freshline.render.output import print_json
 from freshline.sim.reports import plan_file, render_plan
 
 

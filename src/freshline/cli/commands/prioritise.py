@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.requests import ask, must_run, tell
 from freshline.core.errors import UserError
+from freshline.runtime.requests.client import ask, must_run
 from freshline.runtime.subset import named_tables
 
 

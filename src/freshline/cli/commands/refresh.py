@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
-from freshline.cli.requests import ask, running_process, tell
+from freshline.runtime.requests.client import ask, running_process
 from freshline.runtime.subset import named_tables
 
 

@@ -14,15 +14,15 @@ from typing import Annotated, Any
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.commands.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.render.output import clock, console, counted, moment, print_json
-from freshline.cli.render.report_table import report_record, report_table, signed
-from freshline.cli.requests import ask, opened_journal, running_process, tell
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
+from freshline.render.output import clock, console, counted, moment, print_json
+from freshline.render.report_table import report_record, report_table, signed
 from freshline.reports.joint.together import Stretch
 from freshline.reports.planning.model import Infeasible
 from freshline.runtime.journal.reading import journal_read
@@ -46,6 +46,7 @@ from freshline.runtime.reports.store import (
 )
 from freshline.runtime.reports.together import Ahead, look_ahead, table_of
 from freshline.runtime.reports.windows import window_of
+from freshline.runtime.requests.client import ask, opened_journal, running_process
 from freshline.times import brief_s
 
 _EXPECTED = "expected"

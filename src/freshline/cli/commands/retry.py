@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.render.output import print_json
-from freshline.cli.requests import ask, tell
 from freshline.executor.distrust import trust_again
 from freshline.project.model import Project
+from freshline.render.output import print_json
+from freshline.runtime.requests.client import ask
 from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
 

@@ -14,11 +14,11 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from freshline.cli.options import ProjectDir
-from freshline.cli.render.output import console, print_json
-from freshline.cli.render.simulated import show_bounds, show_result
 from freshline.core.errors import UserError
 from freshline.core.recorded import RecordedRun
 from freshline.project.yaml.file import YamlFile
+from freshline.render.output import console, print_json
+from freshline.render.simulated import show_bounds, show_result
 from freshline.sim.plot import Drawing, draw
 from freshline.sim.result import simulate_updates
 from freshline.sim.scenario.file import scenario_in

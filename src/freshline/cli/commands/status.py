@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.render.output import console, print_json
-from freshline.cli.render.push_status import pushed_record, pushed_remarks
-from freshline.cli.render.report_table import report_table, shown
-from freshline.cli.render.status import (
+from freshline.project.model import Project
+from freshline.render.output import console, print_json
+from freshline.render.push_status import pushed_record, pushed_remarks
+from freshline.render.report_table import report_table, shown
+from freshline.render.status import (
     faults,
     headline,
     remarks,
     status_record,
     status_table,
 )
-from freshline.project.model import Project
 from freshline.runtime.lease.leader import leader, leader_record
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.address import served_at

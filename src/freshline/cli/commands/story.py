@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.render.output import print_json
-from freshline.cli.render.story import chapter_record, told
+from freshline.render.output import print_json
+from freshline.render.story import chapter_record, told
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.status.story import story_of
 from freshline.runtime.subset import named_tables

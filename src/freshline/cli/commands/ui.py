@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened
-from freshline.cli.render.output import print_json
 from freshline.cli.signals import ended_by
 from freshline.project.model import Project
+from freshline.render.output import print_json
 
 
 def ui(

@@ -11,12 +11,12 @@ import typer
 
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir, collected
-from freshline.cli.render.output import counted, print_json
-from freshline.cli.render.trials import trial_lines
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError, UserErrors
 from freshline.executor.trials import Verdict
 from freshline.project.model import Project, TableDef
+from freshline.render.output import counted, print_json
+from freshline.render.trials import trial_lines
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees

@@ -10,16 +10,16 @@ from typing import Annotated
 import typer
 
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.cli.render.output import print_json
-from freshline.cli.render.verified import row_lines, verified_lines, verified_record
-from freshline.cli.requests import ask, running_process
 from freshline.core.errors import UserError
 from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
 from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
+from freshline.render.output import print_json
+from freshline.render.verified import row_lines, verified_lines, verified_record
 from freshline.runtime.journal.reading import journal_read
-from freshline.runtime.requests import Answer
+from freshline.runtime.requests.client import ask, running_process
+from freshline.runtime.requests.handler import Answer
 from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
 

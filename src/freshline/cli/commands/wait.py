@@ -8,9 +8,9 @@ import typer
 
 from freshline.cli.commands.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
-from freshline.cli.render.output import clock, moment, print_json
 from freshline.core.errors import UserError
 from freshline.project.yaml.durations import RULE, duration_s
+from freshline.render.output import clock, moment, print_json
 from freshline.runtime.status.waiting import Awaited, Goal, Waited
 from freshline.runtime.subset import named_tables
 from freshline.times import brief_s

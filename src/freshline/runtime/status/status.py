@@ -14,7 +14,6 @@ from typing import Any
 from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.project.lags import target_lags
 from freshline.project.model import Project, TableDef
-from freshline.runtime.backfills import BackfillStatus, read_backfills
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.reading import journal_read
@@ -28,6 +27,7 @@ from freshline.runtime.journal.strategies import (
 )
 from freshline.runtime.journal.trials import Tried, read_trials
 from freshline.runtime.reports.store import ReportStatus, read_reports
+from freshline.runtime.requests.backfills import BackfillStatus, read_backfills
 from freshline.runtime.status.source_status import SourceStatus, read_sources
 from freshline.runtime.status.target_history import TargetCompliance, lately
 from freshline.runtime.status.told import NOTHING_TOLD, AlertStatus, read_alerts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.followed import source_record, topic_record
-from freshline.cli.render.push_status import pushed_record
-from freshline.cli.render.watched import feed_record
+from freshline.render.followed import source_record, topic_record
+from freshline.render.push_status import pushed_record
+from freshline.render.watched import feed_record
 from freshline.runtime.status.status import TableStatus
 from freshline.runtime.status.watched import read_gaps
 from freshline.ui.reads.reading import Reader

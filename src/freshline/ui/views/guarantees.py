@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.verified import audits_record, wrong_record
 from freshline.core.errors import UserError
+from freshline.render.verified import audits_record, wrong_record
 from freshline.runtime.status.guarantees import project_guarantees
 from freshline.ui.reads.reading import Reader
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.cli.render.story import chapter_record, told
+from freshline.render.story import chapter_record, told
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import Problem

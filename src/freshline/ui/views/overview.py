@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from freshline.cli.render.output import counted
-from freshline.cli.render.watched import feed_record
 from freshline.executor.distrust import WrongView
+from freshline.render.output import counted
+from freshline.render.watched import feed_record
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import RunStatus, TableStatus, WarehouseStatus
 from freshline.ui.address import served_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.report_table import report_record
+from freshline.render.report_table import report_record
 from freshline.runtime.reports.store import read_reports
 from freshline.ui.reads.reading import Reader
 

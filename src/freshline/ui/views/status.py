@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from freshline.cli.render.push_status import pushed_record
-from freshline.cli.render.status import status_record
+from freshline.render.push_status import pushed_record
+from freshline.render.status import status_record
 from freshline.runtime.lease.leader import leader_record
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES

@@ -6,16 +6,16 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.cli.render.explained import cost_lines, costs_told
-from freshline.cli.render.status import table_record
-from freshline.cli.render.strategies import strategies_record
-from freshline.cli.render.verified import audits_record, wrong_record
-from freshline.cli.render.watched import watched_record
 from freshline.delta.log import last_commit
 from freshline.delta.stores import delta_table
 from freshline.executor.distrust import differing_rows
 from freshline.executor.explained import kept_explanation
 from freshline.project.model import Project
+from freshline.render.explained import cost_lines, costs_told
+from freshline.render.status import table_record
+from freshline.render.strategies import strategies_record
+from freshline.render.verified import audits_record, wrong_record
+from freshline.render.watched import watched_record
 from freshline.runtime.status.status import TableStatus
 from freshline.ui.answers import Problem
 from freshline.ui.reads.reading import Reader

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from freshline.cli.render.story import chapter_record
+from freshline.render.story import chapter_record
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reads.reading import Reader

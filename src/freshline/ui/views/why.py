@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.cli.render.output import clock, counted
+from freshline.render.output import clock, counted
 from freshline.runtime.journal.store import Journal, Row
 from freshline.times import brief_s
 from freshline.ui.reads.reading import Reader

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from freshline.cli.render.status import remarks, status_record
 from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
+from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.status.status import read_status

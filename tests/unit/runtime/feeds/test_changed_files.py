@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from freshline.cli.render.status import faults, remarks, status_record
 from freshline.executor.records import FeedFile
+from freshline.render.status import faults, remarks, status_record
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.feeds.noted import note_changes
@@ -18,7 +18,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
-from freshline.runtime.requests import accept_offline
+from freshline.runtime.requests.handler import accept_offline
 from freshline.runtime.status.status import read_status
 from tests.support.shop import LiveRun, Shop, eventually, made_project
 

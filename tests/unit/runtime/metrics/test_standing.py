@@ -18,7 +18,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.lease.succession import fence_tables
 from freshline.runtime.options import RunOptions
-from freshline.runtime.requests import accept_offline
+from freshline.runtime.requests.handler import accept_offline
 from tests.support.shop import LiveRun, eventually, made_shop
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from freshline.cli.commands.guarantees import report_grid, reports_in_words
 from freshline.cli.commands.validate import utilisation_lines
-from freshline.cli.render.output import console
 from freshline.core.aus.supply import ReportDemand, RestrictedSupply
 from freshline.project.model import Project
+from freshline.render.output import console
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import ReportNeed, report_needs

@@ -18,7 +18,7 @@ from freshline.project.lags import target_lags
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests import carry_out_offline
+from freshline.runtime.requests.handler import carry_out_offline
 from freshline.runtime.status.status import read_status
 from freshline.times import brief_s
 from tests.support.shop import LiveRun, eventually, made_shop

@@ -9,10 +9,10 @@ from contextlib import closing
 
 import pytest
 
-from freshline.cli.render.status import remarks, table_record
 from freshline.core.background.audits import Audits as Account
 from freshline.executor.distrust import distrusted, trust_again
 from freshline.project.model import MaintenanceSettings
+from freshline.render.status import remarks, table_record
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.replay import replay

@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from freshline.cli.render.status import remarks
-from freshline.cli.render.strategies import strategies_record
 from freshline.executor.trials import Difference, Trust, Verdict
 from freshline.project.definition import definition_of
+from freshline.render.status import remarks
+from freshline.render.strategies import strategies_record
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.replay import replay

@@ -6,11 +6,11 @@ import sys
 import time
 from typing import Self
 
-from freshline.cli.render.output import clock
 from freshline.core.background.upkeep import TRY, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
 from freshline.project.model import Project
+from freshline.render.output import clock
 from freshline.runtime.failures import one_line
 from freshline.runtime.observer import Level
 from freshline.runtime.report_jobs import ReportStep

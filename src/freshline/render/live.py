@@ -9,11 +9,11 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from freshline.cli.render.log_observer import Counting, is_told_by_notice, update_line
-from freshline.cli.render.output import clock, console
-from freshline.cli.render.status import headline, status_table
 from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
+from freshline.render.log_observer import Counting, is_told_by_notice, update_line
+from freshline.render.output import clock, console
+from freshline.render.status import headline, status_table
 from freshline.runtime.observer import Level
 from freshline.runtime.status.status import read_status
 from freshline.runtime.tracks import Outcome

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from freshline.cli.render.output import clock, counted, moment
 from freshline.core.background.upkeep import VERIFY
 from freshline.executor.distrust import WrongView
 from freshline.executor.verified import (
@@ -16,6 +15,7 @@ from freshline.executor.verified import (
     RowCheck,
     VersionCheck,
 )
+from freshline.render.output import clock, counted, moment
 from freshline.runtime.journal.strategies import StrategyUse
 
 SAMPLE_ROWS = 5

@@ -8,13 +8,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from freshline.cli.render.output import print_json
 from freshline.core.errors import FreshlineError, PlatformError, UserError
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests import Answer, accept_offline, carry_out_offline
+from freshline.runtime.requests.handler import Answer, accept_offline, carry_out_offline
 
 _PATIENCE_S = 5.0
 _LOOK_S = 0.05
@@ -63,32 +62,11 @@ def opened_journal(project: Project, *, create: bool) -> Journal:
     """
     journal = Journal(journal_path(project), create=create)
     if journal.moved_aside is not None:
-        print(
+        sys.stderr.write(
             f"the journal was damaged: it is kept as {journal.moved_aside}, and the next"
-            " `freshline run` rebuilds it from the tables' logs",
-            file=sys.stderr,
+            " `freshline run` rebuilds it from the tables' logs\n"
         )
     return journal
-
-
-def tell(answers: dict[str, Answer], *, as_json: bool) -> int:
-    """Print the answers; the exit status."""
-    refused = [answer for answer in answers.values() if not answer["ok"]]
-    if as_json:
-        print_json(
-            {
-                "tables": [
-                    {"name": name, "ok": answer["ok"], "message": answer["message"]}
-                    for name, answer in answers.items()
-                ]
-            }
-        )
-    for answer in answers.values():
-        if not answer["ok"]:
-            print(answer["message"], file=sys.stderr)
-        elif not as_json:
-            print(answer["message"])
-    return max((int(answer.get("exit_status", 2)) for answer in refused), default=0)
 
 
 def _answers(journal: Journal, asked: dict[str, int], pid: int) -> dict[str, Answer]:

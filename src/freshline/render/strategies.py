@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from freshline.cli.render.output import counted, moment
-from freshline.cli.render.trials import trial_record, trial_remarks
+from freshline.render.output import counted, moment
+from freshline.render.trials import trial_record, trial_remarks
 from freshline.runtime.journal.strategies import Corrections, StrategyUse
 from freshline.runtime.status.status import LastUpdate, WarehouseStatus
 

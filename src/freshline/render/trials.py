@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from freshline.cli.render.output import counted, moment
 from freshline.executor.trials import Verdict
+from freshline.render.output import counted, moment
 from freshline.runtime.journal.trials import Tried
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from freshline.cli.render.followed import source_record, source_remarks, topic_record, topic_remarks
-from freshline.cli.render.output import clock, counted, moment, percent
-from freshline.cli.render.report_table import report_record, shown
-from freshline.cli.render.strategies import last_use, strategies_record, strategies_remarks, use_of
-from freshline.cli.render.verified import wrong_record, wrong_remark
-from freshline.cli.render.watched import (
+from freshline.render.followed import source_record, source_remarks, topic_record, topic_remarks
+from freshline.render.output import clock, counted, moment, percent
+from freshline.render.report_table import report_record, shown
+from freshline.render.strategies import last_use, strategies_record, strategies_remarks, use_of
+from freshline.render.verified import wrong_record, wrong_remark
+from freshline.render.watched import (
     backfill_record,
     feed_record,
     misfit_record,

@@ -22,13 +22,13 @@ from freshline.core.events import (
 from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
 from freshline.runtime.accepting import accept
-from freshline.runtime.backfills import check_backfill, note_backfill, range_of
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
-from freshline.runtime.reloading import check_reload
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.reports.requests import SUBMIT, WITHDRAW, not_open, submit
+from freshline.runtime.requests.backfills import check_backfill, note_backfill, range_of
+from freshline.runtime.requests.reloading import check_reload
 
 Answer = dict[str, Any]
 

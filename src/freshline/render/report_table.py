@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from freshline.cli.render.output import clock, counted, moment
+from freshline.render.output import clock, counted, moment
 from freshline.runtime.reports.in_progress import LATENESS
 from freshline.runtime.reports.store import OPEN, ReportStatus
 from freshline.times import brief_s

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from freshline.cli.render.output import console, counted, percent
 from freshline.core.objective.compliance import Compliance
+from freshline.render.output import console, counted, percent
 from freshline.sim.result import Result
 from freshline.sim.theory.bounds import Bound, tracks_needed
 

@@ -14,7 +14,7 @@ from freshline.core.errors import UserError
 from freshline.core.events import BackfillRequested, Event
 from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.reloading import check_reload
+from freshline.runtime.requests.reloading import check_reload
 
 
 @dataclass(frozen=True, slots=True)

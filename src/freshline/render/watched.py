@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.output import clock, counted, moment
-from freshline.runtime.backfills import BackfillStatus
+from freshline.render.output import clock, counted, moment
+from freshline.runtime.requests.backfills import BackfillStatus
 from freshline.runtime.status.status import WarehouseStatus
 from freshline.runtime.status.watched import FeedStatus, Misfit, Recovery, WatchedTable
 from freshline.times import brief_s

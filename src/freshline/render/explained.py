@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.output import counted
 from freshline.delta.log import CommitRecord
+from freshline.render.output import counted
 
 
 def costs_told(commit: CommitRecord | None) -> dict[str, Any] | None:

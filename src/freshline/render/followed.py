@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.output import counted, moment
+from freshline.render.output import counted, moment
 from freshline.runtime.status.source_status import SourceStatus
 from freshline.runtime.status.status import WarehouseStatus
 from freshline.runtime.status.topic_status import TopicStatus

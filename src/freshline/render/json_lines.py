@@ -6,7 +6,9 @@ import json
 import time
 from typing import Any
 
-from freshline.cli.render.log_observer import (
+from freshline.core.commands import StartUpdate
+from freshline.project.model import Project
+from freshline.render.log_observer import (
     Counting,
     is_told,
     is_told_by_notice,
@@ -14,9 +16,7 @@ from freshline.cli.render.log_observer import (
     update_line,
     write_line,
 )
-from freshline.cli.render.output import moment
-from freshline.core.commands import StartUpdate
-from freshline.project.model import Project
+from freshline.render.output import moment
 from freshline.runtime.failures import one_line
 from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome

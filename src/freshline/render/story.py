@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from freshline.cli.render.output import clock, counted, moment
+from freshline.render.output import clock, counted, moment
 from freshline.runtime.status.story import UpdateStory
 from freshline.times import brief_s
 

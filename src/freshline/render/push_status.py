@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from freshline.cli.render.output import counted, moment
 from freshline.ingest.state import read_state
 from freshline.project.model import Project
+from freshline.render.output import counted, moment
 from freshline.runtime.journal.lock import holder
 from freshline.times import brief_s
 

@@ -1,0 +1,1 @@
+"""What commands print and the page shows: text and records of JSON."""
