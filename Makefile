@@ -36,15 +36,21 @@ setup: $(STAMP)-package  ## create .venv from requirements.txt, find or install 
 	@$(VENV)/bin/freshline jars --into .cache/jars >/dev/null
 
 tools: setup  ## fetch what only tests need: the jars of a Kafka broker, promtool, chromium, dbt, an archive of Java classes
-	@$(with_java) $(PY) -m demo.kafka_jars
-	@command -v promtool >/dev/null || scripts/apt-install prometheus \
-	    || echo 'promtool is not installed: tests of docs/monitoring are skipped' >&2
-	@command -v chromium >/dev/null || scripts/apt-install chromium \
-	    || echo 'chromium is not installed: tests of the page are skipped' >&2
-	@$(MAKE) --silent --no-print-directory $(DBT)/.stamp 2>$(VENV)/.dbt-log \
-	    || echo 'dbt is not installed ($(VENV)/.dbt-log says why): its tests are skipped' >&2
-	@$(MAKE) --silent --no-print-directory $(JAVA_CLASSES) 2>/dev/null \
-	    || echo 'Java wrote no archive of classes: each start of Spark takes longer' >&2
+	@$(TOOLS_BESIDE) & beside=$$!; \
+	$(with_java) $(PY) -m demo.kafka_jars && \
+	{ $(MAKE) --silent --no-print-directory $(JAVA_CLASSES) 2>/dev/null \
+	    || echo 'Java wrote no archive of classes: each start of Spark takes longer' >&2; }; \
+	status=$$?; wait $$beside; exit $$status
+
+# They wait for the network while Java works.
+define TOOLS_BESIDE
+{ command -v promtool >/dev/null || scripts/apt-install prometheus \
+    || echo 'promtool is not installed: tests of docs/monitoring are skipped' >&2; \
+command -v chromium >/dev/null || scripts/apt-install chromium \
+    || echo 'chromium is not installed: tests of the page are skipped' >&2; \
+$(MAKE) --silent --no-print-directory $(DBT)/.stamp 2>$(VENV)/.dbt-log \
+    || echo 'dbt is not installed ($(VENV)/.dbt-log says why): its tests are skipped' >&2; }
+endef
 
 demo: $(if $(filter kafka,$(FEED)),tools,setup)  ## run the TPC-H warehouse: feeds, a kill, a restart, the check (three minutes); FEED=kafka
 	@$(with_java) $(PY) -m demo $(if $(FEED),--feed $(FEED))
