@@ -12,6 +12,7 @@ from freshline.delta.stores import use
 from freshline.project.load import collect as collect_plain
 from freshline.project.load import find_project, pipeline_files, specification
 from freshline.project.model import Project
+from freshline.project.yaml.durations import RULE, duration_s
 
 ProjectDir = Annotated[
     Path | None,
@@ -57,6 +58,25 @@ TableNames = Annotated[
     list[str],
     typer.Argument(metavar="TABLE...", help="Tables of the project.", autocompletion=table_names),
 ]
+
+
+def duration_of(option: str, text: str, *, zero: bool = False) -> float:
+    """Seconds of an option's duration.
+
+    Args:
+        option: Its name.
+        text: Its value.
+        zero: It may be none.
+
+    Raises:
+        UserError: It is no duration.
+    """
+    if zero and text.strip() in ("0", "0s"):
+        return 0.0
+    try:
+        return duration_s(text)
+    except ValueError as error:
+        raise UserError("bad-duration", f"{option}: {error}", rule=RULE) from error
 
 
 def named(project: Path | None, spec: Path | None) -> Path | None:

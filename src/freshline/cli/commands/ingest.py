@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.commands.run import grace_s
-from freshline.cli.options import AsJson, ProjectDir, opened
+from freshline.cli.options import AsJson, ProjectDir, duration_of, opened
 from freshline.cli.signals import ended_by
 from freshline.core.errors import InternalError, UserError
 from freshline.project.model import Project
@@ -54,7 +53,7 @@ def ingest(
     if new_token is not None:
         return _show_token(new_token, pushed, as_json=as_json)
     with guarded_stderr():
-        return _serve(found, grace_s(grace), as_json=as_json)
+        return _serve(found, duration_of("--grace", grace, zero=True), as_json=as_json)
 
 
 def _show_token(feed: str, pushed: list[str], *, as_json: bool) -> int:

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.options import AsJson, ProjectDir, Spec, named, opened, table_lists
+from freshline.cli.options import AsJson, ProjectDir, Spec, duration_of, named, opened, table_lists
 from freshline.core.errors import UserError
 from freshline.project.model import Project
-from freshline.project.yaml.durations import RULE, duration_s
 from freshline.runtime.subset import named_tables
 
 Lists = Annotated[
@@ -108,7 +107,9 @@ def run(
             rule="it rebuilds every table",
             next_step="Leave one of them out.",
         )
-    options = RunOptions(until_idle=until_idle, grace_s=grace_s(grace), standby=standby)
+    options = RunOptions(
+        until_idle=until_idle, grace_s=duration_of("--grace", grace, zero=True), standby=standby
+    )
     found = opened(named(project, spec), analyse=True)
     if refresh or full_refresh or full_refresh_all:
         rebuilt = _tables(found, full_refresh, "--full-refresh")
@@ -138,17 +139,3 @@ def _tables(project: Project, lists: list[str] | None, option: str) -> tuple[str
         )
     last = (name if project.has_table(name) else name.split(".")[-1] for name in names)
     return named_tables(project, last)
-
-
-def grace_s(text: str) -> float:
-    """The duration of ``--grace``, which may be none.
-
-    Raises:
-        UserError: It is no duration.
-    """
-    if text.strip() in ("0", "0s"):
-        return 0.0
-    try:
-        return duration_s(text)
-    except ValueError as error:
-        raise UserError("bad-duration", f"--grace: {error}", rule=RULE) from error

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from freshline.cli.commands.backfill import moment_s
-from freshline.cli.options import AsJson, ProjectDir, TableNames, opened
+from freshline.cli.options import AsJson, ProjectDir, TableNames, duration_of, opened
 from freshline.core.errors import UserError
-from freshline.project.yaml.durations import RULE, duration_s
 from freshline.render.output import clock, moment, print_json
 from freshline.runtime.status.waiting import Awaited, Goal, Waited
 from freshline.runtime.subset import named_tables
@@ -44,7 +43,7 @@ def wait(
     from freshline.runtime.status.waiting import wait as wait_for
 
     goal = _goal(fresh_to, within)
-    timeout_s = None if timeout is None else _duration_s("--timeout", timeout, least_zero=True)
+    timeout_s = None if timeout is None else duration_of("--timeout", timeout, zero=True)
     found = opened(project)
     waited = wait_for(found, named_tables(found, tables), goal, timeout_s)
     if as_json:
@@ -99,13 +98,4 @@ def _goal(fresh_to: str | None, within: str | None) -> Goal:
         )
     if fresh_to is not None:
         return Goal(fresh_to_s=moment_s(fresh_to, "--fresh-to"))
-    return Goal(within_s=_duration_s("--within", within or ""))
-
-
-def _duration_s(option: str, text: str, *, least_zero: bool = False) -> float:
-    if least_zero and text.strip() in ("0", "0s"):
-        return 0.0
-    try:
-        return duration_s(text)
-    except ValueError as error:
-        raise UserError("bad-duration", f"{option}: {error}", rule=RULE) from error
+    return Goal(within_s=duration_of("--within", within or ""))
