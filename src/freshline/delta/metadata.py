@@ -47,7 +47,7 @@ def encode(
         parents: Version of every Delta table that was read, by the name the query uses.
         strategy: How the rows were computed.
         rows: Rows that the commit writes.
-        more: Further keys, of views: ``reason`` (why that strategy, its code), ``read``
+        more: Further keys, most of views: ``reason`` (why that strategy, its code), ``read``
             (change rows read), ``settings`` (of the session, where results depend on them),
             ``ids`` (what Delta tells the tables read from others by), ``commits`` (the marks of
             the parents' versions, :mod:`freshline.delta.histories`),

@@ -144,15 +144,24 @@ def test_a_delta_table_on_s3_and_a_table_of_another_catalog(tmp_path):
 
 LAKE = """\
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.delta.catalog.DeltaCatalog;
 
 /** A catalog of Delta tables beside the session's: each folder of a folder is a table. */
 public class Lake extends DeltaCatalog {
     @Override public String name() { return "lake"; }
+    @Override public String[] defaultNamespace() { return new String[] {"app"}; }
+    @Override public boolean functionExists(Identifier name) { return false; }
+    @Override public UnboundFunction loadFunction(Identifier name)
+            throws NoSuchFunctionException {
+        throw new NoSuchFunctionException(name);
+    }
 
     @Override public Table loadTable(Identifier name) {
+        if (name.namespace()[0].equals("delta")) return loadPathTable(name);
         String root = SparkSession.active().conf().get("spark.lake.root");
         return loadPathTable(Identifier.of(new String[] {"delta"}, root + "/" + name.name()));
     }
@@ -160,7 +169,7 @@ public class Lake extends DeltaCatalog {
 """
 BY_WHOM = (
     "CREATE MATERIALIZED VIEW by_whom AS SELECT p.name, count(*) AS n"
-    " FROM visits v JOIN lake.app.people p ON p.id = v.person GROUP BY p.name;"
+    " FROM visits v JOIN {} p ON p.id = v.person GROUP BY p.name;"
 )
 
 
@@ -179,7 +188,8 @@ def lake_jar(folder: Path) -> Path:
 
 
 @pytest.mark.skipif(not shutil.which("javac"), reason="no Java compiler")
-def test_a_delta_table_of_another_catalog_is_read_at_a_version(tmp_path):
+@pytest.mark.parametrize("named", ["lake.app.people", "app.people"])
+def test_a_delta_table_of_another_catalog_is_read_at_a_version(tmp_path, named):
     lake, root = tmp_path / "lake", tmp_path / "reader"
 
     def write(table, mode="append", **columns):
@@ -191,12 +201,14 @@ def test_a_delta_table_of_another_catalog_is_read_at_a_version(tmp_path):
     (root / "tables" / "visits.sql").write_text(
         "CREATE STREAMING TABLE visits AS SELECT id, person FROM STREAM visits_feed;"
     )
-    (root / "tables" / "by_whom.sql").write_text(BY_WHOM)
+    (root / "tables" / "by_whom.sql").write_text(BY_WHOM.format(named))
     settings = {
         "spark.jars": str(lake_jar(tmp_path / "java")),
         "spark.sql.catalog.lake": "Lake",
         "spark.lake.root": str(lake),
     }
+    if named == "app.people":
+        settings["spark.sql.defaultCatalog"] = "lake"
     (root / "freshline.yml").write_text(
         "name: reader\nstorage: warehouse\nserver: {port: 0}\n"
         "maintenance: {trials: false, audit: 0}\n"

@@ -242,6 +242,31 @@ def test_a_base_table_that_lost_a_row_of_its_files_is_wrong(shop, orders, verify
     assert (row.times, row.row["id"], row.row["price"]) == (-1, 3, 6.2)
 
 
+@pytest.mark.parametrize("how", ["created again", "put back"])
+def test_rows_loaded_with_a_static_table_that_is_another_one_now_are_not_called_wrong(
+    shop, verify, tmp_path, how
+):
+    first, second = (pa.table({"k": [1, 2], "name": [name] * 2}) for name in ("then", "now"))
+    shop.delta("names", first)
+    folder = shop.feed("f", "csv", "k BIGINT")
+    shop.table("named", "SELECT f.k, n.name FROM STREAM f JOIN delta.`names` n USING (k)")
+    (folder / "1.csv").write_text("1\n")
+    shutil.copytree(shop.root / "names", tmp_path / "copy")
+    shop.delta("names", second)
+    shop.load("named", "1.csv")
+    assert verify("named")[0] == {0: RIGHT}
+    shutil.rmtree(shop.root / "names")
+    if how == "put back":
+        shutil.copytree(tmp_path / "copy", shop.root / "names")
+    else:
+        shop.delta("names", first)
+    shop.delta("names", first)
+    outcomes, checks = verify("named")
+    assert outcomes == {0: SKIPPED}
+    was = "dropped and created again" if how == "created again" else "put back from a copy"
+    assert checks[0].reason == f"delta.names was {was} since"
+
+
 def test_a_base_table_whose_first_commits_were_cleaned_up_is_not_called_wrong(shop, orders, verify):
     log = Path(shop.path("orders")) / "_delta_log"
     deltalake.DeltaTable(shop.path("orders")).create_checkpoint()

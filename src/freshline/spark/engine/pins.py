@@ -231,22 +231,46 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
     else:
         parser = java_session.sessionState().sqlParser()
         parts = [str(part) for part in jvm.elements(parser.parseMultipartIdentifier(read.name))]
-        own = len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG  # noqa: PLR2004 - catalog.db.t
-        if _is_elsewhere(session, parts):
-            log = _log_elsewhere(session, parts)
+        catalog, *parts = _with_catalog(session, parts)
+        if catalog.lower() != _SESSION_CATALOG:
+            log = _log_elsewhere(session, catalog, parts)
             if log is None:
                 return None
         else:
             # The parser of identifiers knows no catalog, also not the session's own.
-            table = parser.parseTableIdentifier(
-                ".".join(backquoted(part) for part in parts[1:]) if own else read.name
-            )
-            provider = java_session.sessionState().catalog().getTableMetadata(table).provider()
+            name = parser.parseTableIdentifier(".".join(backquoted(part) for part in parts))
+            provider = java_session.sessionState().catalog().getTableMetadata(name).provider()
             if not provider.isDefined() or str(provider.get()).lower() != "delta":
                 return None
-            log = delta_log.forTable(java_session, table)
+            log = delta_log.forTable(java_session, name)
     snapshot = newest(session, log)
     return snapshot if int(snapshot.version()) >= 0 else None
+
+
+def replacement_of(
+    session: SparkSession, read: StaticRead, version: int, identity: str, mark: str
+) -> str | None:
+    """What became of a static table since one of its versions was read.
+
+    Args:
+        session: Any of this Spark's.
+        read: The table.
+        version: That was read.
+        identity: What Delta told the table from others by.
+        mark: Of the version's commit; "": the log did not tell.
+
+    Returns:
+        None: it is the same table and went on from there, as far as its log tells.
+    """
+    snapshot = newest_snapshot(session, read)
+    if snapshot is None:
+        return None
+    if str(snapshot.metadata().id()) != identity:
+        return "dropped and created again"
+    if int(snapshot.version()) < version:
+        return "put back from a copy"
+    now = mark_of(snapshot, version)
+    return "put back from a copy" if mark and now is not None and now != mark else None
 
 
 def newest(session: SparkSession, log: Any) -> Any:
@@ -256,20 +280,23 @@ def newest(session: SparkSession, log: Any) -> Any:
     return known or log.update(False, nothing, nothing)
 
 
-def _is_elsewhere(session: SparkSession, parts: list[str]) -> bool:
-    """Whether a name's first part is another catalog that the session knows, as Spark reads it."""
-    if len(parts) < 2 or parts[0].lower() == _SESSION_CATALOG:  # noqa: PLR2004 - catalog.table
-        return False
+def _with_catalog(session: SparkSession, parts: list[str]) -> list[str]:
+    """A name's parts with its catalog, which is the session's default where it names none."""
     manager = jvm.java_session(session).sessionState().catalogManager()
-    return bool(manager.isCatalogRegistered(parts[0]))
+    if len(parts) > 1:
+        if parts[0].lower() == _SESSION_CATALOG or manager.isCatalogRegistered(parts[0]):
+            return parts
+        return [str(manager.currentCatalog().name()), *parts]
+    default = [str(part) for part in manager.currentNamespace()]
+    return [str(manager.currentCatalog().name()), *default, *parts]
 
 
-def _log_elsewhere(session: SparkSession, parts: list[str]) -> Any | None:
+def _log_elsewhere(session: SparkSession, catalog: str, parts: list[str]) -> Any | None:
     """Delta's log of a table of another catalog; None where it is no Delta table."""
     manager = jvm.java_session(session).sessionState().catalogManager()
     identifier = jvm.named(session, "org.apache.spark.sql.connector.catalog.Identifier.of")
-    name = identifier(jvm.text_array(session, parts[1:-1]), parts[-1])
-    table = manager.catalog(parts[0]).loadTable(name)
+    name = identifier(jvm.text_array(session, parts[:-1]), parts[-1])
+    table = manager.catalog(catalog).loadTable(name)
     return table.deltaLog() if str(table.getClass().getName()) == _DELTA_TABLE else None
 
 

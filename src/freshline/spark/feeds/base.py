@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.delta.histories import KEY
 from freshline.delta.metadata import encode
 from freshline.delta.standing import changed_between, departure, rows_changed
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
@@ -162,7 +163,12 @@ class BaseUpdates:
             parents=parents,
             strategy=reader.how.name,
             rows=staged.rows,
-            more={"id": transaction.table_id, "after": before, **reader.facts()},
+            more={
+                "id": transaction.table_id,
+                "after": before,
+                **reader.facts(),
+                **({"ids": pinned.ids, KEY: pinned.marks} if pinned.versions else {}),
+            },
         )
         failpoint("base.before_commit")
         version = staged.commit(metadata)

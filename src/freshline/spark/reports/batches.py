@@ -185,7 +185,7 @@ class ReportBatches:
         state = self._state(run, plan)
         batches = state.batches()
         last = batches[-1] if batches else None
-        if last is not None and last.read_others(run.pinned):
+        if last is not None and last.read_others(run.session, run.request.window.table):
             last = self._begin(run, plan, state, last.number + 1)
             batches.append(last)
         elif last is not None:

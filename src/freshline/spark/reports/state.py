@@ -24,10 +24,10 @@ from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
 from freshline.executor.report_records import Window
 from freshline.failpoints import failpoint
-from freshline.project.model import Project
+from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.pins import Pinned, at_version, location
+from freshline.spark.engine.pins import Pinned, at_version, location, replacement_of
 from freshline.spark.engine.sizing import sized
 
 BATCH = "__batch"
@@ -62,22 +62,18 @@ class Batch:
     seconds: float = 0.0
     whole: bool = False
 
-    def read_others(self, pinned: Pinned) -> bool:
+    def read_others(self, session: SparkSession, table: TableDef) -> bool:
         """Whether a static table that it read was created again, or put back from a copy.
 
         Args:
-            pinned: The same tables as they are now.
+            session: The batch's own.
+            table: The report.
         """
-        now = told_of(pinned)
-        for name, (identity, mark) in self.told.items():
-            if name not in now:
-                continue
-            newest, version = pinned.versions[name], self.statics[name]
-            if newest < version or now[name][0] != identity:
-                return True
-            if newest == version and "" not in (mark, now[name][1]) and now[name][1] != mark:
-                return True
-        return False
+        return any(
+            replacement_of(session, read, self.statics[read.name], *self.told[read.name])
+            for read in table.statics
+            if read.name in self.told
+        )
 
 
 def told_of(pinned: Pinned) -> dict[str, tuple[str, str]]:

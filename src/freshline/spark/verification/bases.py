@@ -255,6 +255,7 @@ class BaseCheck(Check):
             self.refuse_definition(facts, "some of its files were loaded")
             names = loaded_names(facts)
             self._refuse_changed_files(folder, names, record)
+            self.refuse_replaced_statics(facts)
             pins = json.dumps(facts.get("parents", {}), sort_keys=True)
             if facts.get("strategy") == "backfill" and self.table.statics:
                 raise SkippedError(

@@ -15,13 +15,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits, size_bytes
 from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.own_session import read_every_row
-from freshline.spark.engine.pins import newest_snapshot, pin_statics, static_at
+from freshline.spark.engine.pins import newest_snapshot, pin_statics, replacement_of, static_at
 from freshline.spark.verification.differences import differences
 from freshline.sql.query.nondeterministic import clock_or_chance
 from freshline.sql.query.normal import parsed
@@ -133,6 +134,18 @@ class Check(ABC):
         made_by = facts.get("definition", "")
         if made_by and made_by != self.definition:
             raise SkippedError(f"{what} by an earlier text of its query")
+
+    def refuse_replaced_statics(self, facts: Mapping[str, Any]) -> None:
+        """Raise SkippedError where a static table is no longer the one that a commit read."""
+        ids: Mapping[str, str] = facts.get("ids", {})
+        marks: Mapping[str, str] = facts.get(KEY, {})
+        for read in self.table.statics:
+            if read.name in ids and not read.time_travel:
+                version, identity = int(facts["parents"][read.name]), ids[read.name]
+                mark = marks.get(read.name, "")
+                became = replacement_of(self.session, read, version, identity, mark)
+                if became is not None:
+                    raise SkippedError(f"{read.name} was {became} since")
 
     def pinned(self, pins: Mapping[str, int]) -> str:
         """The query with its static tables at the versions that the commit names."""

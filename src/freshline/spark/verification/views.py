@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from freshline.delta.histories import is_another_history, put_back
+from freshline.delta.histories import put_back
 from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
-from freshline.spark.engine.listed import mark_of
-from freshline.spark.engine.pins import at_version, newest_snapshot
+from freshline.spark.engine.pins import at_version
 from freshline.spark.engine.result_settings import set_as_then, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
@@ -69,19 +68,12 @@ class ViewCheck(Check):
             name: table_id(self.project.table_path(name), pins[name]) for name in self.table.parents
         }
         others = put_back(self.project, self.facts)
-        for read in self.table.statics:
-            if read.name in ids and not read.time_travel:
-                snapshot = newest_snapshot(self.session, read)
-                found[read.name] = None if snapshot is None else str(snapshot.metadata().id())
-                version = int(pins[read.name])
-                mark = None if snapshot is None else mark_of(snapshot, version)
-                if mark is not None and is_another_history(self.facts, read.name, version, mark):
-                    others.append(read.name)
         for name, now in found.items():
             if now is not None and ids.get(name, now) != now:
                 raise SkippedError(f"{name} was dropped and created again since")
         for name in others:
             raise SkippedError(f"{name} was put back from a copy since")
+        self.refuse_replaced_statics(self.facts)
 
     def _shown(self, output: DataFrame, frames: Mapping[str, DataFrame]) -> DataFrame:
         """With final emission: the rows of buckets that were complete."""
