@@ -135,6 +135,42 @@ def test_no_composition_beats_the_exact_plan() -> None:
     assert min(seen.values()) > rounds // 15, seen  # every kind was really met
 
 
+TODAY = (
+    # What came out: sizes 1, 1, 1, 1, 1, 2 and 0; and a single batch of no tuples.
+    ("cost", 1.7e9, 5.9, [0.9, 0.9, 1.7, 2.8, 2.9, 2.9, 3.5, 5.6], 6.8,
+     [0.0, 0.2, 0.5, 0.9, 1.6, 2.6, 3.7, 4.9, 6.1000000000000005], FinalCost(0.1, 0.0)),
+    ("batches", 1.7e9 + 0.123, 1.2, [0.2, 0.4, 0.5, 0.5, 0.6, 0.7, 0.8, 1.1], 9.6,
+     [1.6, 2.8, 4.0, 5.1, 6.1, 7.0, 7.8, 8.3, 8.4], FinalCost(0.5, 0.0)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("objective", "by_s", "end_s", "arrivals_s", "deadline_s", "seconds", "final"), TODAY
+)
+def test_a_plan_is_whole_at_times_like_todays(
+    objective: Objective,
+    by_s: float,
+    end_s: float,
+    arrivals_s: list[float],
+    deadline_s: float,
+    seconds: list[float],
+    final: FinalCost,
+) -> None:
+    """Seconds since 1970 are told no finer than 2.4e-7, far more than sums may differ by."""
+    window = Window(
+        by_s,
+        by_s + end_s,
+        [by_s + each for each in arrivals_s],
+        by_s + deadline_s,
+        PiecewiseCost(tuple((float(at), value) for at, value in enumerate(seconds))),
+        final,
+    )
+    plan = plan_window(window, objective=objective)
+    if isinstance(plan, Plan):  # both deadlines are met to the last digit, or just missed
+        assert sum(batch.tuples for batch in plan.batches) == window.tuples
+        assert all(batch.tuples > 0 for batch in plan.batches)
+
+
 def test_the_sweep_is_exact_under_a_linear_cost_and_feasible_under_any() -> None:
     rng = random.Random(11)
     for _ in range(1500):

@@ -22,6 +22,8 @@ class UpdateFinished:
             commit whose content was fixed by an earlier attempt).
         files: Names loaded, where they differ from what was started; None: as started.
         parents: Versions read, where they differ from what was started; None: as started.
+        is_other: The earlier attempt was of another kind: what was asked for (a reload, a
+            backfill, a compaction) is still to be done.
     """
 
     table: str
@@ -30,6 +32,7 @@ class UpdateFinished:
     to_s: float | None = None
     files: tuple[str, ...] | None = None
     parents: tuple[tuple[str, int], ...] | None = None
+    is_other: bool = False
 
 
 @dataclass(slots=True)

@@ -132,14 +132,11 @@ class NewestFirst(Extent):
         return self._inner.next_to_s(table)
 
     def take(self, table: Table, to_s: float) -> list[PendingFile]:
-        """The newest of a backlog; all of what is less, or where the table is made anew."""
+        """The newest of a backlog; all of what is less."""
         if not (table.spec.newest_first and table.is_base):
             return self._inner.take(table, to_s)
-        taken = [*table.gap, *table.pending] if table.full else list(table.pending)
+        taken = list(table.pending)
         table.pending.clear()
-        if table.full:
-            table.gap.clear()
-            return taken
         freshness_s = table.freshness_s
         older = [file for file in taken if freshness_s < file.timestamp_s < to_s]
         if not older or to_s - freshness_s <= _BACKLOG_PERIODS * table.period_s + TIME_EPSILON_S:

@@ -108,6 +108,9 @@ def _reached(first: Sequence[Table], following: Callable[[Table], Sequence[Table
 
 def set_periods(tables: Sequence[Table]) -> None:
     """A derived table without a period has the largest of any ancestor (rule G9)."""
+    longest_s: dict[int, float] = {}
     for table in topological(tables):
+        above_s = [max(each.period_s, longest_s[each.order]) for each in table.sources]
+        longest_s[table.order] = max(above_s, default=0.0)
         if table.spec.period_s is None and table.sources:
-            table.period_s = max(source.period_s for source in ancestors(table))
+            table.period_s = longest_s[table.order]

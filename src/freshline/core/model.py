@@ -73,9 +73,10 @@ class Running:
         late_s: Amount of that at or before the table's freshness.
         files: What it took from the table's pending work.
         background: A backfill, or older files of a table that loads the newest first.
+        asked: Somebody asked for it.
     """
 
-    __slots__ = ("amount_s", "background", "command", "files", "late_s", "start_s", "to_s")
+    __slots__ = ("amount_s", "asked", "background", "command", "files", "late_s", "start_s", "to_s")
 
     def __init__(
         self,
@@ -92,6 +93,7 @@ class Running:
         self.late_s = late_s
         self.files = files
         self.background = False
+        self.asked = False
 
 
 class Table:

@@ -45,7 +45,7 @@ from freshline.core.events import (
 )
 from freshline.core.explained import explained
 from freshline.core.extent import ALL_PENDING, Extent, NewestFirst
-from freshline.core.graph import ancestors, connected, set_periods
+from freshline.core.graph import ancestors, connected, dependents, set_periods, topological
 from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
@@ -294,10 +294,10 @@ class Scheduler:
             return
         settle(table, now_s)
         to_s = running.to_s if event.to_s is None else event.to_s
-        if event.files is not None:
-            self._hand_back(table, running, except_for=set(event.files))
         if to_s > table.freshness_s:  # noqa: PLR1730 - a call costs three times as much
             table.freshness_s = to_s
+        if event.files is not None:
+            self._as_committed(table, running, set(event.files))
         table.number = running.command.number
         if event.version is not None:
             table.version = event.version
@@ -327,13 +327,17 @@ class Scheduler:
     def _committed(self, table: Table, running: Running, event: UpdateFinished) -> None:
         """What a version means beyond freshness, in a warehouse."""
         table.pins = dict(event.parents or running.command.parents)
-        if running.command.full:
+        if running.command.full and event.is_other:
+            self._make_anew(table)
+        elif running.command.full:
             for child in table.children:
                 self._correct(child, child.period_s or 1.0)
                 self.rekey(child)
         for changed in (table, *table.children):
             self._offer(changed)
             self.rekey(changed)
+            if changed.running is None and self._stands_still(changed):
+                self._offer_below(changed)
 
     def _failed(self, event: UpdateFailed) -> None:
         table = self._by_name[event.table]
@@ -341,13 +345,14 @@ class Scheduler:
         if running.background:
             again = not event.gives_up
             self._wanted_background().ended(table, running, self.now_s, again=again)
-        self._hand_back(table, running, except_for=set())
+        self._hand_back(table, running)
         table.started_to_s = table.freshness_s
         table.late_s += running.late_s
         table.full = table.full or (running.command.full and not event.gives_up)
+        if running.command.full:
+            self._without_reload(table)
         self._defer(table, event.retry_s)
-        for child in table.children:
-            self._offer(child)
+        self._offer_below(table)
 
     def _ended(self, table: Table) -> Running:
         running = table.running
@@ -361,10 +366,61 @@ class Scheduler:
 
     # ---- base tables ----
 
-    def _hand_back(self, table: Table, running: Running, except_for: set[str]) -> None:
-        """Make the files of an update pending again that were not loaded after all."""
-        back = [file for file in running.files if file.name not in except_for]
-        (table.gap if running.background else table.pending).extendleft(reversed(back))
+    def _hand_back(self, table: Table, running: Running) -> None:
+        """Make the files of an update pending again; older ones may have come meanwhile."""
+        if running.background:
+            table.gap = _by_timestamp([*running.files, *table.gap])
+        else:
+            table.pending = _by_timestamp([*running.files, *table.pending])
+
+    def _as_committed(self, table: Table, running: Running, loaded: set[str]) -> float:
+        """An earlier attempt's commit has ``loaded``, which may be more or less than this one's.
+
+        What it has is not pending any more, wherever it stands now; what it has not is again, and
+        counts as late where it lies at or before F.
+
+        Returns:
+            The newest timestamp of what is loaded; F where nothing of it was pending.
+        """
+        self._hand_back(table, running)
+        newest_s = max(
+            [file.timestamp_s for file in (*table.gap, *table.pending) if file.name in loaded],
+            default=table.freshness_s,
+        )
+        fresh_s = table.freshness_s
+        if table.floor_s is not None:
+            table.freshness_s = fresh_s = max(fresh_s, newest_s)
+        table.gap = deque([file for file in table.gap if file.name not in loaded])
+        table.pending = deque(
+            [
+                file
+                for file in table.pending
+                if file.name not in loaded and (file.name is not None or file.timestamp_s > fresh_s)
+            ]
+        )
+        table.started_to_s = fresh_s
+        if table.is_base:
+            late = sum(file.timestamp_s <= fresh_s for file in table.pending)
+            table.late_s = late * (table.period_s or 1.0)
+        return newest_s
+
+    def _without_reload(self, table: Table) -> None:
+        """A reload failed: what it took of a gap is a gap again, and its own mark is gone."""
+        floor_s, fresh_s = table.floor_s, table.freshness_s
+        if floor_s is not None:
+            older = [file for file in table.pending if floor_s < file.timestamp_s < fresh_s]
+            table.gap = _by_timestamp([*table.gap, *older])
+            table.pending = deque(
+                [file for file in table.pending if not floor_s < file.timestamp_s < fresh_s]
+            )
+        if not table.full:
+            table.pending = deque(
+                [
+                    file
+                    for file in table.pending
+                    if file.name is not None or file.timestamp_s > fresh_s or table.late_s > 0.0
+                ]
+            )
 
     def _insert(self, table: Table, file: PendingFile) -> None:
         """Take in a file whose timestamp is not the newest of its feed."""
@@ -415,21 +471,62 @@ class Scheduler:
         dimension loaded once, a feed in an outage, a table that fails or is paused), the
         others' news would never be taken up, so they count like late data.
         """
-        if not table.known or table.late_s > 0.0 or table.running is not None:
-            return
-        if table.pins is None or table.trailing_edge_s > table.freshness_s:
-            return
-        if all(source.is_newest(table.pins.get(source.name)) for source in table.sources):
+        if not self._has_unread(table):
             return
         for source in table.sources:
-            if source.freshness_s <= table.trailing_edge_s and any(
-                (item.running is not None and not item.running.command.upkeep)
-                or self.startable(item)
-                for item in (source, *ancestors(source))
-            ):
+            if source.freshness_s <= table.trailing_edge_s and self._goes_on(source):
                 return
         self._correct(table, table.period_s or 1.0)
         self.rekey(table)
+
+    def _offer_below(self, table: Table) -> None:
+        """``table`` stands still: what waited for it, however far below, is offered the rest."""
+        waiting = {each.order for each in dependents(table) if self._has_unread(each)}
+        if not waiting:
+            return
+        going: set[int] = set()
+        for each in topological(self.tables):
+            comes = [source for source in each.sources if source.order in going]
+            if each.order in waiting and all(
+                source.freshness_s > each.trailing_edge_s for source in comes
+            ):
+                self._correct(each, each.period_s or 1.0)
+                self.rekey(each)
+            if self._works(each) or (comes and not self._stands_still(each)):
+                going.add(each.order)
+
+    def _has_unread(self, table: Table) -> bool:
+        """Whether a parent has a version that the table has not read, and that is no news yet."""
+        if not table.known or table.late_s > 0.0 or table.running is not None:
+            return False
+        if table.pins is None or table.trailing_edge_s > table.freshness_s:
+            return False
+        pins = table.pins
+        return not all(source.is_newest(pins.get(source.name)) for source in table.sources)
+
+    def _goes_on(self, table: Table) -> bool:
+        """Whether it has work to do, or will get some from an ancestor that has."""
+        seen, stack = {table.order}, [table]
+        while stack:
+            item = stack.pop()
+            if self._works(item):
+                return True
+            if self._stands_still(item):
+                continue  # what its sources bring ends here
+            for source in item.sources:
+                if source.order not in seen:
+                    seen.add(source.order)
+                    stack.append(source)
+        return False
+
+    def _works(self, table: Table) -> bool:
+        """Whether an update of it runs or could start; upkeep brings no news."""
+        running = table.running
+        return self.startable(table) if running is None else not running.command.upkeep
+
+    def _stands_still(self, table: Table) -> bool:
+        """Whether no update of it starts, whatever news it gets."""
+        return (table.paused and not table.asked) or table.deferred_until_s > self.now_s
 
     def blocked(self, table: Table) -> bool:
         """Whether it reads a table of which there is no version yet (warehouse only)."""
@@ -534,7 +631,8 @@ class Scheduler:
 
     def _start(self, table: Table, track: int) -> StartUpdate:
         policy = self.policy
-        from_s, to_s = table.freshness_s, table.next_to_s
+        reloads = table.full and table.is_base  # which reads every file, however updates are cut
+        from_s, to_s = table.freshness_s, table.trailing_edge_s if reloads else table.next_to_s
         amount_s = to_s - from_s + table.late_s
         cost = table.cost
         expected_s = cost.alpha_s + cost.beta * amount_s
@@ -545,7 +643,7 @@ class Scheduler:
         score, over = (
             explained(table, self.tables, self._ready, policy) if self._explains else ("", ())
         )
-        files = self._extent.take(table, to_s)
+        files = _all_taken(table) if reloads else self._extent.take(table, to_s)
         complete_s = to_s
         if table.floor_s is not None:
             from_s = table.floor_s
@@ -578,6 +676,7 @@ class Scheduler:
         table.late_s = 0.0
         table.full = False
         if table.asked:
+            table.running.asked = True
             table.asked = False
             self._asked.remove(table)
         table.stamp += 1
@@ -600,9 +699,14 @@ class Scheduler:
             commands.append(self._start(table, track))
 
     def _start_asked(self, commands: list[StartUpdate]) -> None:
-        """Start what people asked for, ahead of the policy, ancestors before dependents."""
+        """Start what people asked for, ahead of the policy, ancestors before dependents.
+
+        A table waits for updates of its ancestors that were asked for, and not for later ones: of
+        many ancestors one is always running.
+        """
+        clear: set[int] = set()
         for table in list(self._asked):
-            if any(item.asked or item.running is not None for item in ancestors(table)):
+            if _is_below_asked(table, clear):
                 continue
             if table.running is None and not (table.has_news and table.known):
                 self._asked.remove(table)  # nothing new: it is as fresh as can be
@@ -631,7 +735,7 @@ class Scheduler:
         The commit's ``to`` says how far the table is complete, not how far F is. Nothing is
         learned from it: such updates are not like the others.
         """
-        if running.command.upkeep:
+        if running.command.upkeep and not event.is_other:
             upkeep_finished(table, running, event)
             self._wanted_background().ended(table, running, self.now_s, again=False)
             if event.version is not None and self._extent.cuts_derived:
@@ -645,14 +749,17 @@ class Scheduler:
             table.version = event.version
             if self._extent.cuts_derived:
                 self._remember_version(table, event.version)
+        newest_s = running.to_s
         if event.files is not None:
-            self._hand_back(table, running, except_for=set(event.files))
+            if event.to_s is not None and table.floor_s is None:
+                table.freshness_s = max(table.freshness_s, event.to_s)
+            newest_s = self._as_committed(table, running, set(event.files))
         if running.background:
-            self._wanted_background().ended(table, running, self.now_s, again=False)
+            self._wanted_background().ended(table, running, self.now_s, again=event.is_other)
             if running.files:
                 self._filled(table, running)
         else:
-            table.freshness_s = max(table.freshness_s, running.to_s)
+            table.freshness_s = max(table.freshness_s, newest_s)
             self._settle_gap(table)
             if self.policy.reacts:
                 self._finished_now.append(table)
@@ -703,8 +810,7 @@ class Scheduler:
         table.paused = True
         self.facts_changed += 1
         self.rekey(table)
-        for child in table.children:
-            self._offer(child)
+        self._offer_below(table)
 
     def _resumed(self, event: TableResumed) -> None:
         table = self._by_name[event.table]
@@ -750,8 +856,7 @@ class Scheduler:
         newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
         table.trailing_edge_s = max(newest_s, table.started_to_s)
         self.rekey(table)
-        for child in table.children:
-            self._offer(child)
+        self._offer_below(table)
 
     def _restored(self, event: TableRestored) -> None:
         table = self._by_name[event.table]
@@ -770,7 +875,7 @@ class Scheduler:
             self._set_edge(table)
             if event.late_s > 0.0:
                 self._correct(table, event.late_s)
-            else:
+            elif event.version is not None:  # a view that was never built has read nothing
                 table.pins = {
                     source.name: source.version
                     for source in table.sources
@@ -791,3 +896,36 @@ class Scheduler:
         table.full = True
         if not table.pending and table.known:
             table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
+
+
+def _by_timestamp(files: Iterable[PendingFile]) -> deque[PendingFile]:
+    return deque(sorted(files, key=lambda file: file.timestamp_s))
+
+
+def _all_taken(table: Table) -> list[PendingFile]:
+    """Take all that is pending, what stands in the gap as well."""
+    taken = [*table.gap, *table.pending]
+    table.gap.clear()
+    table.pending.clear()
+    return taken
+
+
+def _is_below_asked(table: Table, clear: set[int]) -> bool:
+    """Whether an update of an ancestor was asked for that has not ended.
+
+    Args:
+        table: What was asked for, too.
+        clear: Places of ancestors above which there is none; found ones are added.
+    """
+    seen: set[int] = set()
+    stack = list(table.sources)
+    while stack:
+        item = stack.pop()
+        if item.order in clear or item.order in seen:
+            continue
+        if item.asked or (item.running is not None and item.running.asked):
+            return True
+        seen.add(item.order)
+        stack.extend(item.sources)
+    clear |= seen
+    return False

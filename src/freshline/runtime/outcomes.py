@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from freshline.core.background.upkeep import TRY, VACUUM, VERIFY
+from collections.abc import Mapping
+from typing import Any
+
+from freshline.core.background.upkeep import COMPACT, TRY, VACUUM, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
 from freshline.delta.log import commit_of
@@ -74,6 +77,18 @@ def finished_event(
             to_s = seconds(commit.metadata["to"])
             pins = commit.metadata.get("parents", {})
             parents = tuple((name, pins[name]) for name in request.parents if name in pins)
-            event = UpdateFinished(request.table, commit.version, None, to_s, names, parents)
+            event = UpdateFinished(
+                request.table, commit.version, None, to_s, names, parents,
+                is_other=_is_other(request, commit.metadata),
+            )  # fmt: skip
             return event, names
     return UpdateFinished(request.table, result.version, outcome.seconds), names
+
+
+def _is_other(request: UpdateRequest, metadata: Mapping[str, Any]) -> bool:
+    """Whether a commit was made by an attempt at something else than ``request`` asks for."""
+    return (
+        (request.full and not metadata.get("full"))
+        or (request.range_s is not None and "range" not in metadata)
+        or (request.upkeep == COMPACT and metadata.get("strategy") != COMPACT)
+    )

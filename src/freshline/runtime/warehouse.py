@@ -454,9 +454,9 @@ class Warehouse:
         if result is not None:
             event, names = finished_event(outcome, result, self.project)
             failpoint("update.before_journal")
-            command = outcome.command
-            self._ledger.files_loaded(table, names, command.number, result.read, full=command.full)
-            self._ledger.update_finished(outcome.command, result, outcome.seconds, self._now_s)
+            command, full = outcome.command, outcome.command.full and not event.is_other
+            self._ledger.files_loaded(table, names, command.number, result.read, full=full)
+            self._ledger.update_finished(command, result, outcome.seconds, self._now_s, full=full)
             self._journal.flush()
             self._reports.committed()
             failpoint("update.after_journal")
@@ -468,10 +468,10 @@ class Warehouse:
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)
-            if outcome.command.full:
+            if full:
                 self._listening.loaded(table)
             more = self._maintenance.done(outcome, self._now_s)
-            if outcome.command.backfill is not None:
+            if outcome.command.backfill is not None and not event.is_other:
                 note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
             self._observer.ended(outcome, None)
             return [event, *more]

@@ -245,3 +245,65 @@ def test_a_newest_file_that_cannot_be_read_leaves_nothing_but_the_rest_to_load()
     assert core.handle(42.0, [UpdateFinished("a")]) == []
     table = core.table("a")
     assert (table.freshness_s, table.complete_s, table.has_news) == (30.0, 30.0, False)
+
+
+def backlog(**keys):
+    core = scheduler(NEWEST, origin_s=None, **keys)
+    core.handle(10.0, arrived(10))
+    core.handle(11.0, [UpdateFinished("a", 0)])
+    core.handle(60.0, arrived(20, 30, 40, 50, 60))
+    return core
+
+
+def test_a_newest_file_that_a_repeated_commit_lacks_is_loaded_after_it():
+    core = backlog()
+    core.handle(61.0, [UpdateFailed("a", 65.0)])
+    core.handle(62.0, arrived(70))
+    (again,) = core.handle(65.0, [])
+    assert again.files == ("f70",)
+    (command,) = core.handle(66.0, [UpdateFinished("a", 1, None, 10.0, ("f60",), ())])
+    assert core.table("a").freshness_s == 60.0
+    (rest,) = core.handle(67.0, [UpdateFinished("a", 2)])
+    assert sorted([*command.files, *rest.files]) == ["f20", "f30", "f40", "f50", "f70"]
+
+
+def test_a_rebuild_that_is_given_up_leaves_the_gap_to_the_background():
+    core = backlog()
+    core.handle(60.5, [RefreshRequested("a", full=True)])
+    (full,) = core.handle(61.0, [UpdateFinished("a", 1)])
+    assert full.full
+    (rest,) = core.handle(62.0, [UpdateFailed("a", 62.0, gives_up=True)])
+    assert (rest.full, rest.files) == (False, ("f20", "f30", "f40", "f50"))
+
+
+def test_a_backfill_whose_number_another_update_had_is_made_after_it():
+    core = scheduler(A, origin_s=None)
+    core.handle(10.0, arrived(10))
+    core.handle(11.0, [UpdateFinished("a", 0)])
+    core.handle(12.0, [BackfillRequested("a", 0.0, 5.0)])
+    found = UpdateFinished("a", 1, None, 10.0, (), (), is_other=True)
+    (again,) = core.handle(13.0, [found])
+    assert (again.number, again.backfill) == (3, (0.0, 5.0))
+
+
+@pytest.mark.parametrize("start_s", [0.0, 1.7e9])
+@pytest.mark.parametrize("tenths", range(1, 40, 3))
+def test_waking_up_for_its_share_gets_a_backfill_its_turn(start_s, tenths):
+    """Seconds since 1970 are told no finer than a quarter of a microsecond."""
+    slow = TableSpec("b", period_s=0.5, alpha_s=1000.0)
+    core = scheduler(
+        TableSpec("a", period_s=10.0, alpha_s=tenths / 7), slow, tracks=2, start_s=start_s,
+        origin_s=None, background_share=0.1,
+    )  # fmt: skip
+    now_s = start_s + 1.0
+    core.handle(now_s, [FileArrived("a", now_s, "x"), FileArrived("b", now_s, "y")])
+    now_s += tenths / 7
+    core.handle(now_s, [UpdateFinished("a", 0)])
+    now_s += 1.37  # b runs on, and is late
+    commands = core.handle(now_s, [BackfillRequested("a", start_s, start_s + 5.0)])
+    for _ in range(5):
+        if commands:
+            break
+        now_s = max(now_s, core.next_wakeup_s())
+        commands = core.handle(now_s, [])
+    assert [command.backfill for command in commands] == [(start_s, start_s + 5.0)]

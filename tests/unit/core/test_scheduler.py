@@ -365,3 +365,111 @@ def test_a_view_is_not_started_before_each_of_its_parents_has_a_version():
     assert command.table == "hourly"
     (command,) = core.handle(1006.0, [UpdateFinished("hourly", version=0)])
     assert (command.table, command.parents) == ("busy", (("parts", 1), ("hourly", 0)))
+
+
+# ---- news that a parent far above holds back ----
+
+DAILY = TableSpec("daily", sources=("facts",), alpha_s=1.0)
+ABOVE = TableSpec("above", sources=("daily", "parts"), alpha_s=1.0)
+
+
+def held_back():
+    """The view ``above`` waits with news of parts for daily, because facts runs."""
+    core = scheduler(FACTS, PARTS, DAILY, ABOVE, warehouse=True)
+    core.handle(1000.0, [FileArrived("facts", 990.0, "f1"), FileArrived("parts", 990.0, "p1")])
+    for step, name in enumerate(("facts", "parts", "daily", "above")):
+        core.handle(1001.0 + step, [UpdateFinished(name, version=0)])
+    core.handle(1010.0, [FileArrived("parts", 1000.0, "p2")])
+    core.handle(1010.5, [FileArrived("facts", 1000.0, "f2")])
+    (command,) = core.handle(1011.0, [UpdateFinished("parts", version=1)])
+    assert command.table == "facts"
+    return core
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        ([], [UpdateFailed("facts", 5000.0)]),
+        ([], [UpdateFailed("facts", 1012.0), FilesWithdrawn("facts", ("f2",))]),
+        ([TablePaused("facts")], [UpdateFailed("facts", 1012.0)]),
+        ([TablePaused("daily")], [UpdateFinished("facts", version=1)]),
+    ],
+)
+def test_a_view_goes_on_when_a_table_further_above_stands_still(before, then):
+    core = held_back()
+    started = core.handle(1011.5, before) + core.handle(1012.0, then)
+    assert [(command.table, command.parents) for command in started] == [
+        ("above", (("daily", 0), ("parts", 1)))
+    ]
+
+
+# ---- what people asked for, and commits that nobody heard of ----
+
+
+def test_what_is_asked_for_does_not_wait_for_later_updates_of_its_sources():
+    core = scheduler(FACTS, PARTS, JOINED, tracks=2, warehouse=True)
+    core.handle(1000.0, [FileArrived("facts", 990.0, "f0"), FileArrived("parts", 990.0, "p0")])
+    core.handle(1000.2, [RefreshRequested("joined")])
+    versions, begun = dict.fromkeys(("facts", "parts", "joined"), 0), []
+    for step in range(8):  # one of the sources runs at any time
+        name = ("facts", "parts")[step % 2]
+        now_s = 1001.0 + step
+        ended = UpdateFinished(name, version=versions[name])
+        versions[name] += 1
+        events = [ended, FileArrived(name, now_s - 5.0, f"{name}{step}")]
+        begun += [command.table for command in core.handle(now_s, events)]
+        if "joined" in begun:
+            return
+    pytest.fail(f"joined never started: {begun}")
+
+
+def test_a_late_file_that_came_before_a_repeated_commit_is_loaded_after_it():
+    core = scheduler(BASE, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 990.0, "a")])
+    core.handle(1001.0, [UpdateFailed("orders", 1005.0)])
+    core.handle(1002.0, [FileArrived("orders", 985.0, "late")])
+    (again,) = core.handle(1005.0, [])
+    assert set(again.files) == {"a", "late"}
+    (command,) = core.handle(1006.0, [UpdateFinished("orders", 0, None, 990.0, ("a",), ())])
+    assert (command.number, command.files, command.to_s) == (2, ("late",), 990.0)
+
+
+def test_a_repeated_commit_may_have_files_that_the_repeat_had_not():
+    core = scheduler(BASE, warehouse=True)  # three files an update
+    files = [FileArrived("orders", 990.0 + n, f"f{n}") for n in range(1, 6)]
+    core.handle(1000.0, files)
+    core.handle(1001.0, [UpdateFailed("orders", 1005.0)])
+    core.handle(1002.0, [FileArrived("orders", 990.5, "f0")])
+    (again,) = core.handle(1005.0, [])
+    assert again.files == ("f0", "f1", "f2")
+    loaded = ("f1", "f2", "f3")
+    (command,) = core.handle(1006.0, [UpdateFinished("orders", 0, None, 993.0, loaded, ())])
+    assert command.files == ("f0", "f4", "f5")
+
+
+def test_a_rebuild_whose_number_another_update_had_is_still_to_be_made():
+    core = scheduler(BASE, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 990.0, "a")])
+    core.handle(1001.0, [UpdateFailed("orders", 1100.0)])
+    (full,) = core.handle(1002.0, [RefreshRequested("orders", full=True)])
+    assert (full.number, full.full) == (1, True)
+    found = UpdateFinished("orders", 0, None, 990.0, ("a",), (), is_other=True)
+    (again,) = core.handle(1003.0, [found])
+    assert (again.number, again.full) == (2, True)
+
+
+def test_a_rebuild_takes_all_files_however_updates_are_cut():
+    core = scheduler(BASE, warehouse=True, chop=1.0)
+    core.handle(1000.0, [FileArrived("orders", 900.0, "f0")])
+    later = [FileArrived("orders", 900.0 + 10.0 * n, f"f{n}") for n in range(1, 5)]
+    core.handle(1000.5, [*later, RefreshRequested("orders", full=True)])
+    (full,) = core.handle(1001.0, [UpdateFinished("orders", version=0)])
+    assert (full.full, full.files, full.to_s) == (True, ("f1", "f2", "f3", "f4"), 940.0)
+
+
+def test_a_file_withdrawn_after_a_repeated_commit_is_no_news():
+    core = scheduler(BASE, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 990.0, "a"), FileArrived("orders", 991.0, "b")])
+    repeated = UpdateFinished("orders", 0, None, 990.0, ("a",), ())
+    assert core.handle(1001.0, [repeated, FilesWithdrawn("orders", ("b",))]) == []
+    assert core.table("orders").freshness_s == 990.0

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop
+from math import inf, nextafter
 
 from freshline.core.background.share import BackgroundShare
 from freshline.core.background.upkeep import TRY, Offer, Upkeep, upkeep_started
@@ -202,7 +203,9 @@ class Background:
             wait_s = self.share.wait_s(self.expected_s(work))
             if wait_s > 0.0:
                 # Rounding must not make it wake up a hair too early, again and again.
-                self.wakeup_s = now_s + wait_s + TIME_EPSILON_S
+                # In seconds since 1970 a nanosecond is less than the last digit.
+                wakeup_s = now_s + wait_s
+                self.wakeup_s = max(wakeup_s + TIME_EPSILON_S, nextafter(wakeup_s, inf))
                 return commands
             self._started(work)
             commands.append(self._command(work, heappop(free), now_s))

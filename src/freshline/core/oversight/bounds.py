@@ -203,13 +203,14 @@ class BoundsKept:
     def look(self, now_s: float) -> None:
         """Staleness of every table, after all events of an instant."""
         self._latest_s = now_s
-        for watched in self._watched.values():
+        for name, watched in self._watched.items():
             table = watched.table
             if not table.known:
                 continue
             if not table.has_news and not watched.since_fresh:
-                # Fresh to sources that are not themselves is not fresh.
-                watched.since_fresh = self._is_healthy(table) and all(
+                # Fresh to sources that are not themselves is not fresh; and of a source that is,
+                # no feed above it is out.
+                watched.since_fresh = name not in self._unhealthy and all(
                     self._watched[source.name].since_fresh for source in table.sources
                 )
             self._check_staleness(watched, now_s - table.complete_s, now_s)
@@ -281,9 +282,6 @@ class BoundsKept:
             if (cause.table, cause.reason) == (name, Reason.DATA) and cause.time_s >= since_s:
                 return _Cause(time_s, name, Reason.DATA, cause.because)
         return _Cause(time_s, name, Reason.EXECUTION, because)
-
-    def _is_healthy(self, table: Table) -> bool:
-        return self._unhealthy.isdisjoint([table.name, *(each.name for each in ancestors(table))])
 
     def _behind(self, name: str) -> list[_Watched]:
         """The table of that name and all that is derived from it."""

@@ -29,6 +29,11 @@ def plan_window(
     Raises:
         KeyError: ``solver`` is none of the three.
     """
+    if window.start_s != 0.0:
+        # Seconds since 1970 are told no finer than a quarter of a microsecond, far more than the
+        # solvers' tolerance: two sums of one plan would differ, and a batch come out empty.
+        found = plan_window(_moved(window, -window.start_s), solver=solver, objective=objective)
+        return _moved_back(found, window.start_s)
     solve = solvers()[solver]
     final = window.final
     if not final.of_one:
@@ -42,6 +47,26 @@ def plan_window(
     return replace(
         found, cost_s=found.cost_s + always_s, final_cost_s=found.final_cost_s + always_s
     )
+
+
+def _moved(window: Window, by_s: float) -> Window:
+    return replace(
+        window,
+        start_s=window.start_s + by_s,
+        end_s=window.end_s + by_s,
+        arrivals_s=[each + by_s for each in window.arrivals_s],
+        deadline_s=window.deadline_s + by_s,
+    )
+
+
+def _moved_back(found: Plan | Infeasible, by_s: float) -> Plan | Infeasible:
+    if isinstance(found, Infeasible):
+        return replace(found, earliest_deadline_s=found.earliest_deadline_s + by_s)
+    batches = tuple(
+        replace(each, start_s=each.start_s + by_s, end_s=each.end_s + by_s)
+        for each in found.batches
+    )
+    return replace(found, batches=batches)
 
 
 def solvers() -> Mapping[str, Solver]:

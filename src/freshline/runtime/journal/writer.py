@@ -209,9 +209,15 @@ class Ledger:
         )
 
     def update_finished(
-        self, command: StartUpdate, result: UpdateResult, seconds: float, now_s: float
+        self,
+        command: StartUpdate,
+        result: UpdateResult,
+        seconds: float,
+        now_s: float,
+        *,
+        full: bool = False,
     ) -> None:
-        """An update is committed."""
+        """An update is committed; ``full``: it is the rebuild that somebody asked for."""
         table = command.table
         note_use(self.journal, table, command.number, result, seconds, now_s)
         self.journal.write(
@@ -234,7 +240,7 @@ class Ledger:
             " busy_s=busy_s+?, rejected_rows=rejected_rows+? WHERE name=?",
             (int(result.strategy not in CHECKS), seconds, result.rejected_rows, table),
         )
-        if command.full:
+        if full:
             self.full_asked(table, still=False)
 
     def full_asked(self, table: str, *, still: bool = True) -> None:
