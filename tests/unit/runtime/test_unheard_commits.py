@@ -56,7 +56,8 @@ def test_a_rebuild_whose_number_an_earlier_commit_has_is_made_after_it(tmp_path)
         eventually(lambda: answers)
         unheard.go_on.set()
         asking.join()
-        eventually(lambda: last_commit(shop.project.table_path("orders")).metadata.get("full"))
+        path = shop.project.table_path("orders")
+        eventually(lambda: (found := last_commit(path)) is not None and "full" in found.metadata)
     assert shop.executor.numbers("orders") == [5]
     assert [row["full_asked"] for row in shop.journal_rows("SELECT full_asked FROM tables")] == [0]
 
