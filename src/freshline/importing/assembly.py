@@ -19,6 +19,9 @@ from freshline.sql.text.reads import quoted, reads_of
 from freshline.sql.text.tokens import SqlTextError
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_]+")
+_UNREAD = (
+    "a view is put into the queries of tables, and none that was taken reads it: make it a table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class _Assembler:
         self.faults = faults
         self.by_relation = {_relation(item).lower(): item for item in items if item.relation}
         self.names = _names(items)
+        self.twins = _twins(items)
+        self.used: set[str] = set()
         self.states = {item.key: self._read(item) for item in items}
         self.views: dict[str, View] = {}
         self.described = Described()
@@ -75,12 +80,23 @@ class _Assembler:
         }
         order = parents_first(parents)
         for key in self.items.keys() - set(order):
-            self._refuse(self.items[key], "it reads itself, directly or through others")
+            why = "it reads itself, directly or through others"
+            if key not in _above(key, parents):
+                why = "it reads a model that reads itself, directly or through others"
+            self._refuse(self.items[key], why)
         tables = [table for key in order if (table := self._taken(self.items[key])) is not None]
+        for table in tables:
+            self.used |= _above(table.item.key, parents)
+        for item in self.items.values():
+            unread = item.role == "view" and item.key not in self.used
+            if unread and self.states[item.key].refusal is None:
+                self._refuse(item, _UNREAD)
         return Assembly(tuple(tables), tuple(self._outcome(item) for item in self.items.values()))
 
     def _read(self, item: Item) -> _State:
-        state = _State(refusal=item.refusal or self.faults.get(item.key))
+        twin = self.twins.get(item.key)
+        same = twin and f"it has the name of {twin}: Spark takes {_relation(item)} for one table"
+        state = _State(refusal=item.refusal or self.faults.get(item.key) or same)
         if item.query is None or item.role == "base" or state.refusal is not None:
             return state
         try:
@@ -198,6 +214,32 @@ class _Assembler:
 def _relation(item: Item) -> str:
     """Its name as a query has it, in the spelling of ``Read.name``."""
     return ".".join(quoted(part) for part in item.relation)
+
+
+def _twins(items: Sequence[Item]) -> dict[str, str]:
+    """Items whose names differ by the case of letters at most: the key of another one, by key."""
+    same: dict[str, list[str]] = {}
+    for item in items:
+        if item.relation:
+            same.setdefault(_relation(item).lower(), []).append(item.key)
+    return {
+        key: next(each for each in keys if each != key)
+        for keys in same.values()
+        if len(keys) > 1
+        for key in keys
+    }
+
+
+def _above(key: str, parents: Mapping[str, Sequence[str]]) -> set[str]:
+    """What an item reads, directly or through others."""
+    found: set[str] = set()
+    left = list(parents[key])
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += parents.get(name, ())
+    return found
 
 
 def _names(items: Sequence[Item]) -> dict[str, str]:

@@ -97,6 +97,7 @@ class Found:
         items: In the order of the page.
         checks: Tests.
         notes: What concerns the project as a whole.
+        configuration: Settings of Spark under which the other tool runs the queries.
         appendix: Statements that were not translated, as a SQL file of comments.
     """
 
@@ -105,6 +106,7 @@ class Found:
     items: tuple[Item, ...]
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
     appendix: str | None = None
 
 

@@ -180,6 +180,8 @@ def _files(found: Found, assembly: Assembly) -> dict[str, str]:
         "storage": "warehouse",
         "libraries": [{"glob": {"include": "tables/**/*.sql"}}],
     }
+    if found.configuration:
+        top["configuration"] = dict(found.configuration)
     if feeds:
         top["feeds"] = feeds
     checks: dict[str, list[dict[str, object]]] = {}

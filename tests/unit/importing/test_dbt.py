@@ -166,6 +166,31 @@ def test_a_model_that_never_refreshes_in_full_is_not_taken(compiled, tmp_path):
     )
 
 
+def test_sessions_are_set_as_the_adapter_sets_them(compiled, tmp_path):
+    """dbt-spark turns ANSI mode off, whatever the cluster says: a bad cast is NULL, no error."""
+    project, _ = imported(compiled(), tmp_path / "new")
+    assert project.configuration["spark.sql.ansi.enabled"] == "false"
+
+
+def test_a_view_that_nothing_reads_is_told(compiled, tmp_path):
+    def change(manifest):
+        node = json.loads(json.dumps(manifest["nodes"]["model.shop.stg_orders"]))
+        node |= {"name": "lonely", "alias": "lonely", "unique_id": "model.shop.lonely"}
+        node["relation_name"] = "`shop`.`lonely`"
+        manifest["nodes"]["model.shop.lonely"] = node
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    assert "none that was taken reads it" in reasons(rows)["model.shop.lonely"]
+
+
+def test_a_hook_of_runs_is_told(compiled):
+    def change(manifest):
+        manifest["nodes"]["operation.shop.shop-on-run-end-0"] = {"resource_type": "operation"}
+
+    notes = read_dbt(compiled(change)).notes
+    assert "`operation.shop.shop-on-run-end-0`, a hook of dbt's runs, is not run." in notes
+
+
 def test_a_view_that_was_not_taken_takes_its_readers_with_it(compiled, tmp_path):
     def change(manifest):
         manifest["nodes"]["model.shop.stg_customers"]["config"]["sql_header"] = "SET x = 1"

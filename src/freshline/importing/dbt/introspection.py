@@ -18,7 +18,10 @@ _ASKS = re.compile(
     r"|list_relations\w*|check_schema_exists|already_exists|list_schemas"
     r"|calculate_freshness\w*|run_sql\w*|add_query))\s*\("
 )
-_MOMENT = re.compile(r"\b(run_started_at|modules\s*\.\s*datetime|invocation_id)\b")
+_MOMENT = re.compile(
+    r"\b(run_started_at\b|invocation_id\b|modules\s*(?:\.\s*datetime\b"
+    r"|\[\s*[\"']datetime[\"']\s*\]|\.\s*get\s*\(\s*[\"']datetime[\"']))"
+)
 _IMPLEMENTATIONS = ("default", "spark", "databricks")
 _JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)

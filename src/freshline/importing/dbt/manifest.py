@@ -19,17 +19,21 @@ class Manifest:
     """A manifest of version 12.
 
     Attributes:
-        nodes: Models, seeds, snapshots and tests by unique id.
+        adapter: One of ``ADAPTERS``.
+        nodes: Models, seeds, snapshots, tests and hooks of runs by unique id.
         sources: By unique id.
         macros: By unique id.
+        unit_tests: By unique id.
         disabled: Unique ids of what dbt does not run.
         full_refresh: Incremental models were compiled as if their table did not exist yet.
     """
 
     project: str
+    adapter: str
     nodes: dict[str, dict[str, Any]]
     sources: dict[str, dict[str, Any]]
     macros: dict[str, dict[str, Any]]
+    unit_tests: tuple[str, ...]
     disabled: tuple[str, ...]
     full_refresh: bool
 
@@ -72,9 +76,11 @@ def read_manifest(folder: Path) -> Manifest:
         )
     return Manifest(
         str(about.get("project_name") or "imported"),
+        adapter,
         data.get("nodes", {}),
         data.get("sources", {}),
         data.get("macros", {}),
+        tuple(data.get("unit_tests") or ()),
         tuple(data.get("disabled") or ()),
         _in_full(folder, about.get("invocation_id")),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from freshline.importing.dbt.introspection import asks, depends_on_full_refresh, moment
 from freshline.importing.dbt.manifest import Manifest, read_manifest
 from freshline.importing.dbt.tests import read_test
-from freshline.importing.items import Found, Item, Role
+from freshline.importing.items import Check, Found, Item, Role
 from freshline.sql.text.tokens import SqlTextError, tokens
 
 _ROLES: dict[str, Role] = {
@@ -30,6 +30,13 @@ _IGNORED_CONFIG = (
     ("pre-hook", "statements around an update are not run"),
     ("post-hook", "statements around an update are not run"),
 )
+_SETTINGS = {"spark": {"spark.sql.ansi.enabled": "false"}}
+"""What an adapter sets in every session of its own, by the adapter."""
+_SESSION = (
+    "What `server_side_parameters` of profiles.yml, hooks and the cluster set in dbt's sessions,"
+    " the time zone for one, is not in the manifest: where it decides rows, add it to"
+    " `configuration:`."
+)
 _NO_FULL_REFRESH = (
     "its SQL is that of an incremental run, or may be: compile with `dbt compile --full-refresh`"
 )
@@ -43,7 +50,8 @@ def read_dbt(folder: Path) -> Found:
     """
     manifest = read_manifest(folder)
     items = [_source(key, node) for key, node in manifest.sources.items()]
-    checks = []
+    checks: list[Check] = []
+    hooks: list[str] = []
     for key, node in manifest.nodes.items():
         kind = node.get("resource_type")
         if kind == "model":
@@ -54,18 +62,27 @@ def read_dbt(folder: Path) -> Found:
             items.append(_snapshot(key, node))
         elif kind == "test":
             checks.append(read_test(key, node))
+        elif kind == "operation":
+            hooks.append(f"`{key}`, a hook of dbt's runs, is not run.")
+    checks += [
+        Check(key, "unit test", "", refusal="it tests a query on rows of its own, not a table")
+        for key in manifest.unit_tests
+    ]
     notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
     if not any(item.role == "base" for item in items):
         notes.append(
             "No source has `meta.freshline.feed`, which says where its rows come from: without a "
             "feed nothing has news. docs/import.md shows how to give one."
         )
+    else:
+        notes += [*hooks, _SESSION]
     return Found(
         manifest.project,
         f"dbt project {manifest.project}",
         tuple(items),
         tuple(checks),
         tuple(notes),
+        _SETTINGS.get(manifest.adapter, {}),
     )
 
 
@@ -130,12 +147,16 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
             f"no rows are merged by {config['unique_key']}: it holds what a full refresh makes"
         )
     build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
+    is_table = role == "table"
+    left_out = _left_out(config)
     if build_after.get("count") and build_after.get("period") and "target_lag" not in ours:
         ours["target_lag"] = f"{build_after['count']} {build_after['period']}s"
-        changed.append(f"its build_after became the target lag {ours['target_lag']}")
-    if role == "table" and config.get("file_format") not in {None, "delta"}:
+        if is_table:
+            changed.append(f"its build_after became the target lag {ours['target_lag']}")
+    if ours and not is_table:
+        left_out.append(f"{', '.join(ours)}: a table of the new project has them, no view")
+    if is_table and config.get("file_format") not in {None, "delta"}:
         changed.append(f"Delta, not {config['file_format']}")
-    is_table = role == "table"
     return Item(
         key,
         f"{materialized} model" if node.get("language") == "sql" else "Python model",
@@ -150,7 +171,7 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
         refusal=_refusal(node, config, materialized, manifest),
         stays=is_table,
         changed=tuple(changed),
-        left_out=tuple(_left_out(config)),
+        left_out=tuple(left_out),
     )
 
 

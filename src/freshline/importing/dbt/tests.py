@@ -44,7 +44,16 @@ def read_test(key: str, node: Mapping[str, Any]) -> Check:
         where=str(where) if where else None,
         warns=str(config.get("severity", "")).lower() == "warn",
     )
+    macros = _mapping(node.get("depends_on")).get("macros") or ()
+    own = [
+        each
+        for each in map(str, macros)
+        if each.endswith(f"__test_{kind}")
+        or (each.endswith(f".test_{kind}") and each != f"macro.dbt.test_{kind}")
+    ]
     refusal = _refusal(check, about, arguments, config)
+    if own and refusal is None:
+        refusal = f"{own[0]} is in the place of dbt's own test"
     return check if refusal is None else Check(key, kind, check.of, refusal=refusal)
 
 
