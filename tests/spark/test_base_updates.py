@@ -406,6 +406,33 @@ def test_a_column_that_the_query_gains_is_added_and_types_stay(shop, orders: Pat
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "value"),
+    [
+        ("INT", "DOUBLE", "1.5"),
+        ("INT", "BIGINT", "3000000000"),
+        ("DECIMAL(9,2)", "DECIMAL(9,4)", "1.2345"),
+        ("DATE", "TIMESTAMP", "2026-01-01T12:00:00Z"),
+        ("FLOAT", "DOUBLE", "0.1"),
+        ("BOOLEAN", "INT", "5"),
+        ("TIMESTAMP", "BIGINT", "1767225600000"),
+    ],
+)
+def test_a_value_is_not_cut_to_the_type_that_its_column_had(before, now, value, shop):
+    """Somebody corrects the feed's schema, and the table is there already."""
+    folder = shop.feed("f", "csv", f"v {before}")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text("\n")
+    (folder / "b.csv").write_text(f"{value}\n")
+    shop.load("t", "a.csv")
+    shop.feed("f", "csv", f"v {now}")
+    with pytest.raises(UserError, match="refresh t --full") as refused:
+        shop.load("t", "b.csv")
+    assert refused.value.code == "other-types"
+    assert f"column v is {before} in it and {now} now" in str(refused.value)
+    assert shop.load("t", "a.csv", "b.csv", full=True).rows == 1
+
+
 def test_a_full_update_holds_the_rows_of_its_files_alone(shop, orders: Path):
     (orders / "a.csv").write_text("1,,\nx,,\n")
     (orders / "b.csv").write_text("2,,\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -68,3 +70,48 @@ def test_a_number_too_large_for_its_column_is_told(kind, fitting, too_large, sho
     shop.load("t", "good.parquet")
     found = [row["n"] for row in shop.rows("t")]
     assert sorted(found, key=str) == sorted(fitting.to_pylist(), key=str)
+
+
+@pytest.mark.parametrize(("file_format", "end"), [("json", "gz"), ("csv", "gz"), ("json", "bz2")])
+def test_a_file_that_ends_too_early_is_told_and_holds_up_no_other(file_format, end, shop):
+    folder = shop.feed("f", file_format, "id BIGINT, s STRING")
+    shop.table("t", "SELECT * FROM STREAM f")
+    line = '{{"id": {0}, "s": "{0:x}"}}\n' if file_format == "json" else "{0},{0:x}\n"
+    pack = {"gz": gzip, "bz2": bz2}[end].compress
+    whole = pack("".join(line.format(number**7) for number in range(5000)).encode())
+    bad = {"cut": whole[: len(whole) // 2], "other": b"no such archive", "more": whole + b"garbage"}
+    for name, content in bad.items():
+        (folder / f"{name}.{end}").write_bytes(content)
+    (folder / "good").write_text(line.format(1))
+    names = [f"{name}.{end}" for name in bad]
+    with pytest.raises(UnreadableFilesError, match="cannot be unpacked") as caught:
+        shop.load("t", *names, "good")
+    assert [name for name, _ in caught.value.files][:2] == names[:2]
+    shop.load("t", "good")
+    assert [row["id"] for row in shop.rows("t")] == [1]
+
+
+def test_a_record_that_is_nested_too_deeply_is_rejected(shop):
+    folder = shop.feed("f", "json", "id BIGINT")
+    shop.table("t", "SELECT * FROM STREAM f")
+    deep = "[" * 5000 + "]" * 5000
+    (folder / "a.json").write_text(f'{{"id": 1}}\n{{"id": 2, "x": {deep}}}\n')
+    assert shop.load("t", "a.json").rejected_rows == 1
+    assert [row["id"] for row in shop.rows("t")] == [1]
+    assert [row["reason"] for row in shop.rows("t__rejected")] == [
+        "its values are nested too deeply"
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"multiLine": "true"}])
+def test_a_long_array_with_one_record_that_does_not_fit_does_not_fill_the_heap(options, shop):
+    folder = shop.feed("f", "json", "id BIGINT, s STRING", options)
+    shop.table("t", "SELECT * FROM STREAM f")
+    records: list[dict] = [{"id": number, "s": "x" * 150} for number in range(9000)]
+    records[7]["id"] = "seven"
+    (folder / "a.json").write_text(json.dumps(records))
+    result = shop.load("t", "a.json")
+    assert (result.rows, result.rejected_rows) == (0, len(records))
+    rejected = shop.rows("t__rejected")
+    assert all("in an array in which a record does not fit" in row["reason"] for row in rejected)
+    assert sum(len(row["record"]) for row in rejected) < 2**24

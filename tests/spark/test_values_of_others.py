@@ -242,3 +242,29 @@ def test_a_column_that_the_folders_have_is_not_null(shop):
     assert len(caught.value.files) == len(names) == len(days)
     shop.load("right", *names)
     assert sorted(shop.rows("right"), key=lambda row: row["id"]) == rows.to_pylist()
+
+
+@pytest.mark.parametrize("options", [{}, {"multiLine": "true"}])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_nul_in_quotes_is_not_left_out(options, place, shop):
+    """Without quotes Spark keeps it."""
+    folder = shop.feed("f", "csv", "id BIGINT, n INT, note STRING", options)
+    shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "good.csv").write_text("1,2,a\0b\n2,3,\n")
+    (folder / "number.csv").write_text('1,"1\0002",a\n')
+    (folder / "text.csv").write_text('1,2,"a\0b"\n')
+    names = ["number.csv", "text.csv"]
+    with pytest.raises(UnreadableFilesError, match="a NUL") as caught:
+        shop.load("t", "good.csv", *names)
+    assert [name for name, _ in caught.value.files] == names
+    shop.load("t", "good.csv")
+    assert [row["note"] for row in shop.rows("t")] == ["a\0b", None]
+
+
+def test_bytes_in_another_encoding_are_rejected(shop):
+    folder = shop.feed("f", "csv", "id BIGINT, data BINARY")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_bytes("1,caf\u00e9\n".encode("latin-1") + "2,caf\u00e9\n".encode())
+    assert shop.load("t", "a.csv").rejected_rows == 1
+    assert shop.rows("t") == [{"id": 2, "data": "caf\u00e9".encode()}]

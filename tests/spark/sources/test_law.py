@@ -170,3 +170,16 @@ def test_columns_that_are_gained_are_gained_here_and_others_are_loaded_again(sho
     world.sql("INSERT INTO SOURCE (id, kind, price) VALUES (7, 'c', 2)")
     assert how(world.sync())[:2] == ("full", "source-redefined")
     assert "note" not in world.shop.rows("orders")[0]
+
+
+def test_a_char_that_becomes_a_string_is_loaded_again(shop):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT id, kind = 'a' AS is_a, kind FROM STREAM orders_feed")
+    world.sql("CREATE TABLE SOURCE (id BIGINT, kind CHAR(5)) USING delta")
+    world.sql("INSERT INTO SOURCE VALUES (1, 'a')")
+    world.load(*world.news().files)
+    world.sql("ALTER TABLE SOURCE ALTER COLUMN kind TYPE STRING")
+    world.sql("INSERT INTO SOURCE VALUES (2, 'longer than five')")
+    assert how(world.load(*world.news().files))[:2] == ("full", "source-redefined")
+    assert world.verified() == "right"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.spark.feeds.cut_values import Dialect, first_open
+from freshline.spark.feeds.cut_values import Dialect, first_open, first_with_nul
 
 TEXTS = st.text(alphabet='ab"\\,;\t \u00e9\r\n', max_size=6)
 ROWS = st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6)
@@ -118,3 +118,24 @@ def test_a_long_value_is_looked_at_at_once():
 )
 def test_the_dialect_of_a_feed(options, dialect):
     assert Dialect.of(options) == dialect
+
+
+NULS = st.lists(
+    st.lists(st.text(alphabet='a"\\,\0', max_size=5), min_size=2, max_size=3), max_size=5
+)
+
+
+@given(rows=NULS, writer=WRITERS, block_bytes=st.sampled_from([1, 7, 2**24]))
+def test_a_nul_in_quotes_is_told_and_no_other(rows, writer, block_bytes):
+    dialect, quoting = writer
+    text = written(rows, dialect, quoting)
+    # A quote that is escaped by a backslash does not have its value quoted.
+    signs = {dialect.separator, *([dialect.quote] if dialect.escape == dialect.quote else [])}
+    is_quoted = [[quoting == csv.QUOTE_ALL or bool(signs & set(v)) for v in row] for row in rows]
+    wanted = [
+        number
+        for number, (row, quotes) in enumerate(zip(rows, is_quoted, strict=True), start=1)
+        if any("\0" in value and quote for value, quote in zip(row, quotes, strict=True))
+    ]
+    found = first_with_nul(io.BytesIO(text.encode()), dialect, block_bytes)
+    assert found == (wanted[0] if wanted else None)

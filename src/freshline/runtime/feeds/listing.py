@@ -11,6 +11,7 @@ deleted rows are there until VACUUM. A folder with a table's log is reported and
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Collection
@@ -205,7 +206,9 @@ class FeedListing:
                     present.add(name)
                 elif is_complete(name) and self._is_text(name, found):
                     is_folder = self._is_folder(entry, found)
-                    if is_folder:
+                    if is_folder and entry.is_symlink() and self._leads_back(entry.path):
+                        found.problems.append(self._of_a_loop(entry.path))
+                    elif is_folder:
                         folders.append(entry.name)
                     elif is_folder is not None:
                         entries[name] = entry
@@ -229,6 +232,16 @@ class FeedListing:
         except OSError as error:
             found.problems.append(self._unlisted(entry.path, error))
             return None
+
+    def _leads_back(self, path: str) -> bool:
+        """Whether a link is to a folder on the way to it: each file in there has a name already."""
+        with contextlib.suppress(OSError):
+            leads_to = os.stat(path)  # noqa: PTH116
+            while len(path) > len(self.feed.path):
+                path = os.path.dirname(path)  # noqa: PTH120
+                if os.path.samestat(os.stat(path), leads_to):  # noqa: PTH116
+                    return True
+        return False
 
     def _compare_locally(self, found: Look, loaded: list[LoadedFile]) -> None:
         for each in loaded:
@@ -329,6 +342,15 @@ class FeedListing:
             where=self.feed.place,
             rule="which of such files hold rows is in the table's log alone",
             next_step="For a Delta table declare a feed of `kind: delta` with this path.",
+        )
+
+    def _of_a_loop(self, path: str) -> PlatformError:
+        return PlatformError(
+            "feed-listing",
+            f"feed {self.feed.name} leaves out {path}: it is a link to a folder that it is in",
+            where=self.feed.place,
+            rule="a file that is found under several names is loaded several times",
+            next_step="Remove the link.",
         )
 
     def _unlisted(self, path: str, error: Exception) -> PlatformError:

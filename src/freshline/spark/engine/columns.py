@@ -6,7 +6,25 @@ from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import BinaryType, DataType, StringType, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    ByteType,
+    CharType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampType,
+    VarcharType,
+)
 
 from freshline.sql.text.reads import quoted
 
@@ -44,6 +62,39 @@ def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
             column = column.cast(kept.dataType)
         columns.append(column.alias(kept.name if kept is not None else field.name))
     return frame.select(columns)
+
+
+_DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+_EXACT_IN: dict[type[DataType], tuple[type[DataType], ...]] = {
+    FloatType: (ByteType, ShortType),
+    DoubleType: (ByteType, ShortType, IntegerType, FloatType),
+    StringType: (StringType, VarcharType, CharType),
+}
+
+
+def holds(kind: DataType, other: DataType) -> bool:
+    """Whether each value of another type is a value of this one."""
+    if isinstance(kind, StructType) and isinstance(other, StructType):
+        names = [[each.name.lower() for each in struct] for struct in (kind, other)]
+        pairs = zip(kind, other, strict=False)
+        return names[0] == names[1] and all(holds(a.dataType, b.dataType) for a, b in pairs)
+    if isinstance(kind, ArrayType) and isinstance(other, ArrayType):
+        return holds(kind.elementType, other.elementType)
+    if isinstance(kind, MapType) and isinstance(other, MapType):
+        return holds(kind.keyType, other.keyType) and holds(kind.valueType, other.valueType)
+    return kind == other or isinstance(other, NullType) or _holds_plain(kind, other)
+
+
+def _holds_plain(kind: DataType, other: DataType) -> bool:
+    digits = _DIGITS.get(type(other))
+    if isinstance(kind, DecimalType):
+        if isinstance(other, DecimalType):
+            fits = kind.precision - kind.scale >= other.precision - other.scale
+            return fits and kind.scale >= other.scale
+        return digits is not None and kind.precision - kind.scale >= digits
+    if type(kind) in _DIGITS and digits is not None:
+        return _DIGITS[type(kind)] >= digits
+    return isinstance(other, _EXACT_IN.get(type(kind), ()))
 
 
 EMPTY_PARTITION = "holds an empty text, which Delta keeps as NULL where it partitions"

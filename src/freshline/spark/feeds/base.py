@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.core.errors import UserError
 from freshline.delta.histories import KEY
 from freshline.delta.metadata import encode
 from freshline.delta.standing import changed_between, departure, rows_changed
@@ -18,7 +19,7 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, same_chars, same_columns
+from freshline.spark.engine.columns import cast_to, holds, same_chars, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
@@ -217,10 +218,33 @@ class BaseUpdates:
             return output, changed, {"overwriteSchema": "true"} if changed else {}
         if same_columns(there, output.schema):
             return output, False, {}
+        self._refuse_other_types(there, output.schema)
         output = cast_to(output, there)
         known = {field.name.lower() for field in there}
         gained = any(field.name.lower() not in known for field in output.schema)
         return output, gained, {"mergeSchema": "true"} if gained else {}
+
+    def _refuse_other_types(self, there: StructType, now: StructType) -> None:
+        """Raise if a column could get values that its type does not hold.
+
+        A cast would cut them without a word (1.5 to 1, a time to its day), or fail at one of them.
+        """
+        kinds = {each.name.lower(): each.dataType for each in there}
+        wrong = [
+            f"{each.name} is {kinds[each.name.lower()].simpleString().upper()} in it and"
+            f" {each.dataType.simpleString().upper()} now"
+            for each in now
+            if each.name.lower() in kinds and not holds(kinds[each.name.lower()], each.dataType)
+        ]
+        if wrong:
+            raise UserError(
+                "other-types",
+                f"table {self._table.name} was not updated: column {'; column '.join(wrong)}",
+                where=self._table.query_place,
+                rule="what is loaded from now on goes into columns as they are",
+                next_step=f"`freshline refresh {self._table.name} --full` loads all files again,"
+                " into the new types; or CAST the column in the query to its type in the table.",
+            )
 
     def _some_misfit(self, written: DataFrame) -> bool:
         """Whether a record did not fit, as counted while ``written`` was written.

@@ -1,6 +1,7 @@
-"""Csv files with a quoted value that goes on in the next line, where a feed reads line by line.
+"""Csv files with a quoted value that Spark cuts: one that goes on in the next line, or has a NUL.
 
-Spark closes such a value at the end of its line and loads the row, cut.
+Where a feed reads line by line, Spark closes such a value at the end of its line and loads the row,
+cut. And it leaves NUL characters out of quoted values, of numbers too.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from freshline.project.sections.reader_options import (
     csv_signs,
     has_plain_lines,
     has_wide_characters,
+    is_read_as_whole,
     option,
 )
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.feeds.search import BLOCK_BYTES, first_line, searched, wrong_files
 
 _BACKSLASH = "\\"
+_NUL = "\0"
 _BYTES = "latin-1"
 """Keeps every byte; quotes and separators are ASCII."""
 
@@ -80,6 +83,21 @@ class Dialect:
             return False
         return self.is_told or self._is_open(line, _BACKSLASH)
 
+    def has_nul(self, line: str) -> bool:
+        """Whether a quoted value of the line, whose values all end in it, has a NUL."""
+        if _NUL not in line or self.quote not in line:
+            return False
+        quoted, at = _quoted(self.quote, self.escape), 0
+        while at >= 0:
+            value = quoted.match(line, at)
+            if value is not None:
+                if _NUL in value[0]:
+                    return True
+                at = value.end()
+            at = line.find(self.separator, at)
+            at += len(self.separator) if at >= 0 else 0
+        return False
+
     def _is_open(self, line: str, escape: str) -> bool:
         quoted, at = _quoted(self.quote, escape), 0
         while True:
@@ -112,7 +130,7 @@ def _value(quote: str, escape: str) -> str:
 def cut_values(
     session: SparkSession, reader: FeedReader, names: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The files of a csv feed in which a value has a line break, with the reason.
+    """The files of a csv feed in which a value has a line break or a NUL, with the reason.
 
     Args:
         session: The update's own.
@@ -124,13 +142,19 @@ def cut_values(
         SparkError: A file that is not on this machine cannot be read.
     """
     feed = reader.feed
-    dialect = Dialect.of(feed.options) if feed.format == "csv" and feed.kind == "files" else None
-    if dialect is None:
+    if feed.format != "csv" or feed.kind != "files":
         return []
+    dialect = Dialect.of(feed.options)
+    if dialect is None:
+        return _with_nul(session, reader, names) if is_read_as_whole(feed.options) else []
 
     def in_file(file: BinaryIO) -> str | None:
         line = first_open(file, dialect)
-        return None if line is None else _reason(f"line {line}")
+        if line is not None:
+            return _reason(f"line {line}")
+        file.seek(0)
+        line = first_with_nul(file, dialect)
+        return None if line is None else _nul_reason(f"line {line}")
 
     def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
         lines = session.read.text([reader.path(name) for name in elsewhere])
@@ -138,7 +162,35 @@ def cut_values(
         odd = (F.length(value) - F.length(F.replace(value, quote, F.lit("")))) % 2 == 1
         if dialect.escape != dialect.quote:
             odd |= value.contains(dialect.escape + dialect.quote)
-        return dict.fromkeys(wrong_files(reader, lines, odd, dialect.is_open), _reason("a line"))
+        nul = dict.fromkeys(
+            wrong_files(reader, lines, value.contains(_NUL), dialect.has_nul), _nul_reason("a line")
+        )
+        return nul | dict.fromkeys(
+            wrong_files(reader, lines, odd, dialect.is_open), _reason("a line")
+        )
+
+    return searched(reader, names, in_file, by_spark)
+
+
+def _with_nul(
+    session: SparkSession, reader: FeedReader, names: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Those of files read as a whole that have quotes and a NUL, wherever it stands."""
+    quote = csv_signs(reader.feed.options)[1]
+    if has_wide_characters(reader.feed.options) or len(quote) != 1:
+        return []
+
+    def in_file(file: BinaryIO) -> str | None:
+        text = file.read()
+        return _nul_reason("it") if b"\0" in text and quote.encode() in text else None
+
+    def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
+        lines = session.read.text([reader.path(name) for name in elsewhere])
+        value = F.col("value")
+        wrong = wrong_files(reader, lines, value.contains(_NUL), lambda _: True)
+        if wrong:  # each line with a quote comes here, of files that hardly anybody has
+            wrong &= wrong_files(reader, lines, value.contains(quote), lambda _: True)
+        return dict.fromkeys(wrong, _nul_reason("it"))
 
     return searched(reader, names, in_file, by_spark)
 
@@ -155,6 +207,20 @@ def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BYTES)
         file,
         lambda block: _is_suspect(block, dialect),
         lambda line: dialect.is_open(line.decode(_BYTES)),
+        block_bytes,
+    )
+
+
+def first_with_nul(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BYTES) -> int | None:
+    """The first line, counted from 1, with a quoted value that has a NUL; None: none.
+
+    Args:
+        file, dialect, block_bytes: As of :func:`first_open`.
+    """
+    return first_line(
+        file,
+        lambda block: b"\0" in block,
+        lambda line: dialect.has_nul(line.decode(_BYTES)),
         block_bytes,
     )
 
@@ -180,3 +246,7 @@ def _reason(where: str) -> str:
         f"{where} has a quoted value that does not end on it, and Spark would cut it there: set the"
         ' feed\'s `options: {multiLine: "true"}` where values have line breaks, or correct the line'
     )
+
+
+def _nul_reason(where: str) -> str:
+    return f"{where} has a quoted value with a NUL, which Spark would leave out: correct the file"

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     ByteType,
     CharType,
     DataType,
@@ -72,7 +73,7 @@ class _Judged:
     @property
     def is_changed(self) -> bool:
         """Whether what is read is not yet the column: a text stays what it is."""
-        return self.fits is not None and not isinstance(self.kind, TEXT_TYPES)
+        return self.fits is not None and not isinstance(self.kind, (*TEXT_TYPES, BinaryType))
 
 
 class ExactColumns:
@@ -102,6 +103,7 @@ class ExactColumns:
             rules |= _OF_TIMES
         if file_format == "csv" and option(options, "encoding", "charset") is None:
             rules |= dict.fromkeys(TEXT_TYPES, _is_text)
+            rules[BinaryType] = lambda value, _: _is_text(f"CAST({value} AS STRING)", StringType())
         self._columns = [
             _Judged(
                 each,

@@ -6,9 +6,11 @@ import csv
 import io
 import json
 import re
+import zlib
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql.types import DataType, DecimalType, StructType, TimestampType
 
@@ -17,6 +19,7 @@ from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
 from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
+_OF_ARRAY = "it is in an array in which a record does not fit the schema: none of it is loaded"
 
 
 def reason(
@@ -53,15 +56,27 @@ def reason(
     return _csv_reason(text, schema, nulls, options)
 
 
-def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
+def _object_of(text: str) -> dict[str, Any] | str:
+    """The record, or why it is none."""
     try:
         record = json.loads(text)
+    except RecursionError:
+        return "its values are nested too deeply"
     except ValueError as error:
+        if text.lstrip("\ufeff \t\r\n").startswith("["):  # of a long array its begin is kept
+            return _OF_ARRAY
         if "Extra data" in str(error):
             return "it has more than one JSON value, and Spark reads only the first"
         return f"it is no JSON: {error}"
-    if not isinstance(record, dict):
-        return "it is no JSON object"
+    if isinstance(record, list) and record and all(isinstance(each, dict) for each in record):
+        return _OF_ARRAY
+    return record if isinstance(record, dict) else "it is no JSON object"
+
+
+def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
+    record = _object_of(text)
+    if isinstance(record, str):
+        return record
     wrong = [
         f"column {field.name}: {_shown(json.dumps(record[field.name]))}"
         f" is no {field.dataType.simpleString().upper()}"
@@ -153,6 +168,6 @@ def lines_of(path: Path, records: Iterable[str], encoding: str) -> list[int | No
                 text = line.rstrip("\n")
                 if text in wanted:
                     found[text].append(number)
-    except (OSError, EOFError, LookupError):
+    except (OSError, EOFError, LookupError, zlib.error):
         return [None] * len(records)
     return [found[record].popleft() if found[record] else None for record in records]

@@ -35,6 +35,7 @@ SCHEMA = "reason STRING, file STRING, line BIGINT, record STRING, update BIGINT,
 _EXPLAINED = pa.schema(
     [("reason", pa.string()), ("file", pa.string()), ("line", pa.int64()), ("record", pa.string())]
 )
+_LEADING_BLANKS, _SHOWN_OF_ARRAY = 100, 1000  # characters
 MOST_EXPLAINED_ROWS = 10_000
 """Up to so many rows of an update get their line and an exact reason; more are too many to read."""
 
@@ -138,6 +139,11 @@ class RejectedRows:
         is_text = self._reader.feed.format != "parquet"
         path, line = self._reader.origin()
         columns = [F.col(quoted(field.name)) for field in schema.fields]
+        # Of an array each record brings the text of all of it: a thousand of them fill the heap.
+        text = F.col(CORRUPT) if is_text else F.lit(None).cast("string")
+        if self._reader.feed.format == "json":
+            of_array = F.ltrim(F.substring(text, 1, _LEADING_BLANKS)).startswith("[")
+            text = F.when(of_array, F.substring(text, 1, _SHOWN_OF_ARRAY)).otherwise(text)
         names_of_nulls = [
             F.when(column.isNull(), F.lit(each.name))
             for column, each in zip(columns, schema, strict=True)
@@ -152,7 +158,7 @@ class RejectedRows:
             .select(
                 path.alias("path"),
                 line.alias("line"),
-                (F.col(CORRUPT) if is_text else F.lit(None).cast("string")).alias("text"),
+                text.alias("text"),
                 F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
                 F.array_compact(F.array(*backslashed)).alias("backslashed"),
                 F.to_json(F.struct(*columns)).alias("parsed"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -61,8 +62,13 @@ def searched(
         if not reader.feed.path.startswith("/") or path.suffix.lower() in _ELSE_PACKED:
             elsewhere.append(name)
             continue
-        with opened(path) as file:
-            why = in_file(file)
+        try:
+            with opened(path) as file:
+                why = in_file(file)
+        except (EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            why = f"it cannot be unpacked: {error}"  # of some Spark would read a part, or nothing
         if why is not None:
             found[name] = why
     if elsewhere:

@@ -20,6 +20,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.executor.source import Held, source_replaced
 from freshline.project.model import DeltaSource, Feed
 from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.errors import SparkError
 from freshline.sql.strategy import APPEND_FILES, Strategy
 
@@ -201,7 +202,11 @@ def _meaning(told: Any) -> Any:
         return told
     kept = {key: _meaning(value) for key, value in told.items() if key not in _OF_NO_MATTER}
     if "name" in told and "type" in told:
-        kept["stored as"] = (told.get("metadata") or {}).get(_STORED_AS, told["name"])
+        metadata = told.get("metadata") or {}
+        kept["stored as"] = metadata.get(_STORED_AS, told["name"])
+        # A CHAR is filled up with blanks, and no longer text may be beside those that are there.
+        chars = str(metadata.get(CHARS, ""))
+        kept["chars"] = chars if chars.startswith("char(") else ""
     return kept
 
 

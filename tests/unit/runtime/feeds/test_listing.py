@@ -86,6 +86,17 @@ def test_a_link_that_leads_to_itself_hides_nothing(listing):
     assert ["Too many levels of symbolic links" in str(each) for each in look.problems] == [True]
 
 
+def test_a_link_to_a_folder_that_it_is_in_brings_no_file_again(listing):
+    put(listing, "a.csv", "south/b.csv")
+    Path(listing.feed.path, "south", "up").symlink_to(listing.feed.path)
+    Path(listing.feed.path, "self").symlink_to(".")
+    look = listing.look()
+    assert names(look.files) == ["a.csv", "south/b.csv"]
+    assert [str(each).split(" leaves out ")[1].split(":")[0] for each in look.problems] == [
+        f"{listing.feed.path}/self", f"{listing.feed.path}/south/up",
+    ]  # fmt: skip
+
+
 def test_folders_however_deep_are_listed(listing):
     folders = [Path(listing.feed.path) / "/".join("d" * depth) for depth in range(1, 1101)]
     put(listing, "a.csv")
