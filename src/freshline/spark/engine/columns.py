@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from freshline.spark.engine.result_settings import zone_of
+from freshline.sql.query.zone import zone
 from freshline.sql.text.reads import quoted
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
@@ -152,9 +154,12 @@ def keep_wall_clocks(session: SparkSession, kinds: Iterable[str]) -> None:
 
     Of ``CAST(instant AS TIMESTAMP_NTZ) >= literal`` Spark makes a condition on the instant, by
     casting the literal back. Of the hour that comes twice where clocks are put back it takes the
-    first, so that condition lets other rows through (seen in Berlin's October).
+    first, so that condition lets other rows through (seen in Berlin's October). Of
+    ``CAST(instant AS DATE) >= day`` and ``CAST(day AS TIMESTAMP) >= instant`` it makes the like,
+    which is another condition where a date comes back after the next one has begun (St John's put
+    clocks back at 00:01 until 2010).
     """
-    if "timestamp_ntz" in kinds:
+    if "timestamp_ntz" in kinds or zone(zone_of(session)).dates_come_back:
         rules = [rule for rule in str(session.conf.get(_EXCLUDED, "")).split(",") if rule]
         session.conf.set(_EXCLUDED, ",".join([*rules, _UNWRAPS]))
 

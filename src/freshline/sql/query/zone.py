@@ -64,6 +64,13 @@ class Zone:
         """By how much clocks are put back at most: a day lasts 24 hours and this."""
         return max((shift.back_us for shift in self.shifts), default=0)
 
+    @property
+    def dates_come_back(self) -> bool:
+        """Whether clocks are put back from behind a midnight to before it."""
+        return any(
+            (shift.before_us - 1) // DAY_US > shift.after_us // DAY_US for shift in self.shifts
+        )
+
     def longer_us(self, unit_us: int) -> int:
         """By how much a wall-clock unit (a minute to a day) can last longer than it says.
 
