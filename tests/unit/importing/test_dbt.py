@@ -183,6 +183,27 @@ def test_a_view_that_nothing_reads_is_told(compiled, tmp_path):
     assert "none that was taken reads it" in reasons(rows)["model.shop.lonely"]
 
 
+@pytest.mark.parametrize(
+    ("macro", "is_own"),
+    [
+        ("macro.dbt.test_unique", False),
+        ("macro.dbt.default__test_unique", False),
+        ("macro.shop.test_unique", True),
+        ("macro.shop.spark__test_unique", True),
+    ],
+)
+def test_a_test_of_the_projects_own_is_not_taken_for_dbts(macro, is_own):
+    node = {
+        "test_metadata": {"name": "unique", "kwargs": {"column_name": "o_id"}},
+        "column_name": "o_id",
+        "attached_node": "model.shop.orders_kept",
+        "config": {},
+        "depends_on": {"macros": [macro], "nodes": ["model.shop.orders_kept"]},
+    }
+    refusal = read_test("test.shop.t", node).refusal
+    assert (refusal is not None and "in the place of dbt's own test" in refusal) == is_own
+
+
 def test_a_hook_of_runs_is_told(compiled):
     def change(manifest):
         manifest["nodes"]["operation.shop.shop-on-run-end-0"] = {"resource_type": "operation"}

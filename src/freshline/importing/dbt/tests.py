@@ -48,8 +48,7 @@ def read_test(key: str, node: Mapping[str, Any]) -> Check:
     own = [
         each
         for each in map(str, macros)
-        if each.endswith(f"__test_{kind}")
-        or (each.endswith(f".test_{kind}") and each != f"macro.dbt.test_{kind}")
+        if not each.startswith("macro.dbt.") and each.endswith((f"__test_{kind}", f".test_{kind}"))
     ]
     refusal = _refusal(check, about, arguments, config)
     if own and refusal is None:
