@@ -156,7 +156,7 @@ def test_a_plan_is_whole_at_times_like_todays(
     seconds: list[float],
     final: FinalCost,
 ) -> None:
-    """Seconds since 1970 are told no finer than 2.4e-7, far more than sums may differ by."""
+    """A float of seconds since 1970 is exact to 2.4e-7 only; the solvers' tolerance is smaller."""
     window = Window(
         by_s,
         by_s + end_s,

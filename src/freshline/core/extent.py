@@ -132,7 +132,7 @@ class NewestFirst(Extent):
         return self._inner.next_to_s(table)
 
     def take(self, table: Table, to_s: float) -> list[PendingFile]:
-        """The newest of a backlog; all of what is less."""
+        """The newest files of a backlog; all files where there is less than a backlog."""
         if not (table.spec.newest_first and table.is_base):
             return self._inner.take(table, to_s)
         taken = list(table.pending)

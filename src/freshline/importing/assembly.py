@@ -64,10 +64,11 @@ class _Assembler:
     def __init__(self, items: Sequence[Item], faults: Mapping[str, str]) -> None:
         self.items = {item.key: item for item in items}
         self.faults = faults
-        self.by_relation = {_relation(item).lower(): item for item in items if item.relation}
+        self.by_relation: dict[str, list[Item]] = {}
+        for item in items:
+            if item.relation:
+                self.by_relation.setdefault(_relation(item).lower(), []).append(item)
         self.names = _names(items)
-        self.twins = _twins(items)
-        self.used: set[str] = set()
         self.states = {item.key: self._read(item) for item in items}
         self.views: dict[str, View] = {}
         self.described = Described()
@@ -81,22 +82,19 @@ class _Assembler:
         order = parents_first(parents)
         for key in self.items.keys() - set(order):
             why = "it reads itself, directly or through others"
-            if key not in _above(key, parents):
+            if key not in _above([key], parents):
                 why = "it reads a model that reads itself, directly or through others"
             self._refuse(self.items[key], why)
         tables = [table for key in order if (table := self._taken(self.items[key])) is not None]
-        for table in tables:
-            self.used |= _above(table.item.key, parents)
+        used = _above([table.item.key for table in tables], parents)
         for item in self.items.values():
-            unread = item.role == "view" and item.key not in self.used
+            unread = item.role == "view" and item.key not in used
             if unread and self.states[item.key].refusal is None:
                 self._refuse(item, _UNREAD)
         return Assembly(tuple(tables), tuple(self._outcome(item) for item in self.items.values()))
 
     def _read(self, item: Item) -> _State:
-        twin = self.twins.get(item.key)
-        same = twin and f"it has the name of {twin}: Spark takes {_relation(item)} for one table"
-        state = _State(refusal=item.refusal or self.faults.get(item.key) or same)
+        state = _State(refusal=item.refusal or self.faults.get(item.key) or self._same_name(item))
         if item.query is None or item.role == "base" or state.refusal is not None:
             return state
         try:
@@ -108,8 +106,8 @@ class _Assembler:
             state.refusal = f"its SQL is no query: {error}"
             return state
         for read in reads:
-            parent = self.by_relation.get(read.name.lower())
-            if parent is not None:
+            if found := self.by_relation.get(read.name.lower()):
+                parent = found[-1]
                 state.parents[parent.key] = parent
                 state.sources[read.name.lower()] = Source()
             elif len(read.parts) == 1:
@@ -120,6 +118,15 @@ class _Assembler:
             else:
                 state.strangers[read.name] = None
         return state
+
+    def _same_name(self, item: Item) -> str | None:
+        """Why it cannot be told from another item; names may differ by the case of letters."""
+        for other in self.by_relation.get(_relation(item).lower(), ()):
+            if other.key != item.key:
+                return (
+                    f"it has the name of {other.key}: Spark takes {_relation(item)} for one table"
+                )
+        return None
 
     def _refuse(self, item: Item, why: str) -> None:
         self.states[item.key].refusal = why
@@ -216,24 +223,10 @@ def _relation(item: Item) -> str:
     return ".".join(quoted(part) for part in item.relation)
 
 
-def _twins(items: Sequence[Item]) -> dict[str, str]:
-    """Items whose names differ by the case of letters at most: the key of another one, by key."""
-    same: dict[str, list[str]] = {}
-    for item in items:
-        if item.relation:
-            same.setdefault(_relation(item).lower(), []).append(item.key)
-    return {
-        key: next(each for each in keys if each != key)
-        for keys in same.values()
-        if len(keys) > 1
-        for key in keys
-    }
-
-
-def _above(key: str, parents: Mapping[str, Sequence[str]]) -> set[str]:
-    """What an item reads, directly or through others."""
+def _above(keys: Sequence[str], parents: Mapping[str, Sequence[str]]) -> set[str]:
+    """What some items read, directly or through others."""
     found: set[str] = set()
-    left = list(parents[key])
+    left = [name for key in keys for name in parents[key]]
     while left:
         name = left.pop()
         if name not in found:

@@ -289,7 +289,7 @@ def test_a_backfill_whose_number_another_update_had_is_made_after_it():
 @pytest.mark.parametrize("start_s", [0.0, 1.7e9])
 @pytest.mark.parametrize("tenths", range(1, 40, 3))
 def test_waking_up_for_its_share_gets_a_backfill_its_turn(start_s, tenths):
-    """Seconds since 1970 are told no finer than a quarter of a microsecond."""
+    """A float of seconds since 1970 is exact to a quarter of a microsecond only."""
     slow = TableSpec("b", period_s=0.5, alpha_s=1000.0)
     core = scheduler(
         TableSpec("a", period_s=10.0, alpha_s=tenths / 7), slow, tracks=2, start_s=start_s,

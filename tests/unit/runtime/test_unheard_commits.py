@@ -1,4 +1,4 @@
-"""An attempt that committed, of which nobody heard, and rebuilds while files wait."""
+"""Attempts that committed before the connection was lost, and rebuilds while files wait."""
 
 from __future__ import annotations
 

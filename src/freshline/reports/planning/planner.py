@@ -30,8 +30,8 @@ def plan_window(
         KeyError: ``solver`` is none of the three.
     """
     if window.start_s != 0.0:
-        # Seconds since 1970 are told no finer than a quarter of a microsecond, far more than the
-        # solvers' tolerance: two sums of one plan would differ, and a batch come out empty.
+        # A float of seconds since 1970 is exact to a quarter of a microsecond only. The solvers'
+        # tolerance is smaller: rounding would give batches without tuples.
         found = plan_window(_moved(window, -window.start_s), solver=solver, objective=objective)
         return _moved_back(found, window.start_s)
     solve = solvers()[solver]

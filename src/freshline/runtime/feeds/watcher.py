@@ -10,6 +10,9 @@ from freshline.project.model import Feed
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listing import FeedListing, Look
 
+_PERIOD_S = 5.0
+"""Of a feed that says none."""
+
 _SHORTEST_S = 0.2
 _LONGEST_S = 10.0
 _REMOTE_S = 2.0
@@ -25,7 +28,7 @@ _TOPIC_S = 0.5
 
 def listing_interval_s(feed: Feed) -> float:
     """How often to look at least: at each tenth of the period, within reason."""
-    period_s = feed.period_s or 5.0
+    period_s = feed.period_s or _PERIOD_S
     shortest_s = _REMOTE_S if "://" in feed.path else _SHORTEST_S
     if feed.kind == "kafka":
         shortest_s = _TOPIC_S
@@ -46,7 +49,7 @@ def local_interval_s(feed: Feed, took_s: float, folders: int) -> float:
     if "://" in feed.path:
         return usual_s
     cheap_s = max(_LOCAL_S, took_s * folders / _LOCAL_SHARE)
-    return min(usual_s, max(cheap_s, (feed.period_s or 5.0) / 20.0))
+    return min(usual_s, max(cheap_s, (feed.period_s or _PERIOD_S) / 20.0))
 
 
 class FeedWatcher:

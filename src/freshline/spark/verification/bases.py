@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import logged_changes
+from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits, oldest_version
 from freshline.delta.metadata import COMPACT, loaded_names
 from freshline.executor.source import Held
@@ -250,12 +251,16 @@ class BaseCheck(Check):
         """
         folder = Path(self._feed.path)
         by_pins: dict[str, list[str]] = defaultdict(list)
+        read_before: set[str] = set()
         for record in log:
             facts = record.metadata
             self.refuse_definition(facts, "some of its files were loaded")
             names = loaded_names(facts)
             self._refuse_changed_files(folder, names, record)
-            self.refuse_replaced_statics(facts)
+            tables = json.dumps([facts.get(key, {}) for key in ("parents", "ids", KEY)])
+            if tables not in read_before:
+                self.refuse_replaced_statics(facts)
+                read_before.add(tables)
             pins = json.dumps(facts.get("parents", {}), sort_keys=True)
             if facts.get("strategy") == "backfill" and self.table.statics:
                 raise SkippedError(
