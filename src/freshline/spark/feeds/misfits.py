@@ -14,11 +14,13 @@ from typing import Any
 
 from pyspark.sql.types import DataType, DecimalType, StructType, TimestampType
 
+from freshline.project.model import Feed
 from freshline.project.sections.reader_options import csv_signs, option
 from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
 from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
+_NO_OBJECT = "it is no JSON object"
 _OF_ARRAY = "it is in an array in which a record does not fit the schema: none of it is loaded"
 
 
@@ -27,8 +29,7 @@ def reason(
     schema: StructType,
     nulls: Sequence[str],
     backslashed: Sequence[str],
-    file_format: str,
-    options: Mapping[str, str],
+    feed: Feed,
 ) -> str:
     """Why the record was rejected, in one line.
 
@@ -38,8 +39,7 @@ def reason(
         schema: The feed's.
         nulls: Columns that are null in what Spark made of the record.
         backslashed: Columns whose quotes were escaped by a backslash.
-        file_format: csv, json or parquet.
-        options: Of Spark's reader, for csv.
+        feed: Where the record comes from.
     """
     if text is None:
         forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
@@ -51,30 +51,32 @@ def reason(
         )
     if not text.strip():
         return "it has no value"
-    if file_format == "json":
-        return _json_reason(text, schema, nulls)
-    return _csv_reason(text, schema, nulls, options)
+    if feed.format == "json":
+        return _json_reason(text, schema, nulls, feed)
+    return _csv_reason(text, schema, nulls, feed.options)
 
 
-def _object_of(text: str) -> dict[str, Any] | str:
+def _object_of(text: str, feed: Feed) -> dict[str, Any] | str:
     """The record, or why it is none."""
+    # A topic's value is one record; in a file an array is loaded where all of it fits.
+    of_array = _NO_OBJECT if feed.kind == "kafka" else _OF_ARRAY
     try:
         record = json.loads(text)
     except RecursionError:
         return "its values are nested too deeply"
     except ValueError as error:
         if text.lstrip("\ufeff \t\r\n").startswith("["):  # of a long array its begin is kept
-            return _OF_ARRAY
+            return of_array
         if "Extra data" in str(error):
             return "it has more than one JSON value, and Spark reads only the first"
         return f"it is no JSON: {error}"
     if isinstance(record, list) and record and all(isinstance(each, dict) for each in record):
-        return _OF_ARRAY
-    return record if isinstance(record, dict) else "it is no JSON object"
+        return of_array
+    return record if isinstance(record, dict) else _NO_OBJECT
 
 
-def _json_reason(text: str, schema: StructType, nulls: Sequence[str]) -> str:
-    record = _object_of(text)
+def _json_reason(text: str, schema: StructType, nulls: Sequence[str], feed: Feed) -> str:
+    record = _object_of(text, feed)
     if isinstance(record, str):
         return record
     wrong = [

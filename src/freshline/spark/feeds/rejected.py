@@ -199,7 +199,7 @@ class RejectedRows:
             for row, line in zip(group, lines, strict=True):
                 text = row["text"]
                 columns = row["nulls"], row["backslashed"]
-                why = reason(text, schema, *columns, feed.format, feed.options)
+                why = reason(text, schema, *columns, feed)
                 record = text if text is not None else row["parsed"]
                 explained.append((why, name, line, record))
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
