@@ -22,8 +22,8 @@ from freshline.project.model import Project
 LEAD_S = 0.5
 """Between "start" and the first file, so that the producer is there."""
 
-_COLD = 1 / 3
-"""Of the time."""
+COLD_SHARE = 1 / 3
+"""Of the time, before a way counts as warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Outcome:
 
     Attributes:
         mean_s: Staleness, mean over time and over the tables by priority, seconds.
-        warm_s: The same without the first third of the time, in which Java still compiles.
+        warm_s: The same without the first part of the time, in which Java still compiles.
         tables_s: Each table's mean staleness, seconds.
         commits: Within the time.
         failures: Updates or queries that failed.
@@ -83,6 +83,7 @@ def follow(
     *,
     configuration: Mapping[str, str] | None = None,
     history: Path | None = None,
+    cold_share: float = COLD_SHARE,
 ) -> Outcome:
     """Let one variant follow the workload in the empty folder ``root``, and leave it there.
 
@@ -95,6 +96,7 @@ def follow(
         seconds: How long.
         configuration: Further settings of Spark.
         history: Tables that are there before the first file, copied from this folder.
+        cold_share: Of the time, after which ``warm_s`` begins.
     """
     project = write_project(root, workload.feeds, workload.tables, scheduler, configuration)
     if history is not None:
@@ -116,7 +118,7 @@ def follow(
     found = commits(project, start_s)
     end_s = start_s + seconds
     tables_s = _means_s(found, start_s, 0.0, seconds)
-    warm_tables_s = _means_s(found, start_s, _COLD * seconds, seconds)
+    warm_tables_s = _means_s(found, start_s, cold_share * seconds, seconds)
     in_time = sum(start_s <= each.at_s <= end_s for made in found.values() for each in made)
     mean_s, warm_s = _weighted(project, tables_s), _weighted(project, warm_tables_s)
     return Outcome(mean_s, warm_s, tables_s, in_time, failures, spent, start_s, found, project)

@@ -313,6 +313,41 @@ def test_what_dbt_knew_when_it_compiled_is_not_frozen_in_a_view(compiled, tmp_pa
     assert reasons(rows).get("model.shop.orders_kept") == reason
 
 
+@pytest.mark.parametrize(
+    ("kind", "hook", "word"),
+    [
+        ("post-hook", {"sql": "DELETE FROM {{ this }} WHERE price < 0"}, "DELETE"),
+        ("post-hook", "delete\nfrom shop.orders_kept where 1 = 1", "DELETE"),
+        ("post-hook", {"sql": "{{ tidy(this) }}"}, "MERGE"),
+        ("post-hook", {"sql": "{{ lib.tidy(this) }}"}, "MERGE"),
+        ("post_hook", [{"sql": "analyze table {{ this }}"}, "TRUNCATE TABLE {{this}}"], "TRUNCATE"),
+        ("pre-hook", "SET spark.sql.session.timeZone = 'Europe/Vienna'", "SET"),
+        ("pre-hook", "set `spark.sql.ansi.enabled`=true", "SET"),
+        ("pre-hook", "{% if true %} set TIME ZONE 'UTC' {% endif %}", "SET"),
+        ("post-hook", "optimize {{ this }} zorder by (at)", None),
+        ("post-hook", "GRANT SELECT, UPDATE ON {{ this }} TO `analysts`", None),
+        ("post-hook", "ALTER TABLE {{ this }} SET TBLPROPERTIES ('a' = 'b')", None),
+        ("post-hook", "{% set name = this.name %} vacuum {{ name }} -- never delete", None),
+        ("post-hook", "insert into audit.runs select current_timestamp()", None),
+    ],
+)  # fmt: skip
+def test_a_hook_that_changes_rows_or_the_session_is_not_passed_over(
+    compiled, tmp_path, kind, hook, word
+):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.orders_kept"]
+        node["config"][kind] = hook if isinstance(hook, list) else [hook]
+        manifest["macros"] |= {
+            "macro.lib.tidy": {"macro_sql": "{{ return(adapter.dispatch('t', 'lib')(r)) }} t(r)"},
+            "macro.lib.spark__t": {"macro_sql": "merge into {{ relation }} using ..."},
+        }
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    told = kind.replace("_", "-")
+    why = f"its {told} may change its rows or its session ({word}), and is not run here"
+    assert reasons(rows).get("model.shop.orders_kept") == (why if word else None)
+
+
 def described(**texts):
     return {name: {"name": name, "description": text} for name, text in texts.items()}
 

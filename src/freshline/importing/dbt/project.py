@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from freshline.importing.dbt.hooks import changing_hook
 from freshline.importing.dbt.introspection import asks, depends_on_full_refresh, moment
 from freshline.importing.dbt.manifest import Manifest, read_manifest
 from freshline.importing.dbt.tests import read_test
@@ -190,6 +191,9 @@ def _refusal(
         return "it calls a function that dbt creates"
     if config.get("sql_header"):
         return "its sql_header would have to run before each update"
+    hook = changing_hook(node, manifest.macros)
+    if hook is not None:
+        return f"its {hook[0]} may change its rows or its session ({hook[1]}), and is not run here"
     return _not_whole(node, config, materialized, manifest)
 
 
