@@ -91,6 +91,15 @@ def test_a_file_that_ends_too_early_is_told_and_holds_up_no_other(file_format, e
     assert [row["id"] for row in shop.rows("t")] == [1]
 
 
+def test_a_column_may_have_the_name_of_sparks_own(shop):
+    folder = shop.feed("f", "json", "id BIGINT, _metadata STRING")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.json").write_text('{"id": 1, "_metadata": "x"}\n{"id": "no"}\n')
+    assert shop.load("t", "a.json").rejected_rows == 1
+    assert [(row["id"], row["_metadata"]) for row in shop.rows("t")] == [(1, "x")]
+    assert [(row["file"], row["line"]) for row in shop.rows("t__rejected")] == [("a.json", 2)]
+
+
 def test_a_record_that_is_nested_too_deeply_is_rejected(shop):
     folder = shop.feed("f", "json", "id BIGINT")
     shop.table("t", "SELECT * FROM STREAM f")

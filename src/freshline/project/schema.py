@@ -18,6 +18,7 @@ _TYPES = (
 )  # fmt: skip
 _SIZED = ("CHAR", "CHARACTER", "VARCHAR")
 """Spark has them for tables; of what it reads from files and topics it refuses them."""
+_OWN = "_freshline"
 _OPEN = {"<": ">", "(": ")"}
 
 
@@ -36,6 +37,8 @@ def schema_columns(ddl: str) -> tuple[str, ...]:
     for name in names:
         if name.lower() in seen:
             raise ValueError(f"the column {name} is given twice")
+        if name.lower().startswith(_OWN):
+            raise ValueError(f"names of columns that begin with {_OWN} are freshline's own: {name}")
         seen.add(name.lower())
     return tuple(names)
 

@@ -146,6 +146,14 @@ def _kafka(section: Section, name: str, _root: Path) -> Feed:
     section.require("servers", "topic")
     _require_schema(section, "records of a topic do not carry their types")
     schema, columns = _schema(section)
+    if "_kafka" in (column.lower() for column in columns):
+        section.fault(
+            "bad-schema",
+            f"schema of {section.what} has a column named _kafka",
+            key="schema",
+            rule="that is the column that says where a record comes from",
+            next_step="Leave it out; a query can read _kafka.offset without it.",
+        )
     return Feed(
         name,
         "kafka",

@@ -145,9 +145,10 @@ class TopicReader(FeedReader):
         may_be = text.rlike(SEVERAL)
         return may_be & ~F.coalesce(F.size(array) == 1, F.lit(False))
 
-    def origin(self) -> tuple[Column, Column]:
+    def origin(self, records: DataFrame) -> tuple[Column, Column]:
         """Partition and offset of each record."""
-        return F.col(f"{SOURCE}.partition").cast("string"), F.col(f"{SOURCE}.offset")
+        source = records[SOURCE]
+        return source["partition"].cast("string"), source["offset"]
 
     def shown_file(self, path: Column) -> Column:
         """The partition as it is."""

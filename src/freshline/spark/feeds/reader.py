@@ -14,7 +14,14 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.failpoints import failpoint
@@ -41,6 +48,7 @@ SOURCE = "_kafka"
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
+_NESTED = {"array", "map", "struct", "void"}
 
 
 def declared_schema(feed: Feed) -> StructType | None:
@@ -57,7 +65,42 @@ def declared_schema(feed: Feed) -> StructType | None:
         raise _bad_schema(feed, one_line(error)) from error
     if not isinstance(schema, StructType):
         raise _bad_schema(feed, "it is one type, not a list of columns")
+    for field in schema.fields:
+        unknown = sorted(_kinds(field.dataType) & _unreadable_kinds(feed))
+        if unknown:
+            raise UserError(
+                "bad-schema",
+                f"the column {field.name} in the schema of feed {feed.name} is or holds"
+                f" {unknown[0].upper()}",
+                where=feed.place,
+                rule=f"Spark reads no such values from {feed.format}",
+                next_step="Declare it as STRING and convert it in the table's query.",
+            )
     return schema
+
+
+def _unreadable_kinds(feed: Feed) -> frozenset[str]:
+    """The types of columns that Spark refuses to read from the feed's files or records."""
+    found = _NESTED | {"geometry", "geography"} if feed.format == "csv" else set[str]()
+    if feed.format == "json":
+        found = {"geometry", "geography"}
+    if feed.kind == "files":
+        found |= {"time", "interval"}
+    return frozenset(found)
+
+
+def _kinds(type_: DataType) -> set[str]:
+    """The names of a column's type and of all types within it."""
+    match type_:
+        case ArrayType():
+            within = [type_.elementType]
+        case MapType():
+            within = [type_.keyType, type_.valueType]
+        case StructType():
+            within = [field.dataType for field in type_.fields]
+        case _:
+            within = []
+    return {type_.typeName()}.union(*map(_kinds, within))
 
 
 def _bad_schema(feed: Feed, why: str) -> UserError:
@@ -219,12 +262,13 @@ class FeedReader:
         """Version of every Delta table that is read, by the name the query uses."""
         return {}
 
-    def origin(self) -> tuple[Column, Column]:
-        """Of the records of :meth:`read`: where each stands, and on which line if that is known.
+    def origin(self, records: DataFrame) -> tuple[Column, Column]:
+        """Of ``records`` of :meth:`read`: where each stands, and on which line if that is known.
 
         For files the path as Spark writes it; the line is looked for in the file's text.
         """
-        return F.col("_metadata.file_path"), F.lit(None).cast("bigint")
+        about = records.metadataColumn("_metadata")  # a feed may have a column of this name
+        return about.getField("file_path"), F.lit(None).cast("bigint")
 
     def shown_file(self, path: Column) -> Column:
         """The path of :meth:`origin` as people know it: relative to the feed."""

@@ -137,7 +137,8 @@ class RejectedRows:
             return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
         names = [file.name for file in request.files]
         is_text = self._reader.feed.format != "parquet"
-        path, line = self._reader.origin()
+        records = self._reader.read(session, names, schema)
+        path, line = self._reader.origin(records)
         columns = [F.col(quoted(field.name)) for field in schema.fields]
         # Of an array each record brings the text of all of it: a thousand of them fill the heap.
         text = F.col(CORRUPT) if is_text else F.lit(None).cast("string")
@@ -153,8 +154,7 @@ class RejectedRows:
             for name, condition in self._reader.backslashed(schema).items()
         ]
         found = (
-            self._reader.read(session, names, schema)
-            .filter(misfit)
+            records.filter(misfit)
             .select(
                 path.alias("path"),
                 line.alias("line"),
