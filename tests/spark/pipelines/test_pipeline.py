@@ -114,6 +114,11 @@ def row(number: int, day: str, price: float) -> dict[str, Any]:
 
 
 HEAD = "from pyspark import pipelines as dp\nfrom pyspark.sql import functions as F\n"
+OWN_MODULE = (
+    "import pathlib, sys\n"
+    "sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'own'))\n"
+    "from helper_of_a import save\n"
+)
 STREAM = "spark.readStream.schema('id INT').json('in')"
 
 
@@ -162,6 +167,38 @@ def pattern():
         ("stream-refused", "t/a.py:26", "a stream reads the pattern in/*.json"),
     ]  # fmt: skip
     assert "nope" in refused.errors[3].what
+
+
+def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
+    """Spark's methods under other names, and in a module that the file imports."""
+    forbidden = (
+        "w = spark.range(2).write; w.save('out')",
+        "s = spark.range(2); getattr(s, 'write').format('delta').save('out')",
+        "c = spark.conf; c.set('spark.sql.ansi.enabled', 'false')",
+        "u = spark.udf; u.register('f', lambda x: x)",
+        "g = spark.range(2).createOrReplaceTempView; g('v')",
+        "save(spark.range(2))",
+        "t = spark.range(2).writeTo; t('x').create()",
+    )
+    functions = [
+        f"@dp.materialized_view\ndef v{number}():\n    {code}\n    return spark.range(2)\n"
+        for number, code in enumerate(forbidden)
+    ]
+    refused = pipeline(f"{OWN_MODULE}{HEAD}" + "\n".join(functions))
+    (refused.root / "own").mkdir()
+    (refused.root / "own" / "helper_of_a.py").write_text(
+        "def save(frame):\n    frame.write.format('delta').save('out')\n"
+    )
+    assert [error.code for error in refused.errors] == ["changes-session"] * len(forbidden)
+    first, helped = refused.errors[0], refused.errors[5]
+    assert str(first) == (
+        "[changes-session] t/a.py:8: write changes the session or writes data; definitions of a"
+        " pipeline return DataFrames and do nothing else. Make a temporary view with"
+        " @temporary_view, set what has to be set in the pipeline's configuration, or return the"
+        " DataFrame."
+    )
+    assert str(helped.where) == "own/helper_of_a.py:2"
+    assert not (refused.root / "out").exists()
 
 
 def test_a_run_goes_on_with_the_functions_of_its_start(pipeline, spark, monkeypatch):

@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
+from freshline.spark.pipelines.blocked import block
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import tokens
 
@@ -86,11 +87,13 @@ class Call:
 
     def stream(self, stream: Stream) -> DataFrame:
         """The rows that a stream from outside has for this call."""
-        view = self.streams[stream.text] = self.feed_of(stream)
+        with _ours():
+            view = self.streams[stream.text] = self.feed_of(stream)
         return self.session.table(quoted(view))
 
     def _meant(self, parts: tuple[str, ...]) -> str | None:
-        view = self.view_of(parts)
+        with _ours():
+            view = self.view_of(parts)
         if view is not None:
             self.names[".".join(parts).lower()] = view
         return view
@@ -123,6 +126,16 @@ def calling(call: Call) -> Iterator[None]:
     install()
     before = _current.set(call)
     jvm.activate(call.session)
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Within it no user's function runs, but what answers one."""
+    before = _current.set(None)
     try:
         yield
     finally:
@@ -256,7 +269,11 @@ class _StreamReader:
 
 @functools.cache
 def install() -> None:
-    """Have Spark's own ways to the session lead to that of the call, where there is one."""
+    """Have Spark's own ways to the session lead to that of the call, where there is one.
+
+    What would change the session or write is refused there.
+    """
+    block(lambda: _current.get() is not None)
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate
 
