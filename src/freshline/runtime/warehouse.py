@@ -51,7 +51,7 @@ from freshline.runtime.journal.pruning import Pruning
 from freshline.runtime.journal.recovery import Recovered, recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
-from freshline.runtime.lease.leadership import Leadership
+from freshline.runtime.lease.leadership import Leadership, held
 from freshline.runtime.observer import Observer
 from freshline.runtime.options import RunOptions
 from freshline.runtime.outcomes import finished_event, request_for
@@ -112,7 +112,7 @@ class Warehouse:
         self._inbox.put(("stop", None))
 
     def run(self, lease: Leadership | None = None) -> int:
-        """Run until stopped, or until idle; with the storage's ``lease`` if it was taken already.
+        """Run until stopped, or until idle; with the caller's ``lease``, which stays the caller's.
 
         Returns:
             How many tables could not be brought up to date (``until_idle``), or have an update
@@ -122,7 +122,7 @@ class Warehouse:
             UserError: Another process runs this warehouse.
             PlatformError: Spark, a log, the journal or its folder failed, or the lease was lost.
         """
-        with lease or Leadership(self.project, tell=self._observer.notice) as self._lease:
+        with held(lease, self.project, self._observer.notice) as self._lease:
             self._lease.take()
             with journal_of_run(self.project, self._lease.check) as journal:
                 return self._run(journal)

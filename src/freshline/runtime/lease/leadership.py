@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -312,3 +313,14 @@ class Leadership:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def held(
+    lease: Leadership | None, project: Project, tell: Callable[[str], None]
+) -> AbstractContextManager[Leadership]:
+    """The caller's lease, which the caller gives back, or one that ends with the block.
+
+    What serves the run's address is closed before the lease is given back: whoever takes it then
+    finds the address free.
+    """
+    return Leadership(project, tell=tell) if lease is None else contextlib.nullcontext(lease)
