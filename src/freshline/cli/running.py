@@ -77,11 +77,12 @@ def run_warehouse(
 
 def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> int:
     from freshline.cli.serving import served  # a third of a second, for runs alone
+    from freshline.doctor.project import absent_folders
     from freshline.ui.pulse import Pulse
 
     started_s = time.time()
     observer = _observer(project, log)
-    for warning in project.warnings:
+    for warning in [*project.warnings, *absent_folders(project)]:
         _tell(observer, f"note: {warning}", level="warning")
 
     def make_executor() -> Executor:

@@ -48,6 +48,7 @@ def shop(tmp_path: Path) -> Shop:
     (tmp_path / "freshline.yml").write_text(SETTINGS)
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "shop.sql").write_text(TABLES)
+    (tmp_path / "feed" / "orders").mkdir(parents=True)
     return Shop(load_project(tmp_path, tmp_path))
 
 

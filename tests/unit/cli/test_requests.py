@@ -118,7 +118,10 @@ def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
     )
     done = freshline("prioritise", "big", "0")
     assert done.exit_code == 2
-    assert done.stderr == "[bad-priority] 0 is no priority; a priority is a number greater than 0\n"
+    assert done.stderr == (
+        "[bad-priority] 0 is no priority; a priority is a number greater than 0. Give such a"
+        " number; `freshline pause` stops a table's updates.\n"
+    )
 
 
 def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkeypatch):

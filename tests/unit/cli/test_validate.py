@@ -23,6 +23,21 @@ def test_text_lists_tables_in_order_with_strategy_and_reason(freshline):
     assert lines[7:] == ["utilisation: not measured yet, of 2 tracks; runs measure it"]
 
 
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_feed_without_its_folder_is_noted(freshline, shop, is_file):
+    """Its name may be misspelled; or a producer makes it with its first file."""
+    folder = shop.root / "feed" / "orders"
+    folder.rmdir()
+    if is_file:
+        folder.touch()
+    done = freshline("validate", "--no-spark")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1] == (
+        f"note: freshline.yml:8: {folder} of feed orders_feed"
+        f" {'is no folder' if is_file else 'does not exist'}: nothing arrives from it"
+    )
+
+
 def test_json_has_exactly_the_contracts_keys(answer):
     found = answer("validate", "--no-spark")
     assert set(found) == {"tables", "errors"}
@@ -46,7 +61,7 @@ def test_utilisation_is_what_the_runs_measured(freshline, shop):
     shop.run_until_idle()
     lines = freshline("validate", "--no-spark").stdout.splitlines()
     (last,) = [line for line in lines if line.startswith("utilisation: ")]
-    assert last.endswith(" of 2 tracks")
+    assert " of 2 tracks; by fewer than 5 updates so far: orders" in last
     assert float(last.split()[1]) > 0.0
 
 

@@ -21,7 +21,7 @@ from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
 from freshline.runtime.status.targets import Unkept, check_against_running, unkept_targets
-from freshline.runtime.status.utilisation import utilisation
+from freshline.runtime.status.utilisation import FEW, utilisation
 from freshline.sql.predicted import predicted
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Strategy
@@ -62,7 +62,7 @@ def validate(
     plans: Mapping[str, ViewPlan] = {}
     trials: Mapping[str, Verdict] = {}
     if found is not None:
-        notes += found.warnings
+        notes += [*found.warnings, *_absent_folders(found)]
         promised = promises_of(found)
         if strict and promised is not None:
             errors = [*errors, *(unkept.error() for unkept in promised.unkept)]
@@ -106,6 +106,12 @@ def _print_json(
     tables = [] if project is None else [_record(each, told[each.name]) for each in project.tables]
     record = {"tables": tables, "errors": [error_record(error) for error in errors]}
     print_json(record | ({} if trials is None else {"trials": _trial_records(trials)}))
+
+
+def _absent_folders(project: Project) -> list[str]:
+    from freshline.doctor.project import absent_folders
+
+    return absent_folders(project)
 
 
 def _heap_notes(project: Project) -> list[str]:
@@ -208,7 +214,10 @@ def utilisation_lines(project: Project) -> list[str]:
     """What tables need of all tracks, and reports of the last one, as far as runs measured it."""
     needed = utilisation(project)
     tracks = counted(project.scheduler.tracks, "track")
-    lines = [f"utilisation: {needed.tracks_needed:.3g} of {tracks}{_but(needed.not_measured)}"]
+    line = f"utilisation: {needed.tracks_needed:.3g} of {tracks}{_but(needed.not_measured)}"
+    if needed.uncertain:
+        line += f"; by fewer than {FEW} updates so far: {', '.join(needed.uncertain)}"
+    lines = [line]
     if not needed.by_table:
         lines = [f"utilisation: not measured yet, of {tracks}; runs measure it"]
     needs = report_needs(project)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_read
 
+FEW = 5
+"""Updates of a table by which its cost is known roughly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
@@ -21,11 +24,14 @@ class Utilisation:
         tracks_needed: Sum of E(P) / P over the tables measured.
         by_table: Each one's share, for those measured.
         not_measured: The other tables, in the project's order.
+        uncertain: Those measured by fewer than ``FEW`` updates: the first ones load what had
+            waited, on a JVM that still compiles.
     """
 
     tracks_needed: float
     by_table: dict[str, float]
     not_measured: tuple[str, ...]
+    uncertain: tuple[str, ...] = ()
 
 
 def utilisation(project: Project) -> Utilisation:
@@ -35,14 +41,17 @@ def utilisation(project: Project) -> Utilisation:
         PlatformError: The journal is there and cannot be read.
     """
     shares: dict[str, float] = {}
+    updates: dict[str, int] = {}
     with journal_read(project) as journal:
         if journal is not None:
             for row in journal.rows(
-                "SELECT name, alpha_s, beta, period_s FROM tables"
+                "SELECT name, alpha_s, beta, period_s, updates FROM tables"
                 " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL AND period_s>0"
             ):
                 needed_s = row["alpha_s"] + row["beta"] * row["period_s"]
                 shares[row["name"]] = needed_s / row["period_s"]
+                updates[row["name"]] = row["updates"]
     known = {table.name: shares[table.name] for table in project.tables if table.name in shares}
     missing = tuple(table.name for table in project.tables if table.name not in shares)
-    return Utilisation(sum(known.values()), known, missing)
+    uncertain = tuple(name for name in known if updates[name] < FEW)
+    return Utilisation(sum(known.values()), known, missing, uncertain)
