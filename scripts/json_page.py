@@ -31,6 +31,11 @@ def json_page() -> str:
         "seconds. A field is null where there is nothing to say. Fields may be added; none is",
         "renamed.",
         "",
+        "A command that fails prints its error under `error`, and all of them under `errors` where",
+        "there are several; `validate` has `errors` alone. `simulate`, `guarantees` and `plan`",
+        "print nothing on standard output when their file is wrong, and no command does when",
+        "its arguments are.",
+        "",
     ]
     for title, records in RECORDS.items():
         lines += [f"## {title}", "", "| field | meaning |", "|---|---|"]

@@ -167,7 +167,11 @@ def _nothing(found: Found, assembly: Assembly) -> list[UserError]:
             f"no table of the {found.origin} can be imported",
             rule="a table is kept fresh where it is computed from a feed",
             next_step=" ".join(found.notes)
-            or "Correct what the messages below name, and import again.",
+            or (
+                "Correct what the messages below name, and import again."
+                if errors
+                else "Name a file with statements that make tables."
+            ),
         ),
         *errors,
     ]

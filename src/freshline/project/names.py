@@ -11,12 +11,16 @@ RULE = "a name is letters, digits and _, and does not start with a digit"
 REJECTED_SUFFIX = "__rejected"
 OWN_PREFIX = "_freshline"
 _LISTED = 15
+_LONGEST = 200
+"""With what is put behind a name it still is a folder's, of 255 bytes at most."""
 
 
 def name_fault(name: str) -> str | None:
     """The rule that ``name`` breaks as a name of a table or feed, or None."""
     if not _IDENTIFIER.match(name):
         return RULE
+    if len(name) > _LONGEST:
+        return f"a name has at most {_LONGEST} letters, since it names a folder"
     if name.lower().endswith(REJECTED_SUFFIX):
         return f"names ending in {REJECTED_SUFFIX} are kept for rows that do not fit a schema"
     if name.lower().startswith(OWN_PREFIX):

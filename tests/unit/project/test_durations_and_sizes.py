@@ -34,6 +34,7 @@ def test_durations(text, seconds):
         ("soon", "'soon' is no duration"),
         ("-1 s", "'-1 s' is no duration"),
         ("3 moons", "'3 moons' has the unknown unit 'moons'"),
+        ("1h 1h", "'1h 1h' gives the unit 'h' twice"),
         ("0 s", "'0 s' is not longer than zero"),
         ("", "'' is not longer than zero"),
         ("9" * 400 + "s", "'9+s' is too long"),

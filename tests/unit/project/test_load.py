@@ -241,6 +241,13 @@ def test_what_is_allowed_but_odd_is_warned_of(root):
     )
 
 
+def test_a_link_to_nothing_is_no_table_less(root):
+    (root / "tables" / "late.sql").symlink_to(root / "moved.sql")
+    with pytest.raises(UserError) as caught:
+        load_project(root)
+    assert (caught.value.code, str(caught.value.where)) == ("unreadable-file", "tables/late.sql")
+
+
 def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_cost(root):
     settings = (root / "freshline.yml").read_text()
     (root / "freshline.yml").write_text(

@@ -58,7 +58,9 @@ def moment_s(text: str, option: str) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         rule = "it is a moment like 2026-01-31T08:00:00Z, or a day like 2026-01-31"
-        raise UserError("bad-option", f"{option} is '{text}'", rule=rule) from None
+        raise UserError(
+            "bad-option", f"{option} is '{text}'", rule=rule, next_step="Correct it."
+        ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return moment.timestamp()

@@ -46,7 +46,8 @@ def guarantees(
     outage_s = None if outage is None else length_s(outage)
     if quantile is not None and not 0.0 < quantile < 1.0:
         rule = "it is a number between 0 and 1, like 0.99"
-        raise UserError("bad-option", f"--quantile is {quantile:g}", rule=rule)
+        what = f"--quantile is {quantile:g}"
+        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
     if file is not None:
         _of_scenario(file, outage_s, quantile, as_json=json_out)
         return
@@ -165,10 +166,13 @@ def length_s(text: str) -> float:
         try:
             return duration_s(text)
         except ValueError as error:
-            raise UserError("bad-option", f"--outage: {error}", rule=RULE) from None
+            raise UserError(
+                "bad-option", f"--outage: {error}", rule=RULE, next_step="Correct it."
+            ) from None
     if not 0.0 <= seconds < float("inf"):
         rule = "it is a number of seconds of at least 0"
-        raise UserError("bad-option", f"--outage is {text}", rule=rule)
+        what = f"--outage is {text}"
+        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
     return seconds
 
 

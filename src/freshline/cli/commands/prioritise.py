@@ -30,6 +30,7 @@ def prioritise(
             "bad-priority",
             f"{priority:g} is no priority",
             rule="a priority is a number greater than 0",
+            next_step="Give such a number; `freshline pause` stops a table's updates.",
         )
     must_run(
         found,

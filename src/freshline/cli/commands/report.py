@@ -90,6 +90,7 @@ def report(
             else f"'{action}' is not an action of `freshline report`",
             rule="report submit FILE.sql --window A..B --deadline T, report list,"
             " report plan NAME, report withdraw NAME",
+            next_step="Write one of these.",
         )
     if action == "withdraw":
         return _withdraw(found, what, as_json=as_json)
@@ -100,6 +101,7 @@ def report(
             "bad-option",
             "a report that is submitted needs --window and --deadline",
             rule="like --window 2026-01-01..2026-01-02 --deadline 2026-01-02T06:00:00Z",
+            next_step="Add what is missing.",
         )
     wanted, table = _read(found, Path(what), window, deadline, name)
     return _submit(found, wanted, table, yes=yes, as_json=as_json)
@@ -207,11 +209,13 @@ def _read(
     begin, dots, end = window.partition("..")
     if not dots:
         rule = "it is two moments, like 2026-01-01..2026-01-02"
-        raise UserError("bad-option", f"--window is '{window}'", rule=rule)
+        what = f"--window is '{window}'"
+        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
     start_s, end_s = moment_s(begin, "--window"), moment_s(end, "--window")
     if not start_s < end_s:
         rule = "A is before B; the report is about [A, B)"
-        raise UserError("empty-range", f"the window {window} is empty", rule=rule)
+        what = f"the window {window} is empty"
+        raise UserError("empty-range", what, rule=rule, next_step="Correct --window.")
     table = asked_table(project, name or file.stem, query, Place(str(file), 1))
     deadline_s = _deadline_s(deadline, end_s)
     wanted = WantedReport(
@@ -229,7 +233,8 @@ def _deadline_s(text: str, end_s: float) -> float:
         return read_deadline(text).after(end_s)
     except ValueError as error:
         rule = f"it is a moment like 2026-01-31T08:00:00Z; or {RULE}"
-        raise UserError("bad-option", f"--deadline is '{text}': {error}", rule=rule) from None
+        what = f"--deadline is '{text}': {error}"
+        raise UserError("bad-option", what, rule=rule, next_step="Correct it.") from None
 
 
 @contextmanager
@@ -259,6 +264,7 @@ def _known(project: Project, journal: Journal, name: str, now_s: float) -> Repor
             "unknown-report",
             f"no report is called '{name}'",
             rule=f"known reports: {', '.join(known) or 'there is none'}",
+            next_step="Correct the name, or submit it with `freshline report submit`.",
         )
     return found
 

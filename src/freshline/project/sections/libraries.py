@@ -132,7 +132,9 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
         return []
     wide = f"{pattern}/*" if pattern.endswith("**") else pattern
     try:
-        matched = sorted(p for p in root.glob(wide) if p.suffix == ".sql" and p.is_file())
+        matched = sorted(
+            p for p in root.glob(wide) if p.suffix == ".sql" and (p.is_file() or _is_dangling(p))
+        )
     except ValueError as error:
         errors.append(
             UserError(
@@ -155,6 +157,11 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
             )
         )
     return matched
+
+
+def _is_dangling(path: Path) -> bool:
+    """Whether it is a link to nothing: its table is missing, so reading it has to say so."""
+    return path.is_symlink() and not path.is_dir() and not path.exists()
 
 
 def unclosed(error: SqlTextError, file: str) -> UserError:

@@ -31,7 +31,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         "inherit_factor", "chop", "recovery", "objective", "backfill_share",
     )  # fmt: skip
     read = SchedulerSettings(
-        tracks=section.whole("tracks", _DEFAULT.tracks, least=1),
+        tracks=section.whole("tracks", _DEFAULT.tracks, least=1, most=1_000),
         policy=policy_called(section.choice("policy", policy_names(), _DEFAULT.policy)),
         partition=section.choice("partition", partition_names(), _DEFAULT.partition),
         clustering=section.number(

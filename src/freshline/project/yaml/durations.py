@@ -32,6 +32,7 @@ def duration_s(text: object) -> float:
         raise ValueError(f"{text!r} is no duration")  # noqa: TRY004 - one error for the caller
     written = str(text).strip()
     total, at = 0.0, 0
+    given: set[float] = set()
     while at < len(written):
         part = _PART.match(written, at)
         if part is None:
@@ -42,6 +43,9 @@ def duration_s(text: object) -> float:
         seconds = _UNITS_S.get(unit) or _UNITS_S.get(unit.removesuffix("s"))
         if seconds is None:
             raise ValueError(f"'{written}' has the unknown unit '{part[2]}'")
+        if seconds in given:
+            raise ValueError(f"'{written}' gives the unit '{part[2]}' twice")
+        given.add(seconds)
         total += float(part[1]) * seconds
         at = part.end()
     if total == math.inf:

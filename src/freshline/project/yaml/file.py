@@ -93,7 +93,7 @@ class YamlFile:
         try:
             _refuse_depths(self._text, self.shown_as)
             root = self._root = yaml.compose(self._text, Loader=_loader())
-            _refuse_duplicate_keys(root, self.shown_as)
+            _refuse_duplicate_keys(root, self.shown_as, {})
             return None if root is None else _loader()("").construct_document(root)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
@@ -221,7 +221,23 @@ def _refuse_depths(text: str, shown_as: str) -> None:
             )
 
 
-def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:
+_MOST_VALUES = 1_000_000
+
+
+def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str, counted: dict[int, int]) -> int:
+    """How many values a node holds, its aliases written out.
+
+    Args:
+        node: What is looked at, once however many aliases lead to it.
+        shown_as: The file, for messages.
+        counted: What was found, by the id of the node.
+
+    Raises:
+        UserError: A key is given twice, or aliases of aliases make more than can be gone through.
+    """
+    if node is None or id(node) in counted:
+        return counted.get(id(node), 0)
+    found = 1
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key_node, value_node in node.value:
@@ -237,7 +253,16 @@ def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str) -> None:
                     next_step="Keep one of the two.",
                 )
             seen[key_node.value] = line
-            _refuse_duplicate_keys(value_node, shown_as)
+            found += _refuse_duplicate_keys(value_node, shown_as, counted)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _refuse_duplicate_keys(item, shown_as)
+            found += _refuse_duplicate_keys(item, shown_as, counted)
+    if found > _MOST_VALUES:
+        raise UserError(
+            "bad-yaml",
+            f"aliases of aliases stand for more than {_MOST_VALUES:,} values",
+            where=Place(shown_as, node.start_mark.line + 1),
+            next_step="Write fewer of them.",
+        )
+    counted[id(node)] = found
+    return found

@@ -108,6 +108,7 @@ def replay_reports(journal: Journal, run: int, policy: ReportPolicy) -> list[Dif
             "run-cut",
             f"the beginning of run {run} is no longer in the journal",
             rule=f"it keeps {KEPT_STEPS:,} steps of reports",
+            next_step="Name a later run.",
         )
     for row in rows:
         events = [decoded(each) for each in json.loads(row["events"])]

@@ -145,6 +145,7 @@ class Head:
             self._clause()
         if self._peek() is None:
             self._fail("bad-statement", "the query behind AS is missing", rule=FORM)
+        self._refuse_another()
         first, last = self.tokens[self.at], self.tokens[-1]
         return Statement(
             kind,
@@ -159,6 +160,21 @@ class Head:
             self.comment,
             tuple(self.listed),
         )
+
+    def _refuse_another(self) -> None:
+        """No query holds the head of a statement: a semicolon is missing in front of it."""
+        heads = [form for forms in _HEADS.values() for form in forms]
+        for at in range(self.at, len(self.tokens)):
+            if self.tokens[at].is_word("CREATE"):
+                words = tuple(token.text.upper() for token in self.tokens[at : at + 5])
+                if any(words[: len(form)] == form for form in heads):
+                    self.at = at
+                    self._fail(
+                        "bad-statement",
+                        f"another statement begins within the query of table {self.name}",
+                        rule="statements are separated by semicolons",
+                        next_step="Put a ; in front of it.",
+                    )
 
     def _kind(self) -> TableKind:
         words = [token.text.upper() for token in self.tokens[:5] if token.kind == "word"]
