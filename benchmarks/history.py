@@ -153,10 +153,10 @@ def report(settings: _Settings, *, quick: bool) -> Report:
     if "index" in found and _STREAMING in found:
         ratio = found["index"]["warm_s"] / found[_STREAMING]["warm_s"]
         made.goals.append(Goal("index, to Structured Streaming, warm", ratio, _GOAL_STREAMING))
+    cold_s = settings.cold_share * settings.seconds
     made.notes = [
         "Staleness is now - F from the Delta logs, mean over time, weighted by priority.",
-        f"Warm: after {settings.cold_share * settings.seconds:.0f} s. Views are first built within"
-        " the time.",
+        f"Warm: after {cold_s:.0f} s. Views are first built within the time.",
     ]
     if len(loops) == len(_LOOPS):
         both_s = [each["warm_s"] for each in loops]
