@@ -152,6 +152,7 @@ def test_rewriting_without_a_change_is_verbatim():
     ("query", "what"),
     [
         ("SELECT (1", "a parenthesis is not closed"),
+        (f"SELECT {'(' * 3000}1{')' * 3000}", "parentheses are more than 300 deep"),
         ("SELECT 1)", "a parenthesis is closed that was not opened"),
         ("SELECT * FROM identifier('a')", "a table's name is computed by IDENTIFIER"),
     ],
@@ -159,6 +160,13 @@ def test_rewriting_without_a_change_is_verbatim():
 def test_what_cannot_be_read_is_said(query, what):
     with pytest.raises(SqlTextError, match=what):
         reads_of(query)
+
+
+@pytest.mark.parametrize("before", ["SELECT ", "SELECT * FROM ", "SELECT 1 WHERE 1 IN "])
+def test_as_many_parentheses_as_are_taken_can_be_walked(before):
+    inner = "SELECT a FROM t" if "FROM" in before else "1"
+    found = reads_of(f"{before}{'(' * 299}{inner}{')' * 299}")
+    assert [read.name for read in found] == (["t"] if "FROM" in before else [])
 
 
 def test_columns_called_by_words_of_sql_go_in_backquotes():

@@ -108,8 +108,8 @@ def reads_of(query: str) -> tuple[Read, ...]:
     """Every mention of a table or feed in ``query``, in the order of the text.
 
     Raises:
-        SqlTextError: A string, comment or parenthesis is not closed, or a table's name is
-            computed (``IDENTIFIER(...)``).
+        SqlTextError: A string, comment or parenthesis is not closed, parentheses are too deep, or
+            a table's name is computed (``IDENTIFIER(...)``).
     """
     return _Walk(tokens(query)).reads()
 
@@ -352,6 +352,10 @@ class _Walk:
         return at < end and self.tokens[at].is_word(*words)
 
 
+_DEEPEST = 300
+"""Parentheses within parentheses; each takes a call of :class:`_Walk`, and Python has 1,000."""
+
+
 def _matching(tokens: list[Token]) -> dict[int, int]:
     """The index of the closing parenthesis by that of the opening one."""
     close: dict[int, int] = {}
@@ -359,6 +363,8 @@ def _matching(tokens: list[Token]) -> dict[int, int]:
     for index, token in enumerate(tokens):
         if token.is_symbol("("):
             open_.append(index)
+            if len(open_) > _DEEPEST:
+                raise SqlTextError(f"parentheses are more than {_DEEPEST} deep", token.line)
         elif token.is_symbol(")"):
             if not open_:
                 raise SqlTextError("a parenthesis is closed that was not opened", token.line)
