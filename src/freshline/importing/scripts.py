@@ -110,7 +110,7 @@ def read_script(
             f"the file cannot be read: {error}",
             where=Place(str(path)),
             rule=f"it holds {product} statements in UTF-8, with ; between them",
-            next_step="Correct the file.",
+            next_step="Check the path." if isinstance(error, OSError) else "Correct the file.",
         ) from error
     items: dict[str, Item] = {}
     rest: list[tuple[int, str, str]] = []
@@ -162,6 +162,8 @@ def source_item(key: str, relation: tuple[str, ...], schema: str | None = None) 
 def with_sources(items: Mapping[str, Item]) -> list[Item]:
     """The items with one spelling of each table's name, and a source for each unknown one.
 
+    What an item that is refused reads needs no source.
+
     Args:
         items: What the script makes, by key.
     """
@@ -169,7 +171,7 @@ def with_sources(items: Mapping[str, Item]) -> list[Item]:
     names = [
         tuple(part.lower() for part in read.parts)
         for item in items.values()
-        if item.query is not None and item.role != "base"
+        if item.query is not None and item.role != "base" and item.refusal is None
         for read in reads_of(item.query)
     ]
     for name in sorted(set(names), key=len, reverse=True):  # the most parts first
@@ -191,7 +193,7 @@ def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:
 
 
 def _spelt(item: Item, known: Mapping[str, Item]) -> Item:
-    if item.query is None or item.role == "base":
+    if item.query is None or item.role == "base" or item.refusal is not None:
         return item
     spelling = {}
     try:

@@ -40,6 +40,24 @@ def script(tmp_path):
     return path
 
 
+def test_what_a_refused_table_reads_becomes_no_feed(tmp_path):
+    """A misspelled name in it would be a table of the new project, over a feed nobody fills."""
+    path = tmp_path / "shop.sql"
+    path.write_text(
+        f"{SCRIPT}create dynamic table adds target_lag='1 hour' warehouse=wh"
+        " as select dateadd(day, 1, t) x from raw.ordrs;\n"
+    )
+    write(read_snowflake(path), tmp_path / "new")
+    project = load_project(tmp_path / "new", tmp_path / "new")
+    assert "ordrs" not in {table.name for table in project.tables}
+
+
+def test_a_script_that_is_not_there(tmp_path):
+    with pytest.raises(UserError) as caught:
+        read_snowflake(tmp_path / "none.sql")
+    assert (caught.value.code, caught.value.next_step) == ("unreadable-file", "Check the path.")
+
+
 def test_a_script_becomes_a_project(script, tmp_path):
     into = tmp_path / "new"
     rows = {each.item.key: each for each in write(read_snowflake(script), into).assembly.outcomes}
