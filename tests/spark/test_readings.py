@@ -417,3 +417,14 @@ def test_the_plan_of_a_frame_that_was_read_backwards_is_given_up(shop, monkeypat
     commit = last_commit(shop.path("near"))
     assert commit is not None
     assert commit.metadata["reason"] == "readings-differ"
+
+
+def test_a_binary_literal_is_no_doubt(shop):
+    """Spark's plan shows it as the name of a Java object, which no two plans share."""
+    shop.feed("f", "parquet", "id BIGINT, bin BINARY")
+    shop.table("t", "SELECT * FROM STREAM f")
+    query = "SELECT X'FF' = bin AS a, count(*) AS n FROM t GROUP BY 1"
+    shop.table("v", query, refresh="incremental")
+    found = shop.plan()
+    assert found.errors == []
+    assert isinstance(found.plans["v"].merge, Decomposition)

@@ -24,6 +24,8 @@ _MISTAKES = (
 )  # fmt: skip
 """What a mistake in our code raises; a Spark that is being stopped raises others."""
 _log = logging.getLogger(__name__)
+# What sqlglot cannot write is found by reading it back; its warnings of that name no query.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 Decompose = Callable[[str, Sequence[Source]], Decomposition | Reason]
 """Cuts a query into states: ``sql.states.decompose.decompose`` with its typer bound."""

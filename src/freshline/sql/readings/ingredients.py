@@ -401,6 +401,8 @@ def _literals(tree: Tree) -> list[str]:
 def _constant(literal: Tree) -> str:
     """A constant's text, the same for one number; times are written in too many ways."""
     value = literal.text("value")
+    if literal.text("dataType") == "binary":
+        return "bytes"  # the value is the name of a Java object, which no two plans share
     if re.match(r"\d{4}-\d{1,2}-\d{1,2}", value):
         return "a time"
     if re.fullmatch(r"-?\d+\.\d*", value):
