@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.core.errors import UserError
-from freshline.project.model import Feed, Place
+from freshline.core.errors import Place, UserError
+from freshline.project.model import Feed
 from freshline.spark.feeds.reader import declared_schema
 
 pytestmark = pytest.mark.spark
@@ -44,8 +44,7 @@ def is_declared(kind, format_, ddl):
     feed = Feed("f", kind, "", format_, {}, f"id BIGINT, x {ddl}", None, None, Place("f.yml", 1))
     try:
         declared_schema(feed)
-    except UserError as error:
-        assert error.code == "bad-schema"
+    except UserError:
         return False
     return True
 

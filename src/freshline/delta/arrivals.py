@@ -22,6 +22,9 @@ _NAME = re.compile(r"(\d{20})-([0-9a-f]{12})(?:~\d+)?\Z")
 _WRITES = frozenset({"WRITE", "STREAMING UPDATE"})
 """Operations that stand for data also where they brought no row."""
 
+_OF_COLUMNS = re.compile(r"\b(COLUMNS?|SCHEMA)\b")
+"""In the names of operations that change a table's columns: ADD COLUMNS, RENAME COLUMN, ..."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceCommit:
@@ -51,8 +54,13 @@ class SourceCommit:
 
     @property
     def is_arrival(self) -> bool:
-        """Whether it changed rows, or was a write without any: then freshness alone moves."""
+        """Whether it changed rows or columns, or was a write without any rows.
+
+        After the last of these freshness alone moves.
+        """
         if self.appended or self.rewrote:
+            return True
+        if self.redefined and _OF_COLUMNS.search(self.operation):
             return True
         return self.operation in _WRITES and not self.redefined
 

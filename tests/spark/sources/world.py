@@ -9,6 +9,7 @@ import deltalake
 import pyarrow as pa
 
 from freshline.core.errors import Place
+from freshline.delta.log import last_commit
 from freshline.executor.records import FeedFile, UpdateResult
 from freshline.project.definition import definition_of
 from freshline.project.model import DeltaSource, Feed
@@ -94,7 +95,7 @@ class World:
 
     def load(self, *files: FeedFile, **more: Any) -> UpdateResult:
         table = self.shop.project.table("orders")
-        filled = self.shop.numbers.get("orders", 0) > 0
+        filled = last_commit(self.shop.path("orders")) is not None
         more = {"definition": definition_of(table), "filled": filled, "files": files, **more}
         return self.shop.load("orders", **more)
 

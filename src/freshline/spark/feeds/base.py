@@ -30,6 +30,7 @@ from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.several_values import several_values
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
+from freshline.spark.storable import check_storable
 
 _COUNTS = "freshline.counts"
 
@@ -136,6 +137,8 @@ class BaseUpdates:
         pinned = pin_statics(session, self._table)
         parents = {**pinned.versions, **reader.pins()}
         output, changed, options = self.fitted(transaction, request, session.sql(pinned.query))
+        if changed or not transaction.exists:
+            self._refuse_unstorable(output)
         output = sized(session, output, self._project.configuration, files=len(names))
         comments = Comments.of(self._table)
         if not (changed or options):
@@ -245,6 +248,20 @@ class BaseUpdates:
                 next_step=f"`freshline refresh {self._table.name} --full` loads all files again,"
                 " into the new types; or CAST the column in the query to its type in the table.",
             )
+
+    def _refuse_unstorable(self, output: DataFrame) -> None:
+        """Raise as `validate` does: a feed's columns may have come since, or not been known."""
+        faults: list[UserError] = []
+
+        def fault(code: str, what: str, rule: str, step: str) -> None:
+            table, where = f"table {self._table.name}", self._table.query_place
+            faults.append(
+                UserError(code, f"{table} {what}", where=where, rule=rule, next_step=step)
+            )
+
+        check_storable(output, fault)
+        if faults:
+            raise faults[0]
 
     def _some_misfit(self, written: DataFrame) -> bool:
         """Whether a record did not fit, as counted while ``written`` was written.

@@ -153,16 +153,13 @@ class RejectedRows:
             F.when(F.expr(condition), F.lit(name))
             for name, condition in self._reader.backslashed(schema).items()
         ]
-        found = (
-            records.filter(misfit)
-            .select(
-                path.alias("path"),
-                line.alias("line"),
-                text.alias("text"),
-                F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
-                F.array_compact(F.array(*backslashed)).alias("backslashed"),
-                F.to_json(F.struct(*columns)).alias("parsed"),
-            )
+        found = records.filter(misfit).select(
+            path.alias("path"),
+            line.alias("line"),
+            text.alias("text"),
+            F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
+            F.array_compact(F.array(*backslashed)).alias("backslashed"),
+            F.to_json(F.struct(*columns)).alias("parsed"),
         )
         first = found.limit(MOST_EXPLAINED_ROWS + 1).collect()
         at_us = time.time_ns() // 1000

@@ -1,0 +1,70 @@
+"""Columns of a Delta source: mapped by id, changed without a row, and with names that need AS."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.core.errors import UserError
+from freshline.delta.log import last_commit
+from tests.spark.sources.world import World
+
+pytestmark = pytest.mark.spark
+
+MAPPED = "USING delta TBLPROPERTIES ('delta.columnMapping.mode' = '{}')"
+
+
+def base(shop):
+    frame = shop.session.read.format("delta").load(shop.path("orders"))
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def test_columns_mapped_by_id_are_loaded(shop):
+    world = World(shop)
+    world.sql(f"CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) {MAPPED.format('id')}")
+    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
+    world.load(*world.news().files)
+    world.sql("ALTER TABLE SOURCE DROP COLUMN price")
+    world.sql("ALTER TABLE SOURCE ADD COLUMN price BIGINT")
+    world.sql("INSERT INTO SOURCE VALUES (2, 'b', 3)")
+    world.load(*world.news().files)
+    world.sql("INSERT INTO SOURCE VALUES (3, 'c', 4)")
+    world.load(*world.news().files)
+    assert base(shop) == [(1, "a", None), (2, "b", 3), (3, "c", 4)]
+    assert world.verified() == "right"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP COLUMN price", "RENAME COLUMN price TO cost", "ADD COLUMN note STRING"],
+)
+def test_columns_that_change_without_a_row_change_here(shop, statement):
+    world = World(shop)
+    world.sql(f"CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) {MAPPED.format('name')}")
+    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
+    world.load(*world.news().files)
+    world.sql(f"ALTER TABLE SOURCE {statement}")
+    news = world.news()
+    world.load(*news.files)
+    commit = last_commit(shop.path("orders"))
+    assert commit is not None
+    # `status` says that this version is in the base table.
+    assert commit.metadata["parents"] == {"orders_feed": news.version}
+    there = shop.session.read.format("delta").load(world.at).columns
+    assert shop.session.read.format("delta").load(shop.path("orders")).columns == there
+
+
+@pytest.mark.parametrize("name", ["the kind", "a,b", "_change_type"])
+def test_a_name_that_comes_while_running_and_cannot_be_stored_says_what_to_do(shop, name):
+    world = World(shop)
+    world.sql(f"CREATE TABLE SOURCE (id BIGINT) {MAPPED.format('name')}")
+    world.sql("INSERT INTO SOURCE VALUES (1)")
+    world.load(*world.news().files)
+    world.sql(f"ALTER TABLE SOURCE ADD COLUMN `{name}` STRING")
+    world.sql("INSERT INTO SOURCE VALUES (2, 'x')")
+    with pytest.raises(UserError) as refused:
+        world.load(*world.news().files)
+    assert refused.value.code == "bad-column-name"
+    assert refused.value.next_step.endswith("with AS.")
+    world.sql(f"ALTER TABLE SOURCE DROP COLUMN `{name}`")
+    world.load(*world.news().files)
+    assert base(shop) == [(1,), (2,)]
