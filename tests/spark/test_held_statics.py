@@ -246,3 +246,18 @@ def test_a_table_of_the_catalog_is_held_too_and_keeps_its_name(spark: SparkSessi
             assert shop.rows("named") == [{"region": "north", "key": 1}] * (number + 1)
     finally:
         spark.sql("DROP TABLE default.held_keys")
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_a_static_table_whose_columns_are_mapped(mode, shop, events):
+    path = shop.root / "keys"
+    shop.session.sql(
+        f"CREATE TABLE delta.`{path}` (key INT, was STRING) USING delta"
+        f" TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}')"
+    )
+    shop.session.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'north'), (2, 'south')")
+    shop.session.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN was TO region")
+    shop.table("sums", QUERY, refresh="incremental")
+    for number in range(1, 4):
+        shop.derive("sums", events=events(str(number)))
+        assert sums(shop) == {"north": number, "south": number, None: number}

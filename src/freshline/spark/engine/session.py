@@ -51,9 +51,6 @@ _ALWAYS: Mapping[str, str] = {
     # Without it Spark moves a constant between 5 and 14 October 1582, days that the calendar of
     # Java's old classes has not, where it compares it with a file's statistics: rows are missing.
     "spark.sql.datetime.java8API.enabled": "true",
-    # Delta reads a table whose columns are mapped by id only where this is on; it turns it on by
-    # itself for reads that it plans, not for files that it is given.
-    "spark.sql.parquet.fieldId.read.enabled": "true",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
     # What a slow child has read stays (retention.py), so it may be read, however old it is.

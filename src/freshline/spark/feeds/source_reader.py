@@ -23,6 +23,7 @@ from freshline.spark.feeds.source_table import SourceTable
 from freshline.sql.text.reads import backquoted
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$.MODULE$"
+_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 
 
 class _VersionReader(FeedReader):
@@ -99,6 +100,8 @@ class StepReader(_VersionReader):
         for setting in ("ignoreMissingFiles", "ignoreCorruptFiles"):
             session.conf.set(f"spark.sql.files.{setting}", "false")
         read_every_row(session, of_delta=True)
+        if str(self._step.snapshot.metadata().columnMappingMode().name()) == "id":
+            session.conf.set(_BY_ID, "true")  # Delta asks for it where it is given files
         log, step = self._step.snapshot.deltaLog(), self._step
         if step.whole:
             rows = at_version(session, str(log.dataPath().toString()), step.to.version)
