@@ -22,8 +22,11 @@ _NAME = re.compile(r"(\d{20})-([0-9a-f]{12})(?:~\d+)?\Z")
 _WRITES = frozenset({"WRITE", "STREAMING UPDATE"})
 """Operations that stand for data also where they brought no row."""
 
-_OF_COLUMNS = re.compile(r"\b(COLUMNS?|SCHEMA)\b")
-"""In the names of operations that change a table's columns: ADD COLUMNS, RENAME COLUMN, ..."""
+_OF_PROPERTIES = re.compile(
+    r"(UN)?SET |(ADD|DROP) (CONSTRAINT|FEATURE)|UPGRADE PROTOCOL|CLUSTER BY|SYNC IDENTITY"
+    r"|UPDATE COLUMN METADATA|COMPUTE STATS|OPTIMIZE|REORG|VACUUM"
+)
+"""How operations begin that change a table's metadata and none of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,9 @@ class SourceCommit:
         """
         if self.appended or self.rewrote:
             return True
-        if self.redefined and _OF_COLUMNS.search(self.operation):
-            return True
-        return self.operation in _WRITES and not self.redefined
+        if self.redefined:
+            return _OF_PROPERTIES.match(self.operation) is None
+        return self.operation in _WRITES
 
     @property
     def name(self) -> str:

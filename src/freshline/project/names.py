@@ -20,7 +20,7 @@ def name_fault(name: str) -> str | None:
     if not _IDENTIFIER.match(name):
         return RULE
     if len(name) > _LONGEST:
-        return f"a name has at most {_LONGEST} letters, since it names a folder"
+        return f"a name has at most {_LONGEST} characters, since it names a folder"
     if name.lower().endswith(REJECTED_SUFFIX):
         return f"names ending in {REJECTED_SUFFIX} are kept for rows that do not fit a schema"
     if name.lower().startswith(OWN_PREFIX):

@@ -179,6 +179,8 @@ def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
         "g = spark.range(2).createOrReplaceTempView; g('v')",
         "save(spark.range(2))",
         "t = spark.range(2).writeTo; t('x').create()",
+        "spark.range(2).sparkSession.sql('CREATE VIEW v AS SELECT 1')",
+        "spark.newSession().sql('DROP TABLE IF EXISTS v')",
     )
     functions = [
         f"@dp.materialized_view\ndef v{number}():\n    {code}\n    return spark.range(2)\n"
@@ -199,6 +201,25 @@ def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
     )
     assert str(helped.where) == "own/helper_of_a.py:2"
     assert not (refused.root / "out").exists()
+
+
+def test_a_query_may_name_dataframes(pipeline, spark):
+    """Spark makes views of them, for the query alone."""
+    text = """
+@dp.materialized_view
+def n():
+    return spark.sql("SELECT id + {by} AS x FROM {rows}", rows=spark.range(2), by=1)
+
+@dp.materialized_view
+def m():
+    return spark.range(2).sparkSession.sql("SELECT 1 AS x")
+"""
+    found = pipeline(f"{HEAD}{text}")
+    assert found.errors == []
+    for name, rows in (("n", [1, 2]), ("m", [1])):
+        own = spark.newSession()
+        register_programs(own, found.project, found.project.table(name))
+        assert sorted(row.x for row in own.table(name).collect()) == rows
 
 
 def test_a_run_goes_on_with_the_functions_of_its_start(pipeline, spark, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
-from tests.spark.sources.world import World
+from tests.spark.sources.world import World, how
 
 pytestmark = pytest.mark.spark
 
@@ -51,6 +51,18 @@ def test_columns_that_change_without_a_row_change_here(shop, statement):
     assert commit.metadata["parents"] == {"orders_feed": news.version}
     there = shop.session.read.format("delta").load(world.at).columns
     assert shop.session.read.format("delta").load(shop.path("orders")).columns == there
+
+
+def test_what_says_something_of_a_column_loads_nothing_again(shop):
+    world = World(shop)
+    world.sql("CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) USING delta")
+    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
+    world.load(*world.news().files)
+    world.sql("ALTER TABLE SOURCE ALTER COLUMN price COMMENT 'in cents'")
+    files = world.news().files
+    assert (how(world.load(*files)) if files else None) in (None, ("append", "row-wise", 0))
+    world.sql("ALTER TABLE SOURCE SET TBLPROPERTIES ('a' = 'b')")
+    assert world.news().files == []
 
 
 @pytest.mark.parametrize("name", ["the kind", "a,b", "_change_type"])

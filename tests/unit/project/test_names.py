@@ -7,4 +7,4 @@ from freshline.project.names import name_fault
 
 def test_a_name_that_no_folder_can_have():
     assert name_fault("x" * 200) is None
-    assert name_fault("x" * 201) == "a name has at most 200 letters, since it names a folder"
+    assert name_fault("x" * 201) == "a name has at most 200 characters, since it names a folder"

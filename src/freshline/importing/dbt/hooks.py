@@ -1,7 +1,8 @@
 """Hooks of models: the statements that dbt runs before and after it fills a model's table.
 
-No hook is run here, so a model is taken only where its hooks leave rows and session alone. A
-hook is a template; what it may run is in its text and in that of the macros it calls.
+No hook is run here, so a model is taken only where its hooks leave its rows, its columns and the
+session alone. A hook is a template; what it may run is in its text and in that of the macros it
+calls. Where the text does not say which table a statement changes, it may be the model's.
 """
 
 from __future__ import annotations
@@ -10,14 +11,26 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+_TARGET = r"(?:\{\{.*?\}\}|[`\w]+)(?:\.(?:\{\{.*?\}\}|[`\w]+))*"
 _CHANGES = re.compile(
-    r"\b(delete|update|merge|insert|truncate|overwrite|copy|drop|restore|replace)\b", re.IGNORECASE
+    r"\b(delete\s+from|insert\s+(?:into|overwrite)(?:\s+table)?|merge\s+into|truncate\s+table"
+    r"|copy\s+into|drop\s+table(?:\s+if\s+exists)?|restore\s+table|create\s+or\s+replace\s+table"
+    rf"|update)\b\s*({_TARGET})?",
+    re.IGNORECASE | re.DOTALL,
 )
-_SETS = re.compile(r"(?:^|[;%}'\"])\s*(set)\s+(?!tblproperties\b)", re.IGNORECASE)
-_RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;{]*", re.IGNORECASE)
-_THIS = re.compile(r"\b(?:this|relation)\b")
+_ALTERS = re.compile(
+    rf"\b(alter)\s+table\s+({_TARGET})\s+(?:add|drop|rename|replace|alter|change)\s+column",
+    re.IGNORECASE | re.DOTALL,
+)
+_OF_SESSION = re.compile(
+    r"(?:^|;|%\}|['\"])\s*(set\s|reset\b|use\s"
+    r"|create\s+(?:or\s+replace\s+)?(?:(?:global\s+)?temp(?:orary)?\s+)(?:view|function)\b"
+    r"|create\s+(?:or\s+replace\s+)?function\b)",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(r"\{\{-?\s*(?:ref|source)\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _CALL = re.compile(r"\b(\w+)\s*\(")
-_COMMENT = re.compile(r"\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _JINJA_SET = re.compile(r"\{%-?\s*set\b")
 
 
@@ -31,18 +44,16 @@ def changing_hook(
         macros: Those of the manifest, by unique id.
 
     Returns:
-        The hook's kind, and the word of it that changes something.
+        The hook's kind, and the words of it that change something.
     """
     config = node.get("config") or {}
     names = {str(each).lower() for each in (node.get("alias"), node.get("name")) if each}
     for kind in ("pre-hook", "post-hook"):
         for text in _texts(config.get(kind) or config.get(kind.replace("-", "_"))):
-            whole = "\n".join(_reached(text, macros))
-            found = _SETS.search(_JINJA_SET.sub("{%", whole))
-            if found is None and _reads(whole, names):
-                found = _CHANGES.search(whole)
-            if found is not None:
-                return kind, found[1].upper()
+            for code in _reached(text, macros):
+                words = _changing(code, names)
+                if words is not None:
+                    return kind, " ".join(words.upper().split())
     return None
 
 
@@ -53,11 +64,27 @@ def _texts(hooks: object) -> Iterator[str]:
             yield str(text)
 
 
-def _reads(whole: str, names: set[str]) -> bool:
-    """Whether it names the model, by ``this``, a macro's relation or its own name."""
-    return _THIS.search(whole) is not None or any(
-        re.search(rf"\b{re.escape(name)}\b", whole.lower()) for name in names
-    )
+def _changing(code: str, names: set[str]) -> str | None:
+    found = _OF_SESSION.search(_JINJA_SET.sub("{% ", code))
+    if found is not None:
+        return found[1]
+    for pattern in (_CHANGES, _ALTERS):
+        for found in pattern.finditer(code):
+            if _may_be(found[2], names, needed=found[1].lower() != "update"):
+                return found[1]
+    return None
+
+
+def _may_be(target: str | None, names: set[str], *, needed: bool) -> bool:
+    """Whether what a statement changes may have one of the names; ``needed``: it has a target."""
+    if target is None:
+        return needed
+    other = _OTHERS.search(target)
+    if other is not None and target.endswith("}}"):
+        read = re.findall(r"['\"]([^'\"]*)['\"]", other[1])
+        return not read or read[-1].lower() in names
+    last = re.split(r"\.(?![^{]*\}\})", target)[-1]
+    return last.startswith("{{") or last.strip("`").lower() in names
 
 
 def _reached(text: str, macros: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -69,7 +96,7 @@ def _reached(text: str, macros: Mapping[str, Mapping[str, Any]]) -> list[str]:
             by_name.setdefault(each, []).append(key)
     found, seen, left = [], set[str](), [text]
     while left:
-        code = _RIGHTS.sub(" ", _COMMENT.sub(" ", left.pop()))
+        code = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", left.pop())
         found.append(code)
         for name in _CALL.findall(code):
             for key in by_name.get(name, ()):

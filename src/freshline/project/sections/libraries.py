@@ -160,8 +160,11 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
 
 
 def _is_dangling(path: Path) -> bool:
-    """Whether it is a link to nothing: its table is missing, so reading it has to say so."""
-    return path.is_symlink() and not path.is_dir() and not path.exists()
+    """Whether it is a link to nothing: its table is missing, so reading it has to say so.
+
+    Editors lock a file by such a link with a point in front.
+    """
+    return not path.name.startswith(".") and path.is_symlink() and not path.exists()
 
 
 def unclosed(error: SqlTextError, file: str) -> UserError:

@@ -53,7 +53,7 @@ def check_backfill(
             "empty-range",
             "the range of the backfill is empty",
             rule="--from is before --to; data of [from, to) is loaded again",
-            next_step="Correct them.",
+            next_step="Correct --from or --to.",
         )
     row = journal.row("SELECT version FROM tables WHERE name=?", (table.name,))
     if row is None or row["version"] is None:

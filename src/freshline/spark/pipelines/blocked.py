@@ -2,6 +2,7 @@
 
 The text of a file is looked at before it is imported; a method with another name (``w = df.write``)
 or a call in a module of the user's is only found here. Spark refuses the same of its own pipelines.
+A thread that a function starts is not known to be the user's.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from typing import Any
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.conf import RuntimeConfig
+from pyspark.sql.datasource import DataSourceRegistration
+from pyspark.sql.session import SparkSession
 from pyspark.sql.udf import UDFRegistration
+from pyspark.sql.udtf import UDTFRegistration
 
 from freshline.core.errors import UserError
+from freshline.sql.text.tokens import tokens
 
 _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (
@@ -25,17 +30,27 @@ _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
             "createOrReplaceGlobalTempView", "registerTempTable", "writeTo", "mergeInto",
         ),
     ),
+    (SparkSession, ("sql",)),
     (RuntimeConfig, ("set", "unset")),
     (
         Catalog,
         (
             "setCurrentCatalog", "setCurrentDatabase", "dropTempView", "dropGlobalTempView",
-            "createTable", "createExternalTable",
+            "createTable", "createExternalTable", "clearCache",
         ),
     ),
     (UDFRegistration, ("register", "registerJavaFunction", "registerJavaUDAF")),
+    (UDTFRegistration, ("register",)),
+    (DataSourceRegistration, ("register",)),
 )  # fmt: skip
 _PROPERTIES = ("write", "writeStream")
+_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+
+
+def is_query(text: str) -> bool:
+    """Whether SQL reads, and does nothing else."""
+    found = tokens(text)
+    return bool(found) and found[0].is_word(*_QUERIES)
 
 
 def block(is_users: Callable[[], bool]) -> None:
@@ -53,7 +68,7 @@ def _refusing(
 ) -> Callable[..., Any]:
     @functools.wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if is_users():
+        if is_users() and not (name == "sql" and is_query(str(args[1] if args[1:] else ""))):
             raise UserError(
                 "changes-session",
                 f"{name} changes the session or writes data",

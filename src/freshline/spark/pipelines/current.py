@@ -21,11 +21,9 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.blocked import block
+from freshline.spark.pipelines.blocked import block, is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import tokens
-
-_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 @dataclass(slots=True)
@@ -70,8 +68,8 @@ class Call:
 
     def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
         """A query over datasets."""
-        found = tokens(text)
-        if not found or not found[0].is_word(*_QUERIES):
+        if not is_query(text):
+            found = tokens(text)
             raise UserError(
                 "changes-session",
                 f"spark.sql runs {found[0].text.upper() if found else 'nothing'}",
@@ -83,7 +81,8 @@ class Call:
             view = self._meant(read.parts)
             if view is not None:
                 names[read.name] = quoted(view)
-        return self.session.sql(rewritten(text, names) if names else text, *args, **kwargs)
+        with _ours():  # Spark makes a view of each DataFrame that is named in the query
+            return self.session.sql(rewritten(text, names) if names else text, *args, **kwargs)
 
     def stream(self, stream: Stream) -> DataFrame:
         """The rows that a stream from outside has for this call."""
