@@ -76,8 +76,9 @@ def duration_of(option: str, text: str, *, zero: bool = False) -> float:
     try:
         return duration_s(text)
     except ValueError as error:
-        what = f"{option}: {error}"
-        raise UserError("bad-duration", what, rule=RULE, next_step="Correct it.") from error
+        raise UserError(
+            "bad-duration", f"{option}: {error}", rule=RULE, next_step="Correct it."
+        ) from error
 
 
 def named(project: Path | None, spec: Path | None) -> Path | None:

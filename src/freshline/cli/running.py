@@ -19,6 +19,7 @@ from freshline.cli.signals import ended_by
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
+from freshline.project.sections.feeds import absent_folders
 from freshline.render.guarded import guarded_stderr
 from freshline.render.json_lines import JsonObserver
 from freshline.render.log_observer import Counting, LogObserver, write_line
@@ -77,12 +78,11 @@ def run_warehouse(
 
 def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> int:
     from freshline.cli.serving import served  # a third of a second, for runs alone
-    from freshline.doctor.project import absent_folders
     from freshline.ui.pulse import Pulse
 
     started_s = time.time()
     observer = _observer(project, log)
-    for warning in [*project.warnings, *absent_folders(project)]:
+    for warning in [*project.warnings, *absent_folders(project.feeds)]:
         _tell(observer, f"note: {warning}", level="warning")
 
     def make_executor() -> Executor:

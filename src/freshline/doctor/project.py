@@ -55,22 +55,6 @@ def findings(project: Project, served_at: str | None) -> Iterator[Finding]:
     yield _port(project, served_at)
 
 
-def absent_folders(project: Project) -> list[str]:
-    """A sentence for each feed of files whose folder on this machine is not there.
-
-    That is no error, since a producer may make it with its first file. What cannot be looked at
-    counts as absent; its listing says why.
-    """
-    found = []
-    for feed in project.feeds.values():
-        if feed.kind == "files" and "://" not in feed.path and not os.path.isdir(feed.path):  # noqa: PTH112
-            fault = "is no folder" if os.path.exists(feed.path) else "does not exist"  # noqa: PTH110
-            found.append(
-                f"{feed.place}: {feed.path} of feed {feed.name} {fault}: nothing arrives from it"
-            )
-    return found
-
-
 def _jars(project: Project) -> Finding:
     try:
         chosen = settings(project)

@@ -30,7 +30,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.feeds.source_reader import SourceReader
 from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
-from freshline.spark.storable import check_storable
+from freshline.spark.storable import check_storable, noted
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
@@ -380,19 +380,8 @@ def _line(table: TableDef, query: str, error: Exception) -> int:
 
 def _column_faults(table: TableDef, frame: DataFrame, schema: StructType) -> list[UserError]:
     """What keeps the query's columns from being a table's."""
-    faults = []
-
-    def fault(code: str, what: str, rule: str, step: str) -> None:
-        faults.append(
-            UserError(
-                code,
-                f"table {table.name} {what}",
-                where=table.query_place,
-                rule=rule,
-                next_step=step,
-            )
-        )
-
+    faults: list[UserError] = []
+    fault = noted(table, faults)
     check_storable(frame, fault)
     listed = [name.lower() for name, _ in table.columns]
     if listed != [each.name.lower() for each in schema if each.name.lower() in listed]:

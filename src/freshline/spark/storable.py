@@ -14,6 +14,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from freshline.core.errors import UserError
+from freshline.project.model import TableDef
 from freshline.spark.engine import jvm
 
 FORBIDDEN = " ,;{}()\n\t="
@@ -29,6 +31,16 @@ _CANNOT = {"string collate UTF8_BINARY": "other readers of Delta do not know"}
 
 Fault = Callable[[str, str, str, str], None]
 """Takes note of an error: its code, what the table has, the rule, the next step."""
+
+
+def noted(table: TableDef, faults: list[UserError]) -> Fault:
+    """Adds each error of a table's columns to ``faults``, at the table's query."""
+
+    def fault(code: str, what: str, rule: str, step: str) -> None:
+        what, where = f"table {table.name} {what}", table.query_place
+        faults.append(UserError(code, what, where=where, rule=rule, next_step=step))
+
+    return fault
 
 
 def check_storable(frame: DataFrame, fault: Fault) -> None:

@@ -212,7 +212,7 @@ def n():
 
 @dp.materialized_view
 def m():
-    return spark.range(2).sparkSession.sql("SELECT 1 AS x")
+    return spark.range(2).sparkSession.sql(sqlQuery="SELECT 1 AS x")
 """
     found = pipeline(f"{HEAD}{text}")
     assert found.errors == []

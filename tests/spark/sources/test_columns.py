@@ -11,6 +11,16 @@ from tests.spark.sources.world import World, how
 pytestmark = pytest.mark.spark
 
 MAPPED = "USING delta TBLPROPERTIES ('delta.columnMapping.mode' = '{}')"
+COLUMNS = "id BIGINT, kind STRING, price BIGINT"
+
+
+def loaded(shop, mode, columns=COLUMNS, row="1, 'a', 2"):
+    """A source with columns mapped in this mode and one row, which is loaded."""
+    world = World(shop)
+    world.sql(f"CREATE TABLE SOURCE ({columns}) {MAPPED.format(mode)}")
+    world.sql(f"INSERT INTO SOURCE VALUES ({row})")
+    world.load(*world.news().files)
+    return world
 
 
 def base(shop):
@@ -19,10 +29,7 @@ def base(shop):
 
 
 def test_columns_mapped_by_id_are_loaded(shop):
-    world = World(shop)
-    world.sql(f"CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) {MAPPED.format('id')}")
-    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
-    world.load(*world.news().files)
+    world = loaded(shop, "id")
     world.sql("ALTER TABLE SOURCE DROP COLUMN price")
     world.sql("ALTER TABLE SOURCE ADD COLUMN price BIGINT")
     world.sql("INSERT INTO SOURCE VALUES (2, 'b', 3)")
@@ -38,10 +45,7 @@ def test_columns_mapped_by_id_are_loaded(shop):
     ["DROP COLUMN price", "RENAME COLUMN price TO cost", "ADD COLUMN note STRING"],
 )
 def test_columns_that_change_without_a_row_change_here(shop, statement):
-    world = World(shop)
-    world.sql(f"CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) {MAPPED.format('name')}")
-    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
-    world.load(*world.news().files)
+    world = loaded(shop, "name")
     world.sql(f"ALTER TABLE SOURCE {statement}")
     news = world.news()
     world.load(*news.files)
@@ -54,10 +58,7 @@ def test_columns_that_change_without_a_row_change_here(shop, statement):
 
 
 def test_what_says_something_of_a_column_loads_nothing_again(shop):
-    world = World(shop)
-    world.sql("CREATE TABLE SOURCE (id BIGINT, kind STRING, price BIGINT) USING delta")
-    world.sql("INSERT INTO SOURCE VALUES (1, 'a', 2)")
-    world.load(*world.news().files)
+    world = loaded(shop, "none")
     world.sql("ALTER TABLE SOURCE ALTER COLUMN price COMMENT 'in cents'")
     files = world.news().files
     assert (how(world.load(*files)) if files else None) in (None, ("append", "row-wise", 0))
@@ -67,10 +68,7 @@ def test_what_says_something_of_a_column_loads_nothing_again(shop):
 
 @pytest.mark.parametrize("name", ["the kind", "a,b", "_change_type"])
 def test_a_name_that_comes_while_running_and_cannot_be_stored_says_what_to_do(shop, name):
-    world = World(shop)
-    world.sql(f"CREATE TABLE SOURCE (id BIGINT) {MAPPED.format('name')}")
-    world.sql("INSERT INTO SOURCE VALUES (1)")
-    world.load(*world.news().files)
+    world = loaded(shop, "name", "id BIGINT", "1")
     world.sql(f"ALTER TABLE SOURCE ADD COLUMN `{name}` STRING")
     world.sql("INSERT INTO SOURCE VALUES (2, 'x')")
     with pytest.raises(UserError) as refused:

@@ -45,9 +45,12 @@ def guarantees(
     """Bound each table's tardiness, response and staleness, and say what tracks are needed."""
     outage_s = None if outage is None else length_s(outage)
     if quantile is not None and not 0.0 < quantile < 1.0:
-        rule = "it is a number between 0 and 1, like 0.99"
-        what = f"--quantile is {quantile:g}"
-        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
+        raise UserError(
+            "bad-option",
+            f"--quantile is {quantile:g}",
+            rule="it is a number between 0 and 1, like 0.99",
+            next_step="Correct it.",
+        )
     if file is not None:
         _of_scenario(file, outage_s, quantile, as_json=json_out)
         return
@@ -170,9 +173,12 @@ def length_s(text: str) -> float:
                 "bad-option", f"--outage: {error}", rule=RULE, next_step="Correct it."
             ) from None
     if not 0.0 <= seconds < float("inf"):
-        rule = "it is a number of seconds of at least 0"
-        what = f"--outage is {text}"
-        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
+        raise UserError(
+            "bad-option",
+            f"--outage is {text}",
+            rule="it is a number of seconds of at least 0",
+            next_step="Correct it.",
+        )
     return seconds
 
 

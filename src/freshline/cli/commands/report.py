@@ -208,14 +208,20 @@ def _read(
         ) from None
     begin, dots, end = window.partition("..")
     if not dots:
-        rule = "it is two moments, like 2026-01-01..2026-01-02"
-        what = f"--window is '{window}'"
-        raise UserError("bad-option", what, rule=rule, next_step="Correct it.")
+        raise UserError(
+            "bad-option",
+            f"--window is '{window}'",
+            rule="it is two moments, like 2026-01-01..2026-01-02",
+            next_step="Correct it.",
+        )
     start_s, end_s = moment_s(begin, "--window"), moment_s(end, "--window")
     if not start_s < end_s:
-        rule = "A is before B; the report is about [A, B)"
-        what = f"the window {window} is empty"
-        raise UserError("empty-range", what, rule=rule, next_step="Correct --window.")
+        raise UserError(
+            "empty-range",
+            f"the window {window} is empty",
+            rule="A is before B; the report is about [A, B)",
+            next_step="Correct --window.",
+        )
     table = asked_table(project, name or file.stem, query, Place(str(file), 1))
     deadline_s = _deadline_s(deadline, end_s)
     wanted = WantedReport(
@@ -232,9 +238,12 @@ def _deadline_s(text: str, end_s: float) -> float:
     try:
         return read_deadline(text).after(end_s)
     except ValueError as error:
-        rule = f"it is a moment like 2026-01-31T08:00:00Z; or {RULE}"
-        what = f"--deadline is '{text}': {error}"
-        raise UserError("bad-option", what, rule=rule, next_step="Correct it.") from None
+        raise UserError(
+            "bad-option",
+            f"--deadline is '{text}': {error}",
+            rule=f"it is a moment like 2026-01-31T08:00:00Z; or {RULE}",
+            next_step="Correct it.",
+        ) from None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError, UserErrors
 from freshline.executor.trials import Verdict
 from freshline.project.model import Project, TableDef
+from freshline.project.sections.feeds import absent_folders
 from freshline.render.output import counted, print_json
 from freshline.render.trials import trial_lines
 from freshline.runtime.reports.needs import report_needs, share_of
@@ -62,7 +63,7 @@ def validate(
     plans: Mapping[str, ViewPlan] = {}
     trials: Mapping[str, Verdict] = {}
     if found is not None:
-        notes += [*found.warnings, *_absent_folders(found)]
+        notes += [*found.warnings, *absent_folders(found.feeds)]
         promised = promises_of(found)
         if strict and promised is not None:
             errors = [*errors, *(unkept.error() for unkept in promised.unkept)]
@@ -106,12 +107,6 @@ def _print_json(
     tables = [] if project is None else [_record(each, told[each.name]) for each in project.tables]
     record = {"tables": tables, "errors": [error_record(error) for error in errors]}
     print_json(record | ({} if trials is None else {"trials": _trial_records(trials)}))
-
-
-def _absent_folders(project: Project) -> list[str]:
-    from freshline.doctor.project import absent_folders
-
-    return absent_folders(project)
 
 
 def _heap_notes(project: Project) -> list[str]:

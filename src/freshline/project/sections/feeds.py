@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -430,3 +432,19 @@ def unread_feeds(feeds: dict[str, Feed], read: set[str]) -> list[str]:
         for feed in feeds.values()
         if feed.name not in read
     ]
+
+
+def absent_folders(feeds: Mapping[str, Feed]) -> list[str]:
+    """A sentence for each feed of files whose folder on this machine is not there.
+
+    That is no error, since a producer may make it with its first file. What cannot be looked at
+    counts as absent; its listing says why.
+    """
+    found = []
+    for feed in feeds.values():
+        if feed.kind == "files" and "://" not in feed.path and not os.path.isdir(feed.path):  # noqa: PTH112
+            fault = "is no folder" if os.path.exists(feed.path) else "does not exist"  # noqa: PTH110
+            found.append(
+                f"{feed.place}: {feed.path} of feed {feed.name} {fault}: nothing arrives from it"
+            )
+    return found

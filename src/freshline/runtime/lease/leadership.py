@@ -320,7 +320,7 @@ def held(
 ) -> AbstractContextManager[Leadership]:
     """The caller's lease, which the caller gives back, or one that ends with the block.
 
-    What serves the run's address is closed before the lease is given back: whoever takes it then
-    finds the address free.
+    The run's server is closed before the lease is given back, so that a successor finds the
+    address free.
     """
     return Leadership(project, tell=tell) if lease is None else contextlib.nullcontext(lease)

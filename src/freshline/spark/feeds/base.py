@@ -30,7 +30,7 @@ from freshline.spark.feeds.rejected import RejectedRows
 from freshline.spark.feeds.several_values import several_values
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
-from freshline.spark.storable import check_storable
+from freshline.spark.storable import check_storable, noted
 
 _COUNTS = "freshline.counts"
 
@@ -252,14 +252,7 @@ class BaseUpdates:
     def _refuse_unstorable(self, output: DataFrame) -> None:
         """Raise as `validate` does: a feed's columns may have come since, or not been known."""
         faults: list[UserError] = []
-
-        def fault(code: str, what: str, rule: str, step: str) -> None:
-            table, where = f"table {self._table.name}", self._table.query_place
-            faults.append(
-                UserError(code, f"{table} {what}", where=where, rule=rule, next_step=step)
-            )
-
-        check_storable(output, fault)
+        check_storable(output, noted(self._table, faults))
         if faults:
             raise faults[0]
 

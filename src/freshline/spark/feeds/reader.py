@@ -48,7 +48,13 @@ SOURCE = "_kafka"
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
-_NESTED = {"array", "map", "struct", "void"}
+_PLACES = frozenset({"geometry", "geography"})
+_UNREAD_BY_FORMAT = {
+    "csv": _PLACES | {"array", "map", "struct", "void"},
+    "json": _PLACES,
+    "parquet": frozenset[str](),
+}
+_UNREAD_IN_FILES = frozenset({"time", "interval"})
 
 
 def declared_schema(feed: Feed) -> StructType | None:
@@ -81,12 +87,7 @@ def declared_schema(feed: Feed) -> StructType | None:
 
 def _unreadable_kinds(feed: Feed) -> frozenset[str]:
     """The types of columns that Spark refuses to read from the feed's files or records."""
-    found = _NESTED | {"geometry", "geography"} if feed.format == "csv" else set[str]()
-    if feed.format == "json":
-        found = {"geometry", "geography"}
-    if feed.kind == "files":
-        found |= {"time", "interval"}
-    return frozenset(found)
+    return _UNREAD_BY_FORMAT[feed.format] | (_UNREAD_IN_FILES if feed.kind == "files" else set())
 
 
 def _kinds(type_: DataType) -> set[str]:

@@ -30,7 +30,6 @@ _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
             "createOrReplaceGlobalTempView", "registerTempTable", "writeTo", "mergeInto",
         ),
     ),
-    (SparkSession, ("sql",)),
     (RuntimeConfig, ("set", "unset")),
     (
         Catalog,
@@ -48,27 +47,35 @@ _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 def is_query(text: str) -> bool:
-    """Whether SQL reads, and does nothing else."""
+    """Whether SQL begins as a query does."""
     found = tokens(text)
     return bool(found) and found[0].is_word(*_QUERIES)
 
 
 def block(is_users: Callable[[], bool]) -> None:
     """Refuse these calls from now on wherever ``is_users`` says that a user's function runs."""
+
+    def is_refused(*_: Any, **__: Any) -> bool:
+        return is_users()
+
+    def is_statement(_: SparkSession, sqlQuery: str, *__: Any, **___: Any) -> bool:  # noqa: N803
+        return is_users() and not is_query(sqlQuery)
+
     for owner, names in _METHODS:
         for name in names:
-            setattr(owner, name, _refusing(getattr(owner, name), name, is_users))
+            setattr(owner, name, _refusing(getattr(owner, name), name, is_refused))
     for name in _PROPERTIES:
         read = getattr(DataFrame, name).fget
-        setattr(DataFrame, name, property(_refusing(read, name, is_users)))
+        setattr(DataFrame, name, property(_refusing(read, name, is_refused)))
+    setattr(SparkSession, "sql", _refusing(SparkSession.sql, "sql", is_statement))  # noqa: B010
 
 
 def _refusing(
-    method: Callable[..., Any], name: str, is_users: Callable[[], bool]
+    method: Callable[..., Any], name: str, is_refused: Callable[..., bool]
 ) -> Callable[..., Any]:
     @functools.wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if is_users() and not (name == "sql" and is_query(str(args[1] if args[1:] else ""))):
+        if is_refused(*args, **kwargs):
             raise UserError(
                 "changes-session",
                 f"{name} changes the session or writes data",

@@ -163,23 +163,27 @@ class Head:
 
     def _refuse_another(self) -> None:
         """No query holds the head of a statement: a semicolon is missing in front of it."""
-        heads = [form for forms in _HEADS.values() for form in forms]
         for at in range(self.at, len(self.tokens)):
-            if self.tokens[at].is_word("CREATE"):
-                words = tuple(token.text.upper() for token in self.tokens[at : at + 5])
-                if any(words[: len(form)] == form for form in heads):
-                    self.at = at
-                    self._fail(
-                        "bad-statement",
-                        f"another statement begins within the query of table {self.name}",
-                        rule="statements are separated by semicolons",
-                        next_step="Put a ; in front of it.",
-                    )
+            if self._form_at(at) is not None:
+                self.at = at
+                self._fail(
+                    "bad-statement",
+                    f"another statement begins within the query of table {self.name}",
+                    rule="statements are separated by semicolons",
+                    next_step="Put a ; in front of it.",
+                )
+
+    def _form_at(self, at: int) -> tuple[TableKind, tuple[str, ...]] | None:
+        """The kind of table that a statement makes which begins there, and its first words."""
+        if not self.tokens[at].is_word("CREATE"):
+            return None
+        words = tuple(token.text.upper() for token in self.tokens[at : at + 5])
+        forms = ((kind, form) for kind, forms in _HEADS.items() for form in forms)
+        return next((each for each in forms if words[: len(each[1])] == each[1]), None)
 
     def _kind(self) -> TableKind:
         words = [token.text.upper() for token in self.tokens[:5] if token.kind == "word"]
-        forms = ((kind, form) for kind, forms in _HEADS.items() for form in forms)
-        found = next((f for f in forms if words[: len(f[1])] == list(f[1])), None)
+        found = self._form_at(0)
         if found is None:
             shown = [token.text for token in self.tokens[: 3 if words[:1] == ["CREATE"] else 1]]
             self._fail(

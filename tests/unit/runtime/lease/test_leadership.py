@@ -297,7 +297,7 @@ def test_a_successor_beside_a_frozen_process_has_lock_and_journal_of_its_own(sho
     assert shop.executor.numbers("sums") == [1, 2]
     warehouse.stop()
     live.join()
-    # It is held until whoever took the lease gives it back.
+    # The caller took the lease, so the run keeps it.
     assert holder(own_folder(shop.project)) is not None
     lease.release()
     assert holder(own_folder(shop.project)) is None
