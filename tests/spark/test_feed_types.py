@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed
+from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.feeds.reader import declared_schema
 
 pytestmark = pytest.mark.spark
@@ -57,3 +58,11 @@ def test_a_schema_may_have_the_types_that_spark_reads(spark, tmp_path, kind, for
     spark.range(1).write.format(format_).save(str(tmp_path / "rows"))
     read = {ddl: is_read(spark, kind, format_, ddl, tmp_path / "rows") for ddl in TYPES}
     assert {ddl: is_declared(kind, format_, ddl) for ddl in TYPES} == read
+
+
+def test_a_topic_whose_records_are_kept_as_they_are_has_columns():
+    ddl = "key BINARY, value BINARY, topic STRING, headers ARRAY<STRUCT<key: STRING>>"
+    feed = Feed("f", "kafka", "", RAW, {}, ddl, None, None, Place("f.yml", 1))
+    schema = declared_schema(feed)
+    assert schema is not None
+    assert schema.names == ["key", "value", "topic", "headers"]

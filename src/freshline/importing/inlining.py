@@ -66,6 +66,7 @@ def inlined(query: str, sources: Mapping[str, Source], views: Mapping[str, View]
     Raises:
         ValueError: The outcome would read other tables than the query did.
     """
+    query = without_end(query)
     prefix = _Prefix(_words(query, sources, views))
     body = _body(query, sources, views, prefix)
     whole = _with_entries(body, prefix.entries)

@@ -160,7 +160,7 @@ def _reads(found: Found, errors: list[UserError]) -> tuple[Read, ...] | None:
                 "bad-sql",
                 f"query of table {found.statement.name}: {error.what}",
                 where=found.in_query(error.line),
-                rule="parentheses are closed, and every table's name is written out",
+                rule="a query only reads, parentheses are closed, and table names are written out",
                 next_step="Correct the query.",
             )
         )

@@ -205,7 +205,7 @@ class Graph:
                 "bad-sql",
                 f"query of {flow.name}: {error.what}",
                 Place(flow.query_place.file, line),
-                "parentheses are closed, and every table's name is written out",
+                "a query only reads, parentheses are closed, and table names are written out",
                 "Correct the query.",
             )
         except ValueError as error:

@@ -49,11 +49,7 @@ SOURCE = "_kafka"
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
 _PLACES = frozenset({"geometry", "geography"})
-_UNREAD_BY_FORMAT = {
-    "csv": _PLACES | {"array", "map", "struct", "void"},
-    "json": _PLACES,
-    "parquet": frozenset[str](),
-}
+_UNREAD_BY_FORMAT = {"csv": _PLACES | {"array", "map", "struct", "void"}, "json": _PLACES}
 _UNREAD_IN_FILES = frozenset({"time", "interval"})
 
 
@@ -87,7 +83,8 @@ def declared_schema(feed: Feed) -> StructType | None:
 
 def _unreadable_kinds(feed: Feed) -> frozenset[str]:
     """The types of columns that Spark refuses to read from the feed's files or records."""
-    return _UNREAD_BY_FORMAT[feed.format] | (_UNREAD_IN_FILES if feed.kind == "files" else set())
+    by_format = _UNREAD_BY_FORMAT.get(feed.format, frozenset())
+    return by_format | (_UNREAD_IN_FILES if feed.kind == "files" else frozenset())
 
 
 def _kinds(type_: DataType) -> set[str]:

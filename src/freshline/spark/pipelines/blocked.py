@@ -20,6 +20,7 @@ from pyspark.sql.udf import UDFRegistration
 from pyspark.sql.udtf import UDTFRegistration
 
 from freshline.core.errors import UserError
+from freshline.sql.text.queries import is_query
 from freshline.sql.text.tokens import tokens
 
 _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
@@ -43,13 +44,6 @@ _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (DataSourceRegistration, ("register",)),
 )  # fmt: skip
 _PROPERTIES = ("write", "writeStream")
-_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-
-
-def is_query(text: str) -> bool:
-    """Whether SQL begins as a query does."""
-    found = tokens(text)
-    return bool(found) and found[0].is_word(*_QUERIES)
 
 
 def block(is_users: Callable[[], bool]) -> None:
@@ -59,7 +53,7 @@ def block(is_users: Callable[[], bool]) -> None:
         return is_users()
 
     def is_statement(_: SparkSession, sqlQuery: str, *__: Any, **___: Any) -> bool:  # noqa: N803
-        return is_users() and not is_query(sqlQuery)
+        return is_users() and not is_query(tokens(sqlQuery))
 
     for owner, names in _METHODS:
         for name in names:

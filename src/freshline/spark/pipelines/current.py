@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.blocked import block, is_query
+from freshline.spark.pipelines.blocked import block
+from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import tokens
 
@@ -68,8 +69,8 @@ class Call:
 
     def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
         """A query over datasets."""
-        if not is_query(text):
-            found = tokens(text)
+        found = tokens(text)
+        if not is_query(found):
             raise UserError(
                 "changes-session",
                 f"spark.sql runs {found[0].text.upper() if found else 'nothing'}",

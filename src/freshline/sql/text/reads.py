@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from freshline.sql.text.queries import check_query
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES")
@@ -108,10 +109,13 @@ def reads_of(query: str) -> tuple[Read, ...]:
     """Every mention of a table or feed in ``query``, in the order of the text.
 
     Raises:
-        SqlTextError: A string, comment or parenthesis is not closed, parentheses are too deep, or
-            a table's name is computed (``IDENTIFIER(...)``).
+        SqlTextError: A string, comment or parenthesis is not closed, parentheses are too deep, a
+            table's name is computed (``IDENTIFIER(...)``), or the text is no query.
     """
-    return _Walk(tokens(query)).reads()
+    found = tokens(query)
+    reads = _Walk(found).reads()
+    check_query(found)
+    return reads
 
 
 def rewritten(query: str, replacements: Mapping[str, str]) -> str:
