@@ -127,6 +127,9 @@ def _share(section: Section, key: str, default: float) -> float:
     return default
 
 
+_MASTER = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.*\]|yarn|\w+://.+")
+
+
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
     """``spark:`` of freshline.yml: see the fields of Project."""
@@ -155,11 +158,25 @@ def read_spark(section: Section | None, root: Path) -> SparkSettings:
         packages = []
     jars = section.text("jars")
     return SparkSettings(
-        section.text("master") or default.master,
+        _master(section) or default.master,
         tuple(packages),
         None if jars is None else str(root / jars),
         section.duration_s("update_timeout"),
     )
+
+
+def _master(section: Section) -> str | None:
+    given = section.text("master")
+    if given is not None and not _MASTER.fullmatch(given):
+        section.fault(
+            "bad-value",
+            f"master of spark is '{given}'",
+            key="master",
+            rule="it is local, local[N], local[*], yarn, or an address such as spark://host:7077",
+            next_step="Correct it, or leave it out for local[*].",
+        )
+        return None
+    return given
 
 
 def read_lineage(section: Section | None) -> str | None:

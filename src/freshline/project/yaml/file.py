@@ -93,7 +93,7 @@ class YamlFile:
         try:
             _refuse_depths(self._text, self.shown_as)
             root = self._root = yaml.compose(self._text, Loader=_loader())
-            _refuse_duplicate_keys(root, self.shown_as, {})
+            _check_values(root, self.shown_as, {})
             return None if root is None else _loader()("").construct_document(root)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
@@ -224,7 +224,7 @@ def _refuse_depths(text: str, shown_as: str) -> None:
 _MOST_VALUES = 1_000_000
 
 
-def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str, counted: dict[int, int]) -> int:
+def _check_values(node: yaml.Node | None, shown_as: str, counted: dict[int, int]) -> int:
     """How many values a node holds, its aliases written out.
 
     Args:
@@ -253,10 +253,10 @@ def _refuse_duplicate_keys(node: yaml.Node | None, shown_as: str, counted: dict[
                     next_step="Keep one of the two.",
                 )
             seen[key_node.value] = line
-            found += _refuse_duplicate_keys(value_node, shown_as, counted)
+            found += _check_values(value_node, shown_as, counted)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            found += _refuse_duplicate_keys(item, shown_as, counted)
+            found += _check_values(item, shown_as, counted)
     if found > _MOST_VALUES:
         raise UserError(
             "bad-yaml",

@@ -15,6 +15,7 @@ from freshline.ui.answers import Problem
 
 DEFAULT_S = 3600.0
 LONGEST_S = 31 * 86_400.0
+_MOST_S = 1e11  # as a moment in the year 5138
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,23 @@ def asked_window(parameters: Mapping[str, str]) -> AskedWindow:
     """The window of a request.
 
     Raises:
-        Problem: 400, one of its ends is no moment.
+        Problem: 400, one of its ends is no moment, or its length no number of seconds.
     """
     return AskedWindow(
         moment_s(parameters["from"], "from") if "from" in parameters else None,
         moment_s(parameters["to"], "to") if "to" in parameters else None,
-        moment_s(parameters["last"], "last") if "last" in parameters else DEFAULT_S,
+        _length_s(parameters["last"]) if "last" in parameters else DEFAULT_S,
     )
+
+
+def _length_s(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.0 <= seconds < _MOST_S:
+        raise Problem(400, "bad-length", "last is a number of seconds, such as 3600")
+    return seconds
 
 
 def moment_s(text: str, name: str) -> float:
@@ -74,7 +85,7 @@ def moment_s(text: str, name: str) -> float:
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             seconds = math.nan
-    if not 0.0 <= seconds < 1e11:  # noqa: PLR2004 - the year 5138; and no number at all
+    if not 0.0 <= seconds < _MOST_S:
         raise Problem(
             400, "bad-moment", f"{name} is a moment like 2026-01-31T08:00:00Z, or epoch seconds"
         )
