@@ -58,7 +58,8 @@ class Chop(Extent):
     """At most ``periods`` periods of new data (Golab et al. 3.4, rule G13).
 
     Base: the longest run of pending files, oldest first, with timestamp <= F + c * period,
-    at least one. Derived: min(TE, F + c * period).
+    at least one. Derived: min(TE, F + c * period); in a warehouse, as far as versions of the
+    parents reach.
     """
 
     periods: float
@@ -69,7 +70,7 @@ class Chop(Extent):
         """At most c periods further, except where one file alone reaches further."""
         limit_s = table.freshness_s + self.periods * table.period_s
         if not table.is_base:
-            return min(table.trailing_edge_s, limit_s)
+            return _cut_s(table, limit_s)
         return _run_end_s(table, limit_s)
 
 
@@ -108,7 +109,7 @@ class OneFile(Extent):
             freshness_s, period_s = table.freshness_s, table.period_s
             if table.trailing_edge_s - freshness_s <= period_s + TIME_EPSILON_S:
                 return table.trailing_edge_s
-            return freshness_s + period_s
+            return _cut_s(table, freshness_s + period_s)
         return _run_end_s(table, float("-inf"))
 
 
@@ -145,6 +146,24 @@ class NewestFirst(Extent):
             table.floor_s = freshness_s
         table.gap = deque(sorted([*table.gap, *older], key=lambda file: file.timestamp_s))
         return [file for file in taken if not freshness_s < file.timestamp_s < to_s]
+
+
+def _cut_s(table: Table, limit_s: float) -> float:
+    """The end of a view's update that stops at the limit: what its parents' versions are fresh to.
+
+    Between two versions there is nothing to read, and no freshness to claim. Where no version lies
+    between F and the limit, the next one beyond is read, as a base table loads one file at least.
+    """
+    if limit_s >= table.trailing_edge_s:
+        return table.trailing_edge_s
+    reached_s = table.trailing_edge_s
+    for source in table.sources:
+        if source.version is None:
+            return limit_s  # a simulation has no versions: its tables are fresh at any moment
+        newer = [at_s for at_s, _ in source.versions if at_s > table.freshness_s]
+        within = [at_s for at_s in newer if at_s <= limit_s]
+        reached_s = min([reached_s, *(within[-1:] or newer[:1])])
+    return reached_s
 
 
 def _run_end_s(table: Table, limit_s: float) -> float:

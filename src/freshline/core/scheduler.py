@@ -558,7 +558,7 @@ class Scheduler:
     # ---- versions ----
 
     def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
-        """The version of each parent to read: its newest whose freshness is at most ``to_s``.
+        """The version of each parent to read: the newest of the oldest that are fresh to ``to_s``.
 
         Where the update is not cut short a parent's newest version is read: it is the one
         that decides the trailing edge, or fresher than it.
@@ -568,18 +568,19 @@ class Scheduler:
         for source in table.sources:
             if source.version is None:
                 continue
-            version = source.version
+            version, reached_s = source.version, _INFINITY
             for freshness_s, older in reversed(source.versions if cut else ()):
-                version = older
-                if freshness_s <= to_s:
+                if freshness_s < to_s:
                     break
+                if freshness_s < reached_s:
+                    version, reached_s = older, freshness_s
             pins.append((source.name, version))
         return tuple(pins)
 
     def _remember_version(self, table: Table, version: int) -> None:
         """Keep what a chopped child may still read: from the newest that every child has."""
         versions = table.versions
-        versions.append((table.freshness_s, version))
+        versions.append((table.complete_s, version))
         least_s = min([child.freshness_s for child in table.children], default=_INFINITY)
         while len(versions) > 1 and versions[1][0] <= least_s:
             del versions[0]
@@ -747,8 +748,6 @@ class Scheduler:
         table.number = running.command.number
         if event.version is not None:
             table.version = event.version
-            if self._extent.cuts_derived:
-                self._remember_version(table, event.version)
         newest_s = running.to_s
         if event.files is not None:
             if event.to_s is not None and table.floor_s is None:
@@ -763,6 +762,8 @@ class Scheduler:
             self._settle_gap(table)
             if self.policy.reacts:
                 self._finished_now.append(table)
+        if event.version is not None and self._extent.cuts_derived:
+            self._remember_version(table, event.version)
         for child in table.children:
             self._correct(child, child.period_s or 1.0)
             self._set_edge(child)
