@@ -288,15 +288,16 @@ class Reports:
         due, faults = self._windows.due(now_s, set(self._live))
         for wanted, error in faults:
             note(self._journal, wanted.name, state="failed", error=_told(error), planned="[]")
-            self._journal.flush()
             self._share.changed = True
             self._notice(f"report {wanted.name} is given up: {error.render()}")
+        self._journal.flush()
         for wanted, table in due:
             self._make(wanted, table, now_s)
 
     def _make(self, wanted: WantedReport, table: TableDef, now_s: float) -> None:
         found = read_report(self._journal, wanted.name)
-        if found is None:
+        if found is None or found.wanted != wanted:
+            found = None  # a window that has another end now is begun anew
             note_wanted(self._journal, wanted, "live", now_s)
         else:
             note(self._journal, wanted.name, state="live")
@@ -306,9 +307,12 @@ class Reports:
         )  # fmt: skip
         parents = [self._core.table(name) for name in table.parents]
         live = ReportInProgress(wanted, table, window, parents)
-        if found is not None and found.wanted.name == wanted.name:
-            live.taken_rows, live.batches = found.taken_rows, found.batches
-            live.cost_s = found.cost_s
+        if found is not None:
+            live.taken_rows, live.batches, live.cost_s = (
+                found.taken_rows,
+                found.batches,
+                found.cost_s,
+            )
             if found.state == "live":
                 live.foreseen, live.restarted = found.foreseen, True
         live.once = measured(self._journal, wanted.view).once

@@ -1,8 +1,9 @@
 """Which windows of the project's reports are still to be made.
 
-A view's windows follow the one that its table shows; the first time, they begin with the
-window of now, and with the one before where its deadline is still ahead. Ad hoc reports stand
-in the journal until they are made.
+A view's windows follow the one that its table shows, or begin with the oldest that was begun and
+is not over; the first time, with the window of now, and with the one before where its deadline is
+still ahead. What was begun and cannot be made any more is given up.
+Ad hoc reports stand in the journal until they are made.
 """
 
 from __future__ import annotations
@@ -46,18 +47,30 @@ class ReportWindows:
         """Reports that are wanted and not among the ``known``, oldest window first.
 
         Returns:
-            Them, and the ad hoc reports whose query no longer fits the project.
+            Them, and those that cannot be made any more: ad hoc reports whose query no longer fits
+            the project, windows that a view has left behind.
         """
         rows = {each.wanted.name: each for each in read_reports(self._journal)}
         over = {name for name, each in rows.items() if each.state not in OPEN}
+        begun = [
+            each.wanted
+            for name, each in rows.items()
+            if name not in known | over and each.wanted.query is None
+        ]
         found: list[Due] = []
-        faults: list[Fault] = []
         for view in self._project.reports:
+            starts_s = [each.start_s for each in begun if each.view == view.name]
             found += [
                 (wanted, view)
-                for wanted in self._of_view(view, now_s)
+                for wanted in self._of_view(view, now_s, min(starts_s, default=None))
                 if wanted.name not in known | over
             ]
+        made = {wanted.name for wanted, _ in found}
+        faults: list[Fault] = [
+            (wanted, _left_behind(wanted, self._project))
+            for wanted in begun
+            if wanted.name not in made and wanted.end_s <= now_s
+        ]
         for name, each in rows.items():
             wanted = each.wanted
             if wanted.query is None or each.state not in OPEN or name in known:
@@ -82,9 +95,10 @@ class ReportWindows:
         )
         return min(ends, default=float("inf"))
 
-    def _of_view(self, view: TableDef, now_s: float) -> list[WantedReport]:
+    def _of_view(self, view: TableDef, now_s: float, begun_s: float | None) -> list[WantedReport]:
         wanted = window_of(self._project, view, now_s)
-        first_s = self._next_s[view.name]
+        starts_s = [each for each in (begun_s, self._next_s[view.name]) if each is not None]
+        first_s = min(starts_s, default=None)
         found: list[WantedReport] = []
         while len(found) < MOST_BEHIND:
             over = wanted.end_s <= now_s
@@ -98,6 +112,17 @@ class ReportWindows:
                     break
             wanted = window_of(self._project, view, wanted.start_s - 1.0)
         return found[::-1]
+
+
+def _left_behind(wanted: WantedReport, project: Project) -> UserError:
+    view = project.report(wanted.view)
+    return UserError(
+        "report-left-behind",
+        f"the window {wanted.name} was begun and is not made any more",
+        where=None if view is None else view.place,
+        rule=f"the {MOST_BEHIND} newest windows of a view's present length are made",
+        next_step="Ask for its rows with `freshline report submit`.",
+    )
 
 
 def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport:

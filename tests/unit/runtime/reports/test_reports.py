@@ -13,6 +13,8 @@ import pytest
 
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.events import TrackReserved
+from freshline.project.deadlines import read_deadline
+from freshline.project.model import ReportSettings
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
 from freshline.runtime.reports.store import WantedReport
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
@@ -185,6 +187,52 @@ def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
     assert play.trace[2:4] == ["3580: batch of 590 rows", "3641: final of 10 rows"]
     assert (play.status(WINDOW).state, play.status(WINDOW).late) == ("done", "restarted")
     play.check_replay()
+
+
+def test_windows_begun_before_a_view_showed_any_are_made_however_late(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES[:50], 3000.0)  # and dies
+    play.begin(3 * HOUR_S)  # when the window's deadline is over, too
+    play.arrive(3 * HOUR_S, 0)
+    play.run([], 3 * HOUR_S + 300)
+    assert [line for line in play.trace if "final" in line][1:] == [
+        "10800: final of 0 rows", "10807: final of 500 rows", "10864: final of 0 rows",
+    ]  # fmt: skip
+    found = play.status(WINDOW)
+    assert (found.state, found.late, found.arrived_rows) == ("done", "restarted", 500)
+
+
+@pytest.mark.parametrize("change", ["length", "gone", "old"])
+def test_a_window_begun_that_is_not_made_any_more_is_given_up(root: Path, change: str) -> None:
+    play = _play(root)
+    play.run(MINUTES[:50], 3000.0)
+    days_s = 0.0
+    if change == "length":
+        view = play.project.reports[0]
+        longer = ReportSettings(3 * HOUR_S, read_deadline("2 minutes"))
+        play.project = replace(play.project, reports=(replace(view, report=longer),))
+    elif change == "gone":
+        play.project = replace(play.project, reports=())
+    else:
+        days_s = 10 * 24 * HOUR_S
+    play.begin(days_s + 3 * HOUR_S)
+    play.run([], days_s + 3 * HOUR_S + 10)
+    assert play.status(WINDOW).state == "failed"
+    (told,) = [line for line in play.trace if WINDOW in line]
+    assert "[report-left-behind]" in told
+
+
+def test_a_window_that_ends_later_now_is_begun_anew(root: Path) -> None:
+    play = _play(root)
+    play.run(MINUTES[:50], 3000.0)
+    view = play.project.reports[0]
+    longer = ReportSettings(2 * HOUR_S, read_deadline("2 minutes"))
+    play.project = replace(play.project, reports=(replace(view, report=longer),))
+    play.begin(3100.0)
+    play.run([(3200.0, 10)], 2 * HOUR_S + 110)
+    wanted = play.status(WINDOW).wanted
+    assert (wanted.end_s, wanted.deadline_s) == (START_S + 7200.0, START_S + 7320.0)
+    assert play.status(WINDOW).arrived_rows == 510
 
 
 def test_asked_and_withdrawn(root: Path) -> None:
