@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_S = -62_135_596_800.0
+_LAST_S = 253_402_300_799.0
 
 
 def brief_s(seconds: float) -> str:
@@ -25,10 +27,17 @@ def brief_s(seconds: float) -> str:
 def rfc3339(moment_s: float) -> str:
     """Seconds since the epoch as RFC 3339 in UTC, with microseconds.
 
-    Rounded to the nearest microsecond, so that reading it gives the same float back.
+    Rounded to the nearest microsecond, so that reading it gives the same float back. What lies
+    outside of the years 1 to 9999 is shown as their first or last moment.
     """
-    moment = _EPOCH + timedelta(microseconds=round(moment_s * 1_000_000))
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    moment = datetime_of(moment_s)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def datetime_of(moment_s: float) -> datetime:
+    """Seconds since the epoch as a date in UTC, within the years 1 to 9999."""
+    within_s = min(max(moment_s, _FIRST_S), _LAST_S)
+    return _EPOCH + timedelta(microseconds=round(within_s * 1_000_000))
 
 
 def seconds(moment: str) -> float:

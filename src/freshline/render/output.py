@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from freshline.times import rfc3339
+from freshline.times import datetime_of, rfc3339
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,10 +33,10 @@ def moment(seconds: float | None) -> str | None:
 
 def clock(seconds: float, now_s: float | None = None) -> str:
     """A time for people, in UTC: the day is left out where it is that of ``now_s``."""
-    then = datetime.fromtimestamp(seconds, UTC)
-    if now_s is not None and then.date() == datetime.fromtimestamp(now_s, UTC).date():
+    then = datetime_of(seconds)
+    if now_s is not None and then.date() == datetime_of(now_s).date():
         return f"{then:%H:%M:%S}"
-    return f"{then:%Y-%m-%d %H:%M:%S}"
+    return then.replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

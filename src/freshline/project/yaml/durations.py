@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 RULE = "a duration is numbers with units, like '90s', '10 minutes', '1h 30m' or '2 days'"
@@ -15,6 +14,8 @@ _UNITS_S = {
     "d": 86400.0, "day": 86400.0,
     "w": 604800.0, "week": 604800.0,
 }  # fmt: skip
+_MOST_S = 100 * 366 * 86400.0
+"""Moments that a duration leads to are still dates."""
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
@@ -48,8 +49,8 @@ def duration_s(text: object) -> float:
         given.add(seconds)
         total += float(part[1]) * seconds
         at = part.end()
-    if total == math.inf:
-        raise ValueError(f"'{written}' is too long")
+    if total > _MOST_S:
+        raise ValueError(f"'{written}' is longer than a hundred years")
     if total <= 0:
         raise ValueError(f"'{written}' is not longer than zero")
     return total

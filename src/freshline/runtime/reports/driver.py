@@ -49,11 +49,11 @@ from freshline.runtime.reports.store import (
     Measured,
     WantedReport,
     arrivals,
+    begin,
     measured,
     note,
     note_batch,
     note_planned,
-    note_wanted,
     read_report,
 )
 from freshline.runtime.reports.track import ReportTrack
@@ -295,12 +295,7 @@ class Reports:
             self._make(wanted, table, now_s)
 
     def _make(self, wanted: WantedReport, table: TableDef, now_s: float) -> None:
-        found = read_report(self._journal, wanted.name)
-        if found is None or found.wanted != wanted:
-            found = None  # a window that has another end now is begun anew
-            note_wanted(self._journal, wanted, "live", now_s)
-        else:
-            note(self._journal, wanted.name, state="live")
+        found = begin(self._journal, wanted, now_s)
         window = Window(
             replace(table, name=wanted.view), wanted.start_s, wanted.end_s, wanted.deadline_s,
             definition_of(table),

@@ -128,6 +128,20 @@ def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float
     )  # fmt: skip
 
 
+def begin(journal: Journal, wanted: WantedReport, now_s: float) -> ReportStatus | None:
+    """Write down that a report is being made.
+
+    Returns:
+        How it stood before; None where it is begun anew, as a window is that has another end now.
+    """
+    found = next((each for each in read_reports(journal) if each.wanted == wanted), None)
+    if found is None:
+        note_wanted(journal, wanted, "live", now_s)
+    else:
+        note(journal, wanted.name, state="live")
+    return found
+
+
 def note(journal: Journal, name: str, **values: Any) -> None:
     """Change columns of a report's row."""
     changed = ", ".join(f"{column}=?" for column in values)
