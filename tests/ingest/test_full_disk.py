@@ -136,6 +136,36 @@ def test_a_disk_that_others_fill_loses_nothing_and_goes_on_when_they_leave(small
     restarted.close()
 
 
+def test_a_disk_that_is_too_full_for_a_request_is_told_so_until_it_would_fit(small_disk):
+    gate = DiskAdmission(small_disk, 0.9, 0.7, 1 << 20)
+    gate.look(0)
+    assert gate.admits(400_000)
+    others = small_disk / "others"
+    others.write_bytes(bytes((8 << 20) - (3 << 19)))  # a MiB and a half is left
+    gate.look(0)
+    assert gate.admits(60_000)
+    assert not gate.full
+    assert not gate.admits(400_000)
+    assert gate.full
+    assert not gate.closed  # a smaller one is still taken in
+    assert gate.admits(60_000)
+    assert gate.full
+    others.unlink()
+    gate.look(0)
+    assert not gate.full
+
+
+def test_a_gateway_says_that_others_filled_its_disk(small_disk):
+    gateway = engine(small_disk, memory_bytes=4_000_000, ballast_bytes=32 << 20)
+    gateway.start(threads=False)
+    assert gateway.metrics().state == "open"
+    fill(small_disk / "others")
+    assert gateway.metrics().state == "disk"
+    (small_disk / "others").unlink()
+    assert gateway.metrics().state == "open"
+    gateway.close()
+
+
 @pytest.mark.parametrize("free_pages", [0, 1, 7, 8])
 def test_no_room_to_open_a_segment_is_a_full_disk(small_disk, free_pages):
     """The index of its log takes eight pages; a row finds none after that."""

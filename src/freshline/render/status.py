@@ -18,6 +18,7 @@ from freshline.render.watched import (
     watched_remarks,
 )
 from freshline.runtime.journal.strategies import StrategyUse
+from freshline.runtime.reports.store import OPEN
 from freshline.runtime.status.status import (
     FileTrouble,
     RunStatus,
@@ -28,6 +29,7 @@ from freshline.times import brief_s
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 _MOST_CHANGED = 3
 """So many files that changed are named one by one."""
@@ -71,7 +73,7 @@ def status_table(found: WarehouseStatus) -> Table:
         missed = "red" if item.within_target is False else ""
         table.add_row(
             item.name,
-            Text(item.state, _COLOURS.get(item.state, "")),
+            _shown_state(item),
             "" if item.freshness_s is None else clock(item.freshness_s, found.now_s),
             Text("" if item.staleness_s is None else brief_s(item.staleness_s), missed),
             "" if item.target_lag_s is None else brief_s(item.target_lag_s),
@@ -136,8 +138,21 @@ def faults(found: WarehouseStatus) -> list[str]:
             if files:
                 count = counted(len(files), "file")
                 lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
+    for report in found.reports:
+        behind_s = found.now_s - report.wanted.deadline_s
+        if report.state in OPEN and behind_s > 0.0:
+            why = "" if report.error is None else f": {report.error}"
+            lines.append(f"{report.wanted.name}: {brief_s(behind_s)} behind its deadline{why}")
     lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
     return lines + [feed.error for feed in found.feeds if feed.error is not None]
+
+
+def _shown_state(item: TableStatus) -> Text:
+    """Its state; one that waits for nothing can still be late."""
+    from rich.text import Text
+
+    late = item.state == "fresh" and item.within_target is False
+    return Text("late", "red") if late else Text(item.state, _COLOURS.get(item.state, ""))
 
 
 def status_record(found: WarehouseStatus) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.store import WantedReport, note_wanted
 from tests.support.shop import LiveRun, eventually
 
 NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
@@ -200,6 +203,34 @@ def test_check_names_every_reason_and_ends_with_three(freshline, shop):
     done = freshline("status", "--check", "--json")
     assert done.exit_code == 3
     assert json.loads(done.stdout)["faults"][0].startswith("shop: not running since ")
+
+
+def test_check_names_reports_that_are_behind_their_deadline(freshline, shop):
+    journal = Journal(journal_path(shop.project), create=True)
+    for name, behind_s, state in [
+        ("soon", -60.0, "live"), ("late", 90.0, "live"), ("lost", 90.0, "asked"),
+        ("made", 90.0, "done"), ("over", 90.0, "failed"),
+    ]:  # fmt: skip
+        deadline_s = NOW_S - behind_s
+        wanted = WantedReport(name, name, "SELECT 1", "r.sql", 0.0, NOW_S - 600.0, deadline_s)
+        note_wanted(journal, wanted, state, NOW_S - 900.0)
+    journal.flush()
+    lines = freshline("status", "--check").stdout.splitlines()
+    assert [line for line in lines if "deadline" in line] == [
+        "late: 90 s behind its deadline", "lost: 90 s behind its deadline",
+    ]  # fmt: skip
+
+
+def test_a_table_that_waits_for_nothing_and_misses_its_target_is_shown_as_late(
+    freshline, shop, monkeypatch
+):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    states = {line.split()[0]: line.split()[1] for line in freshline("status").stdout.splitlines()}
+    assert (states["orders"], states["big"]) == ("fresh", "fresh")
+    monkeypatch.setattr(time, "time", lambda: NOW_S + 3600.0)
+    states = {line.split()[0]: line.split()[1] for line in freshline("status").stdout.splitlines()}
+    assert (states["orders"], states["big"]) == ("fresh", "late")
 
 
 def test_check_is_silent_where_a_run_keeps_every_target(freshline, shop, monkeypatch):

@@ -322,7 +322,8 @@ class Engine:
             return "draining"
         if self._committer.failure is not None:
             return self._committer.failure
-        if self._gate.closed:
+        self._gate.look(self._log.size_bytes)
+        if self._gate.full:
             return "disk"
         return "memory" if self._memory_closed else "open"
 

@@ -120,6 +120,7 @@ class DiskAdmission:
         self.closed = False
         self.free_bytes = 0
         self._log_bytes = 0
+        self._refused_bytes = 0
 
     def look(self, log_bytes: int) -> None:
         """Look at the disk; ``log_bytes`` is what the log takes of it."""
@@ -132,8 +133,20 @@ class DiskAdmission:
             self.closed = False
 
     def admits(self, waiting_bytes: int) -> bool:
-        """Whether ``waiting_bytes`` more fit; SQLite writes each byte twice."""
-        return not self.closed and 2 * waiting_bytes + self._headroom_bytes <= self.free_bytes
+        """Whether ``waiting_bytes`` more fit."""
+        admitted = not self.closed and self._fits(waiting_bytes)
+        if not admitted:
+            self._refused_bytes = waiting_bytes
+        return admitted
+
+    @property
+    def full(self) -> bool:
+        """Whether it is closed, or what it refused last would not fit even now."""
+        return self.closed or not self._fits(self._refused_bytes)
+
+    def _fits(self, waiting_bytes: int) -> bool:
+        """SQLite writes each byte twice."""
+        return 2 * waiting_bytes + self._headroom_bytes <= self.free_bytes
 
     @property
     def excess_bytes(self) -> int:

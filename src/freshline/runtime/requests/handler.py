@@ -89,8 +89,9 @@ class Requests:
         except KeyError:
             return [], {
                 "ok": False,
-                "message": f"the running warehouse has no table '{name}'; it started before"
-                " the table was written: start it again",
+                "message": f"the run that answers has no table '{name}': it refreshes or repairs"
+                " others alone, or started before the table was written; ask again when it has"
+                " ended, or start it again",
             }
         if kind in ("pause", "resume"):
             wanted = TablePaused(name) if kind == "pause" else TableResumed(name)
