@@ -143,13 +143,9 @@ def test_a_disk_that_is_too_full_for_a_request_is_told_so_until_it_would_fit(sma
     others = small_disk / "others"
     others.write_bytes(bytes((8 << 20) - (3 << 19)))  # a MiB and a half is left
     gate.look(0)
-    assert gate.admits(60_000)
-    assert not gate.full
-    assert not gate.admits(400_000)
-    assert gate.full
-    assert not gate.closed  # a smaller one is still taken in
-    assert gate.admits(60_000)
-    assert gate.full
+    asked = (60_000, 400_000, 60_000)  # the second does not fit; a smaller one still does
+    told = [(gate.admits(size_bytes), gate.closed, gate.full) for size_bytes in asked]
+    assert told == [(True, False, False), (False, False, True), (True, False, True)]
     others.unlink()
     gate.look(0)
     assert not gate.full
