@@ -201,13 +201,17 @@ def test_a_running_warehouse_is_asked_and_stopped(loaded):
             eventually(lambda: _table(project, "orders")["updates"] == 3)
             started = children(run.pid)
             assert started
-            os.killpg(run.pid, signal.SIGHUP)  # to Spark's process, too: a terminal is closed
+            # To Spark's process, too, as `timeout` does, or a terminal that is closed.
+            for pid in started:
+                os.kill(pid, signal.SIGTERM)
+            os.killpg(run.pid, signal.SIGHUP)
             _, err = run.communicate(timeout=PATIENCE_S)
         finally:
             if run.poll() is None:
                 run.kill()
     assert run.returncode == 0, err
     assert err.splitlines()[-1].startswith("stopped after ")
+    assert "failed after" not in err
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
     assert not _status(project)["run"]["running"]
 

@@ -53,18 +53,20 @@ def start_jvm(settings: Mapping[str, str]) -> None:
         # The one public call that starts the JVM without passing settings on.
         SparkContext.getSystemProperty("java.version")
     acknowledge_at_once(SparkContext._gateway)  # noqa: SLF001 - there is no session yet
-    _outlive_the_terminal()
+    _outlive_signals()
 
 
-def _outlive_the_terminal() -> None:
-    """Have the JVM ignore SIGHUP, as PySpark has it ignore SIGINT.
+def _outlive_signals() -> None:
+    """Have the JVM ignore SIGHUP and SIGTERM, as PySpark has it ignore SIGINT.
 
-    A terminal that is closed sends it to both. This process then waits for the updates that run.
+    A terminal that is closed, ``timeout`` and service managers send them to both processes. This
+    one then waits for the updates that run; the JVM ends when this one has.
     """
     java: Any = SparkContext._jvm  # noqa: SLF001 - there is no session yet
     with contextlib.suppress(Py4JError):  # -Xrs: the user's options say what signals do
-        hangup = java.sun.misc.Signal("HUP")
-        java.sun.misc.Signal.handle(hangup, java.sun.misc.SignalHandler.SIG_IGN)
+        for name in ("HUP", "TERM"):
+            ignored = java.sun.misc.SignalHandler.SIG_IGN
+            java.sun.misc.Signal.handle(java.sun.misc.Signal(name), ignored)
 
 
 @contextmanager
