@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-RULE = "a name is letters, digits and _, and does not start with a digit"
+RULE = "a name is letters from A to Z, digits and _, and does not start with a digit"
 REJECTED_SUFFIX = "__rejected"
 OWN_PREFIX = "_freshline"
 _LISTED = 15
