@@ -7,7 +7,7 @@ and are asked for in full. Nothing of the scheduler's own bookkeeping is looked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hypothesis import given, note, settings
@@ -20,6 +20,7 @@ from freshline.core.events import (
     FileArrived,
     RefreshRequested,
     TablePaused,
+    TableRestored,
     TableResumed,
     UpdateFailed,
     UpdateFinished,
@@ -44,18 +45,55 @@ class World:
     """A warehouse and its feeds, in which every update takes a second."""
 
     def __init__(
-        self, specs: Sequence[TableSpec], core: Scheduler, failures: Iterable[bool]
+        self,
+        specs: Sequence[TableSpec],
+        tracks: int,
+        chosen: PolicySettings,
+        failures: Iterable[bool],
     ) -> None:
         self.now_s = START_S
         self.specs = {spec.name: spec for spec in specs}
         self.versions: dict[str, list[Version]] = {spec.name: [] for spec in specs}
-        self._core = core
+        self._tracks, self._settings = tracks, chosen
+        self._core = self._scheduler()
         self._fails = iter(failures)
         self._running: list[tuple[float, StartUpdate, Version]] = []
         self._started = 0
         self._arrived: dict[str, dict[str, float]] = {spec.name: {} for spec in specs}
         self._in_order: set[str] = set()  # newer than all before; a claim says nothing of others
         self._newest_s = dict.fromkeys(self.specs, START_S - 1e5)
+
+    def _scheduler(self) -> Scheduler:
+        return make_scheduler(
+            list(self.specs.values()), tracks=self._tracks, settings=self._settings, guarded=True,
+            start_s=self.now_s, origin_s=None, learns=True, explains=True, most_files=3,
+        )  # fmt: skip
+
+    def restart(self, *, unheard: bool) -> None:
+        """A new process goes on; of what ran nothing is committed, or all without its hearing."""
+        for _, command, version in self._running if unheard else ():
+            self.versions[command.table].append(version)
+        self._running = []
+        self._core = self._scheduler()
+        self.happens(*self._restored(), *self._not_loaded())
+
+    def _restored(self) -> Iterator[Event]:
+        for name in self.specs:
+            versions = self.versions[name]
+            if not versions:
+                yield TableRestored(name, None, None, 0)
+                continue
+            pins = versions[-1].pins
+            unread = any(version < len(self.versions[parent]) - 1 for parent, version in pins)
+            number, late_s = len(versions), 60.0 if unread else 0.0
+            fresh_s = versions[-1].fresh_to_s
+            yield TableRestored(name, fresh_s, number - 1, number, late_s=late_s)
+
+    def _not_loaded(self) -> Iterator[Event]:
+        for table, arrived in self._arrived.items():
+            loaded = self.versions[table][-1].files if self.versions[table] else ()
+            for name in arrived.keys() - loaded:
+                yield FileArrived(table, arrived[name], name)
 
     def file(self, spec: TableSpec, step: float) -> Event:
         """A file comes, so many periods after the newest."""
@@ -150,9 +188,10 @@ SETTINGS = st.builds(
     chop=st.sampled_from([None, 1.0, 1.0, 1.5, 4.0]),
     inherit=st.sampled_from(["none", "max", "sum"]),
 )
+WORDS = ("files", "full", "pause", "resume", "wait", "dies", "dies unheard")
 ACTIONS = st.lists(
     st.tuples(
-        st.sampled_from(["file", "file", "file", "files", "full", "pause", "resume", "wait"]),
+        st.sampled_from([*["file"] * 4, *WORDS]),
         st.integers(0, 5),
         STEP,
         st.sampled_from([0.0, 1.0, 30.0]),
@@ -165,11 +204,7 @@ ACTIONS = st.lists(
 @given(graphs(), SETTINGS, ACTIONS, st.integers(1, 3), st.lists(st.booleans(), max_size=30))
 @settings(max_examples=400, deadline=None)
 def test_what_a_version_claims_is_in_it(specs, chosen, actions, tracks, failures):
-    core = make_scheduler(
-        specs, tracks=tracks, settings=chosen, guarded=True, start_s=START_S, origin_s=None,
-        learns=True, explains=True, most_files=3,
-    )  # fmt: skip
-    world = World(specs, core, failures)
+    world = World(specs, tracks, chosen, failures)
     bases = [spec for spec in specs if not spec.sources]
     for kind, number, step, wait_s in actions:
         base, table = bases[number % len(bases)], specs[number % len(specs)].name
@@ -184,6 +219,10 @@ def test_what_a_version_claims_is_in_it(specs, chosen, actions, tracks, failures
                 world.happens(TablePaused(table))
             case "resume":
                 world.happens(TableResumed(table))
+            case "dies":
+                world.restart(unheard=False)
+            case "dies unheard":
+                world.restart(unheard=True)
         world.go_on(world.now_s + wait_s)
     world.happens(*(TableResumed(spec.name) for spec in specs))
     world.happens(*(world.file(spec, 1.0) for spec in bases))

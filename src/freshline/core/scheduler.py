@@ -872,6 +872,9 @@ class Scheduler:
             table.area_since_s = self.now_s
             if event.version is not None and self._extent.cuts_derived:
                 self._remember_version(table, event.version)
+        elif table.sources and all(source.known for source in table.sources):
+            # Never built: it stands where the oldest of its sources' data began.
+            self._originate(table, min(s.freshness_s - s.period_s for s in table.sources))
         if table.sources and table.known:
             self._set_edge(table)
             if event.late_s > 0.0:
@@ -886,10 +889,6 @@ class Scheduler:
             self._make_anew(table)
         for child in table.children:
             if child.known:
-                self._set_edge(child)
-            elif all(source.known for source in child.sources):
-                # Never built: it stands where the oldest of its sources' data began.
-                self._originate(child, min(s.freshness_s - s.period_s for s in child.sources))
                 self._set_edge(child)
         self.rekey(table)
 

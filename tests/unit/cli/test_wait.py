@@ -45,7 +45,7 @@ def test_without_a_run_the_tables_logs_decide_not_the_journal(freshline, shop):
 
 
 def test_a_table_without_a_version_is_not_fresh(freshline):
-    wanted = ("small", "--within", "1000000 days", "--timeout", "0s")
+    wanted = ("small", "--within", "36000 days", "--timeout", "0s")
     done = freshline("wait", *wanted, "--json")
     assert done.exit_code == 3
     told = json.loads(done.stdout)

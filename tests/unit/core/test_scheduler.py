@@ -267,6 +267,34 @@ def test_a_view_that_was_never_built_is_built_from_what_is_there():
     assert (command.table, command.to_s, command.parents) == ("revenue", 990.0, (("orders", 7),))
 
 
+def test_a_new_view_claims_no_more_than_what_it_reads_has():
+    later = TableSpec("later", ("revenue",))
+    newest = TableSpec("newest", ("orders", "later"))
+    core = scheduler(BASE, VIEW, later, newest, warehouse=True)
+    core.handle(1000.0, [TablePaused("revenue"), TablePaused("later")])
+    (command,) = core.handle(
+        1000.0,
+        [
+            TableRestored("orders", 990.0, 7, 5),
+            TableRestored("revenue", 900.0, 3, 2),
+            TableRestored("later", 900.0, 3, 2),
+            TableRestored("newest", None, None, 0),
+        ],
+    )
+    assert (command.table, command.to_s) == ("newest", 900.0)
+    assert command.parents == (("orders", 7), ("later", 3))
+
+
+def test_a_chopped_view_of_a_parent_without_versions_between_claims_none():
+    core = scheduler(BASE, VIEW, warehouse=True, chop=1.0)
+    core.handle(
+        1000.0, [TableRestored("orders", 900.0, 0, 1), TableRestored("revenue", 900.0, 0, 1)]
+    )
+    core.handle(1000.0, [FileArrived("orders", 960.0, "f1")])
+    (command,) = core.handle(1001.0, [UpdateFinished("orders", version=1)])
+    assert (command.to_s, command.parents) == (960.0, (("orders", 1),))
+
+
 def test_a_chopped_view_reads_the_newest_versions_within_its_limit():
     core = scheduler(BASE, VIEW, warehouse=True, chop=1.0)
     core.handle(
