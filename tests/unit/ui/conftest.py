@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -11,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.project.model import Project
 from freshline.ui.access import Access
 from freshline.ui.pulse import Pulse
@@ -18,6 +22,10 @@ from freshline.ui.reads import reading
 from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
+from tests.support.shop import made_shop
+from tests.unit.ui.journals import write_journal, write_project
+
+PATIENCE_MS = 120_000
 
 
 class Reply(NamedTuple):
@@ -78,3 +86,64 @@ def serve():
 def unhurried(monkeypatch):
     """A machine so slow that reading costs an hour's share: what is kept by its cost stays."""
     monkeypatch.setattr(reading, "kept_s", lambda *_: 3600.0)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens pages; at the end none may have asked another host, nor have met an error."""
+    asked, wrong, contexts = [], [], []
+
+    def open_page(url, *, scheme="light", width=1280, height=800):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "console",
+            # A server that has stopped is refused, which the browser notes by itself.
+            lambda message: (
+                wrong.append(message.text)
+                if message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
+                else None
+            ),
+        )
+        page.goto(url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert asked
+    assert {re.sub(r"^(http://127\.0\.0\.1):\d+/.*", r"\1", url) for url in asked} == {
+        "http://127.0.0.1"
+    }
+    assert wrong == []
+
+
+@pytest.fixture
+def shop(tmp_path):
+    tables = {"orders": (), "big": ("orders",), "small": ("orders",)}
+    lags = {"big": 600.0, "small": 1e9}
+    return made_shop(tmp_path, tables, SchedulerSettings(tracks=1), lags=lags)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    project = write_project(tmp_path, 24)
+    write_journal(project, 1500, time.time())
+    return project

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from freshline.core.assembly import SchedulerSettings
 from freshline.executor.explained import keep_explanation
 from freshline.ingest.http.auth import new_token
 from freshline.project.lags import target_lags
@@ -24,75 +21,14 @@ from freshline.render.story import told
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.story import story_of
-from tests.support.shop import LiveRun, Shop, made_shop
+from tests.support.shop import LiveRun, Shop
 from tests.unit.cli.conftest import SETTINGS, TABLES
-from tests.unit.ui.journals import write_journal, write_project
+from tests.unit.ui.browser import IN_A_BROWSER, expect, kept, redraw, row
 from tests.unit.ui.wrong import found_wrong
 
-playwright = pytest.importorskip("playwright.sync_api")
-expect = playwright.expect
-expect.set_options(timeout=120_000)  # only what is broken waits so long
-
-CHROMIUM = shutil.which("chromium")
-PICTURES = Path(__file__).parents[3] / ".cache" / "screenshots"
 VIEWS = ("tables", "tracks", "graph", "feeds", "reports", "guarantees", "what-if")
-PATIENCE_MS = 120_000
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: scripts/apt-install chromium"),
-]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(chromium):
-    """Opens pages; at the end none may have asked another host, nor have met an error."""
-    asked, wrong, contexts = [], [], []
-
-    def open_page(url, *, scheme="light", width=1280, height=800):
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on(
-            "console",
-            # A server that has stopped is refused, which the browser notes by itself.
-            lambda message: (
-                wrong.append(message.text)
-                if message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
-                else None
-            ),
-        )
-        page.goto(url)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert asked
-    assert {re.sub(r"^(http://127\.0\.0\.1):\d+/.*", r"\1", url) for url in asked} == {
-        "http://127.0.0.1"
-    }
-    assert wrong == []
-
-
-@pytest.fixture
-def shop(tmp_path):
-    tables = {"orders": (), "big": ("orders",), "small": ("orders",)}
-    lags = {"big": 600.0, "small": 1e9}
-    return made_shop(tmp_path, tables, SchedulerSettings(tracks=1), lags=lags)
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture
@@ -102,13 +38,6 @@ def written(tmp_path):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "shop.sql").write_text(TABLES)
     return Shop(load_project(tmp_path, tmp_path))
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    project = write_project(tmp_path, 24)
-    write_journal(project, 1500, time.time())
-    return project
 
 
 def write_gap(project):
@@ -121,15 +50,6 @@ def write_gap(project):
     )
     journal.close()
     return name
-
-
-def row(page, name):
-    return page.locator(f'[data-page="tables"] tr[data-table="{name}"]')
-
-
-def kept(page, name):
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=PICTURES / f"{name}.png")
 
 
 def test_rows_appear_as_a_warehouse_makes_them(shop, serve, opened):
@@ -242,16 +162,6 @@ def test_what_one_types_survives_whatever_happens_meanwhile(recorded, serve, ope
 
 def state_of(field):
     return field.evaluate("field => [field.value, Boolean(field.checked)]")
-
-
-def redraw(page):
-    """Have the page drawn again, as every event and every answer has it."""
-    page.evaluate(
-        """async () => {
-            document.dispatchEvent(new Event("visibilitychange"));
-            for (let drawn = 0; drawn < 2; drawn += 1) await new Promise(requestAnimationFrame);
-        }"""
-    )
 
 
 def test_a_table_that_is_paused_on_the_page_says_so(shop, serve, opened):

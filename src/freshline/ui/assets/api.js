@@ -17,6 +17,26 @@ export class Refused extends Error {
   }
 }
 
+// The stream of events, while there is one; and when the server said something last.
+let stream = new AbortController();
+let heardAt = null;
+
+const heard = () => {
+  heardAt = Date.now() / 1000;
+};
+
+// Where no answer comes at all, the stream is opened again: it tells whether the server is there.
+async function reached(path, options) {
+  try {
+    const response = await fetch(path, options);
+    heard();
+    return response;
+  } catch {
+    stream.abort();
+    throw new Refused(0, "no-answer", "The server does not answer. The page comes back by itself.");
+  }
+}
+
 async function answered(response) {
   const type = response.headers.get("content-type") || "";
   const body = type.includes("json") ? await response.json() : {};
@@ -31,7 +51,7 @@ export async function view(path) {
 // A view's answer, for how many milliseconds the server will have no newer one, and whether it is
 // older than the last thing that happened.
 export async function viewed(path) {
-  const response = await fetch(path, { headers: headers() });
+  const response = await reached(path, { headers: headers() });
   return {
     data: await answered(response),
     kept: 1000 * Number(response.headers.get("freshline-kept-s")),
@@ -41,7 +61,7 @@ export async function viewed(path) {
 
 export async function act(table, action, body) {
   return answered(
-    await fetch(`/v1/tables/${encodeURIComponent(table)}/${action}`, {
+    await reached(`/v1/tables/${encodeURIComponent(table)}/${action}`, {
       method: "POST",
       headers: { ...headers(), "Content-Type": "application/json" },
       body: body ? JSON.stringify(body) : "",
@@ -52,29 +72,34 @@ export async function act(table, action, body) {
 // The server says something at least every 15 s; behind a network that is gone nobody says so.
 const SILENT_MS = 45_000;
 
+// A stream that ends sooner is no sign that all is well: the next one is not opened at once.
+const STEADY_MS = 5_000;
+
 // EventSource cannot send a token, so the stream is read by hand; it comes back by itself.
+// `connected` gets whether there is one, and when the server said something last.
 export function listen({ happened, connected }) {
   let stopped = false;
-  let control = null;
-  let heard = 0;
+  let latest = 0;
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-  const watch = setInterval(() => performance.now() - heard > SILENT_MS && control.abort(), 5000);
+  const watch = setInterval(() => performance.now() - latest > SILENT_MS && stream.abort(), 5000);
   (async () => {
     let pause = 500;
     while (!stopped) {
-      control = new AbortController();
-      heard = performance.now();
+      stream = new AbortController();
+      const begun = performance.now();
+      latest = begun;
       try {
-        const response = await fetch("/v1/events", { headers: headers(), signal: control.signal });
+        const response = await fetch("/v1/events", { headers: headers(), signal: stream.signal });
         if (!response.ok) throw new Error(response.statusText);
+        heard();
         connected(true);
-        pause = 500;
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         let rest = "";
         for (;;) {
           const { done, value } = await reader.read();
           if (done) break;
-          heard = performance.now();
+          latest = performance.now();
+          heard();
           rest += value;
           const blocks = rest.split("\n\n");
           rest = blocks.pop();
@@ -91,7 +116,8 @@ export function listen({ happened, connected }) {
       } catch (error) {
         if (stopped) return;
       }
-      connected(false);
+      connected(false, heardAt);
+      if (performance.now() - begun > STEADY_MS) pause = 500;
       await wait(pause);
       pause = Math.min(pause * 1.6, 5000);
     }
@@ -99,6 +125,6 @@ export function listen({ happened, connected }) {
   return () => {
     stopped = true;
     clearInterval(watch);
-    control.abort();
+    stream.abort();
   };
 }

@@ -2,7 +2,7 @@
 import { html, render, useEffect, useState } from "/assets/ui.js";
 import { listen, token, view } from "/assets/api.js";
 import { clock } from "/assets/format.js";
-import { change, state, useStore } from "/assets/store.js";
+import { change, now, state, useStore } from "/assets/store.js";
 import { Link, Problem } from "/assets/parts.js";
 import { Feeds } from "/assets/pages/feeds.js";
 import { Graph } from "/assets/pages/graph.js";
@@ -37,9 +37,9 @@ function useTheme() {
 }
 
 function RunPill() {
-  const { session, connected, lostAt, run } = useStore();
+  const { session, connected, run } = useStore();
   if (connected === false)
-    return html`<span class="pill bad" data-connection="lost" role="status">✕ no answer${lostAt ? ` since ${clock(lostAt, Date.now() / 1000)}` : ""}</span>`;
+    return html`<span class="pill bad" data-connection="lost" role="status">✕ connection lost since ${clock(now(), now())}</span>`;
   if (session && session.run !== null)
     return html`<span class="pill" data-connection="recorded">run ${session.run}, recorded</span>`;
   if (!run) return html`<span class="pill" data-connection="connecting">…</span>`;
@@ -115,10 +115,10 @@ function App() {
         if (kind === "run") open();
         soon();
       },
-      connected: (yes) => {
+      connected: (yes, heardAt = null) => {
         if (yes) open();
         if (state.connected === yes) return;
-        change({ connected: yes, lostAt: yes ? null : Date.now() / 1000, version: state.version + 1 });
+        change({ connected: yes, lostAt: yes ? null : heardAt ?? Date.now() / 1000, version: state.version + 1 });
       },
     });
   }, []);
@@ -152,9 +152,9 @@ function App() {
         <button type="button" class="icon" aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`} onClick=${nextTheme}>${{ auto: "◐", light: "☀", dark: "☾" }[theme]}</button>
       </span>
     </header>
-    <main id="main" data-page=${name !== null ? "table" : page[3]} tabindex="-1">
+    <main id="main" class=${store.connected === false ? "old" : ""} data-page=${name !== null ? "table" : page[3]} tabindex="-1">
       ${store.connected === false
-        ? html`<div class="note bad" role="alert">The server does not answer. What you see is what it said last; the page comes back by itself.</div>`
+        ? html`<div class="note bad" role="alert">The server does not answer. What you see is as of ${clock(now(), Date.now() / 1000)} UTC; the page comes back by itself.</div>`
         : null}
       ${failed ? html`<${Problem} error=${failed} />` : null}
       <${Page} key=${name || page[3]} name=${name} />

@@ -103,11 +103,12 @@ export function Problem({ error }) {
   </div>`;
 }
 
-// What is shown while a view's first answer is on its way, or where there is none.
+// What is shown while a view's first answer is on its way, or where there is none. That the server
+// does not answer is said once, above the page: here it is said only where there is nothing else.
 export function Shown({ got, children }) {
   if (got.error && !got.data) return html`<${Problem} error=${got.error} />`;
   if (!got.data) return html`<div class="loading" aria-busy="true">…</div>`;
-  return html`${got.error ? html`<${Problem} error=${got.error} />` : null}${children(got.data)}`;
+  return html`${got.error && got.error.status ? html`<${Problem} error=${got.error} />` : null}${children(got.data)}`;
 }
 
 // A field in which somebody types: what stands in it stays until they are through, however often

@@ -7,7 +7,7 @@ const listeners = new Set();
 export const state = {
   session: null,
   connected: null,
-  lostAt: null,
+  lostAt: null, // by our clock, when the server said something last; null: it still does
   version: 0,
   offset: 0, // the server's clock less ours, in seconds
   path: location.pathname,
@@ -50,9 +50,12 @@ export function setQuery(values, options = { replace: true }) {
   go(state.path + (text ? `?${text}` : ""), options);
 }
 
-// The server's time now; a recorded run stands still.
-export const now = () =>
-  state.session && state.session.run !== null ? state.session.at_s : Date.now() / 1000 + state.offset;
+// The server's time now; a recorded run stands still. So does the page while no answer comes: what
+// it shows is as old as the last one, and nothing on it grows late by guessing.
+export function now() {
+  if (state.session && state.session.run !== null) return state.session.at_s;
+  return (state.lostAt ?? Date.now() / 1000) + state.offset;
+}
 
 const SPANS = { "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400, "7d": 604800 };
 export const spans = SPANS;
