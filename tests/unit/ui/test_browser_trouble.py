@@ -3,11 +3,44 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from tests.support.shop import LiveRun
 from tests.unit.ui.browser import IN_A_BROWSER, expect, kept, redraw, row
 
 pytestmark = IN_A_BROWSER
+
+
+class SecondTry:
+    """A gate that lets the first update pass, and holds the second."""
+
+    def __init__(self):
+        self._tries = 0
+        self.open = threading.Event()
+
+    def wait(self, patience_s):
+        self._tries += 1
+        return self._tries == 1 or self.open.wait(patience_s)
+
+
+def test_a_table_that_is_tried_again_is_failing_still(shop, serve, opened):
+    gate = shop.executor.gates["big"] = SecondTry()
+    shop.executor.failing["big"] = "the disk was full"
+    with serve(shop.project) as ask, LiveRun(shop):
+        shop.file("orders", 1, [1, 2])
+        page = opened(ask.url)
+        expect(row(page, "big")).to_have_attribute("data-state", "running")
+        expect(row(page, "big").locator(".states")).to_contain_text("✕ failing")
+        expect(row(page, "big").locator(".states")).to_contain_text("▶ running")
+        expect(page.locator('[data-filter="failing"]')).to_contain_text("1")
+        page.goto(f"{ask.url}/tables/big")
+        expect(page.locator(".title .states")).to_contain_text("✕ failing")
+        page.goto(f"{ask.url}/graph")
+        expect(page.locator('.node.failing[data-table="big"]')).to_contain_text("✕ ▶")
+        del shop.executor.failing["big"]
+        gate.open.set()
+        page.goto(ask.url)
+        expect(row(page, "big").locator(".states")).not_to_contain_text("failing")
 
 
 def test_a_network_that_drops_is_told_and_nothing_grows_late_meanwhile(shop, serve, opened):

@@ -11,11 +11,13 @@ const SIGNS = {
   idle: ["–", "idle"], unknown: ["?", "not known"],
 };
 
-export function State({ state, late }) {
+// A table that failed is failing until an update of it succeeds, also while the next one runs.
+export function State({ state, late, failures = 0 }) {
   const [sign, text] = SIGNS[state] || ["?", state];
   const kind = state === "retrying" ? "failing" : state;
   return html`<span class="states">
     ${late ? html`<span class="state late"><i aria-hidden="true">▲</i> late</span>` : null}
+    ${failures && kind !== "failing" ? html`<span class="state failing"><i aria-hidden="true">✕</i> failing</span>` : null}
     ${late && (state === "fresh" || state === "waiting")
       ? null
       : html`<span class=${`state ${kind}`}><i aria-hidden="true">${sign}</i> ${text}</span>`}

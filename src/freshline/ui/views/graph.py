@@ -77,6 +77,7 @@ def _node(item: TableStatus) -> dict[str, Any]:
         "kind": item.kind,
         "state": item.state,
         "late": item.within_target is False,
+        "failures": item.failures,
         "fresh_to_s": item.freshness_s,
         "target_lag_s": item.target_lag_s,
     }

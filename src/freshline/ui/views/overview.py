@@ -43,8 +43,8 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
     where there was no data; ``kept`` and ``executor_s`` are of the window, too, and the object's
     own ``executor_s`` is the sum over all tables. ``last`` are the latest updates in it: their
     numbers, ``ok`` or ``failed``, and which of ``strategies`` it was.
-    A late table has a ``reason``, another one says what comes ``next``; ``error`` and ``wrong`` are
-    there where they say something: so 500 tables fit.
+    A late table has a ``reason``, another one says what comes ``next``; ``failures``, ``error``
+    and ``wrong`` are there where they say something: so 500 tables fit.
     """
     asked_window_, state, after = asked_for
     now_s = reader.clock()
@@ -145,6 +145,8 @@ def _line(
             for number, outcome, strategy in ([] if spark is None else spark.last)
         ],
     }
+    if item.failures:
+        line["failures"] = item.failures
     if item.error is not None:
         line["error"] = item.error[:120]
     if item.wrong is not None:

@@ -11,6 +11,12 @@ const ROW = 60;
 
 const SIGN = { fresh: "●", waiting: "◔", running: "▶", retrying: "✕", paused: "❚❚", new: "○", wrong: "≠ wrong" };
 
+// A table that failed shows it also while its next update runs.
+function signs(each, late) {
+  const own = late && each.state !== "wrong" ? "▲ late" : SIGN[each.state] || "";
+  return each.failures && own !== SIGN.retrying ? `${SIGN.retrying} ${own}` : own;
+}
+
 function Drawn({ data, at, around }) {
   const slowest = new Set(data.slowest);
   const onPath = new Set(data.slowest.slice(1).map((name, index) => `${data.slowest[index]}\n${name}`));
@@ -38,7 +44,7 @@ function Drawn({ data, at, around }) {
       const [x, y] = places.get(each.name);
       const stale = each.fresh_to_s === null ? null : Math.max(0, at - each.fresh_to_s);
       const late = stale !== null && each.target_lag_s ? stale > each.target_lag_s : false;
-      const kind = each.state === "wrong" ? "wrong" : each.state === "retrying" ? "failing" : late ? "late" : each.state;
+      const kind = each.state === "wrong" ? "wrong" : each.failures ? "failing" : late ? "late" : each.state;
       const shown = each.name.length > 21 ? `${each.name.slice(0, 20)}…` : each.name;
       return html`<${Link} href=${tableHref(each.name)} class=${`node ${kind} ${slowest.has(each.name) ? "onpath" : ""}`} data-table=${each.name} data-state=${each.state}
           data-late=${String(late)} data-staleness-s=${stale === null ? "" : stale.toFixed(1)} data-target-s=${each.target_lag_s ?? ""}>
@@ -46,7 +52,7 @@ function Drawn({ data, at, around }) {
         <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="8" />
         <rect class="edge" x=${x} y=${y} width="5" height=${HIGH} rx="2.5" />
         <text x=${x + 14} y=${y + 19} class="title">${shown}</text>
-        <text x=${x + 14} y=${y + 36} class="sub">${late && each.state !== "wrong" ? "▲ late" : SIGN[each.state] || ""} ${stale === null ? "no data" : brief(stale)}${each.target_lag_s ? ` of ${brief(each.target_lag_s)}` : ""}</text>
+        <text x=${x + 14} y=${y + 36} class="sub">${signs(each, late)} ${stale === null ? "no data" : brief(stale)}${each.target_lag_s ? ` of ${brief(each.target_lag_s)}` : ""}</text>
         ${each.hidden_parents ? html`<text x=${x + WIDE - 10} y=${y + 36} class="sub end">+${each.hidden_parents}</text>` : null}
       </${Link}>`;
     })}

@@ -180,7 +180,7 @@ export function Table({ name }) {
     const late = staleness !== null && data.target_lag_s ? staleness > data.target_lag_s : false;
     return html`
       <div class="title" data-table=${data.name} data-state=${data.state} data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${data.target_lag_s ?? ""}>
-        <h1>${data.name}</h1><${State} state=${data.state} late=${late} />
+        <h1>${data.name}</h1><${State} state=${data.state} late=${late} failures=${data.failures} />
         <${Meter} staleness=${staleness} target=${data.target_lag_s} late=${late} />
         <span class="muted">${fresh === null ? "" : `fresh to ${clock(fresh, moment)} UTC · `}priority ${data.priority ?? "–"} · ${plural(data.updates, "update")}${late && data.reason ? "" : html` · <${Words} text=${data.next} />`}</span>
         ${late && data.reason ? html`<b class="reason" data-reason><${Words} text=${data.reason} /></b>` : null}

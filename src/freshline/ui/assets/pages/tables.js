@@ -46,7 +46,7 @@ function Row({ item, at, strategies, total }) {
       data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
     <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
       <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
-    <td class="c-state"><${State} state=${item.state} late=${late} /></td>
+    <td class="c-state"><${State} state=${item.state} late=${late} failures=${item.failures} /></td>
     <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
     ${still}
     <td class="c-next">${item.state === "wrong" ? html`<span class="bad-text">${item.wrong}</span>` : item.error ? html`<span class="bad-text">${item.error}</span>` : item.reason ? html`<b><${Words} text=${item.reason} /></b>` : html`<${Words} text=${item.next} />`}</td>
