@@ -44,6 +44,18 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """The text in at most so many characters; what is cut ends behind a word, with an ellipsis."""
+    if len(text) <= most:
+        return text
+    start = text[: most - 1]
+    if not text[most - 1].isspace():
+        # A word of half the text, like a path, is cut all the same.
+        end = start.rfind(" ")
+        start = start[:end] if end >= most // 2 else start
+    return f"{start.rstrip(' ,;:')}…"
+
+
 def percent(share: float) -> str:
     """A share for people; 100 % only where nothing is missing."""
     shown = f"{100.0 * share:.1f} %"

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from freshline.project.lags import target_lags
+from freshline.render.output import shortened
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.journal.store import Journal, Row
@@ -190,7 +191,7 @@ def _updates(journal: Journal, seen: _Seen) -> list[Event]:
 
 def _ended(row: Row) -> Event:
     kind = "update-committed" if row["state"] == "done" else "update-failed"
-    error = None if row["error"] is None else row["error"][:300]
+    error = None if row["error"] is None else shortened(row["error"], 300)
     return kind, {
         **_brief(row),
         "finish_s": row["finish_s"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshline.project.model import Project
+from freshline.render.output import shortened
 from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.runtime.status.waiting import Goal
@@ -41,7 +42,7 @@ class Reasons:
         if item.state == "running":
             return f"being updated: {item.next}"
         lag_s = item.target_lag_s or 0.0
-        return self._blame.of(item.name, Goal(within_s=lag_s).is_met)[:_MOST_TEXT]
+        return shortened(self._blame.of(item.name, Goal(within_s=lag_s).is_met), _MOST_TEXT)
 
     def _at_rest(self, item: TableStatus) -> str:
         """Nobody updates it; what there is to do, as far as the last run has seen it."""
@@ -63,4 +64,4 @@ class Reasons:
         if not late:
             return told
         oldest = min(late, key=lambda each: each.freshness_s or 0.0)
-        return f"{told}; {oldest.name[:_MOST_NAME]}, which it reads, is late"
+        return f"{told}; {shortened(oldest.name, _MOST_NAME)}, which it reads, is late"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from freshline.render.followed import source_record, topic_record
+from freshline.render.output import shortened
 from freshline.render.push_status import pushed_record
 from freshline.render.watched import feed_record
 from freshline.runtime.status.status import TableStatus
@@ -55,7 +56,10 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
                     "rejected_rows": item.rejected_rows,
                     "quarantined": len(bad),
                     "files": [
-                        {"file": each.name[:200], "reason": each.reason[:300]}
+                        {
+                            "file": shortened(each.name, 200),
+                            "reason": shortened(each.reason, 300),
+                        }
                         for each in bad[:_MOST_FILES]
                     ],
                 }

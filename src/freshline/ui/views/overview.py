@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from freshline.executor.distrust import WrongView
-from freshline.render.output import counted
+from freshline.render.output import counted, shortened
 from freshline.render.watched import feed_record
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import RunStatus, TableStatus, WarehouseStatus
@@ -136,7 +136,7 @@ def _line(
         "late": item.within_target is False,
         "pending": item.pending_files or _rounded(item.pending_s) or 0,
         "priority": item.priority,
-        **({"next": item.next[:80]} if reason is None else {"reason": reason}),
+        **({"next": shortened(item.next, 80)} if reason is None else {"reason": reason}),
         "kept": None if spark is None else spark.kept,
         "executor_s": 0.0 if spark is None else spark.executor_s,
         "line": [] if spark is None else spark.line,
@@ -148,7 +148,7 @@ def _line(
     if item.failures:
         line["failures"] = item.failures
     if item.error is not None:
-        line["error"] = item.error[:120]
+        line["error"] = shortened(item.error, 120)
     if item.wrong is not None:
         line["wrong"] = _wrong(item, item.wrong)
     return line

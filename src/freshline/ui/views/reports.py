@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from freshline.render.output import shortened
 from freshline.render.report_table import report_record
 from freshline.runtime.reports.store import read_reports
 from freshline.ui.reads.reading import Reader
@@ -20,7 +21,7 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
     records = []
     for each in ordered[:_MOST]:
         record = report_record(each)
-        record["error"] = None if record["error"] is None else record["error"][:_TEXT]
+        record["error"] = None if each.error is None else shortened(each.error, _TEXT)
         records.append(
             {
                 **record,

@@ -12,6 +12,7 @@ from freshline.executor.distrust import differing_rows
 from freshline.executor.explained import kept_explanation
 from freshline.project.model import Project
 from freshline.render.explained import cost_lines, costs_told
+from freshline.render.output import shortened
 from freshline.render.status import table_record
 from freshline.render.strategies import strategies_record
 from freshline.render.verified import audits_record, wrong_record
@@ -105,7 +106,7 @@ def columns_of(path: str, *, known: bool) -> list[dict[str, Any]]:
         {
             "name": field.name,
             "type": _type(field.type),
-            "comment": str(field.metadata.get("comment", ""))[:200],
+            "comment": shortened(str(field.metadata.get("comment", "")), 200),
         }
         for field in fields[:_MOST_COLUMNS]
     ]
