@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.reports.store import WantedReport, note, note_wanted
+from tests.support.report_play import report_project
 from tests.support.shop import LiveRun
 from tests.unit.ui.browser import IN_A_BROWSER, expect, kept, redraw, row
 
@@ -73,3 +78,23 @@ def test_a_network_that_drops_is_told_and_nothing_grows_late_meanwhile(shop, ser
         expect(page.locator('[data-connection="live"]')).to_be_visible()
         expect(page.locator("tr[data-feed]")).to_have_count(1)
         expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_report_behind_its_deadline_says_by_how_much(tmp_path, serve, opened):
+    project = report_project(tmp_path)
+    journal = Journal(journal_path(project), create=True)
+    wanted = WantedReport("sales-1", "sales", None, None, 0.0, 1.0, time.time() - 600.0)
+    note_wanted(journal, wanted, "live", 0.0)
+    note(journal, "sales-1", slack_s=13.0)
+    # It was a table before it was a report: as a table it has no page.
+    journal.put("tables", {"name": "sales"}, kind="derived", dropped=1)
+    journal.close()
+    with serve(project) as ask:
+        page = opened(f"{ask.url}/reports")
+        window = page.locator('tr[data-report="sales-1"]')
+        expect(window).to_contain_text("▲ late by 10 min")
+        expect(window).to_contain_text("no run")
+        expect(window).not_to_contain_text("13 s")
+        page.goto(f"{ask.url}/tables")
+        expect(row(page, "sales")).to_have_attribute("data-state", "dropped")
+        expect(row(page, "sales").get_by_role("link")).to_have_count(0)

@@ -101,7 +101,7 @@ export function WindowBar({ fallback = "1h" }) {
 export function Problem({ error }) {
   return html`<div class="note bad" role="alert" data-error=${error.code || "error"}>
     <strong>${error.status === 401 ? "A token is needed" : "This could not be shown"}</strong>
-    <p>${error.message}</p>
+    <p>${error.message}${error.code === "a-report" ? html`: <${Link} href="/reports">reports</${Link}>` : null}</p>
   </div>`;
 }
 

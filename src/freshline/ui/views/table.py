@@ -38,6 +38,9 @@ def known_name(project: Project, name: str) -> str:
     Raises:
         Problem: 404.
     """
+    if (report := project.report(name)) is not None:
+        message = f"{report.name} is a report: its windows are on the page of reports"
+        raise Problem(404, "a-report", message)
     if not project.has_table(name):
         raise Problem(404, "unknown-table", "the project has no table of this name")
     return project.table(name).name

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useState } from "/assets/ui.js";
 import { brief, count, percent, plural } from "/assets/format.js";
 import { setQuery, useSeconds, useStore, useView, useWindow, windowQuery, state as store } from "/assets/store.js";
-import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, Words, tableHref } from "/assets/parts.js";
+import { Dots, Empty, Link, Meter, Shown, SparkLine, State, WindowBar, TableLink, Words, tableHref } from "/assets/parts.js";
 
 const FILTERS = [
   ["wrong", "≠ wrong"], ["late", "▲ late"], ["failing", "✕ failing"], ["paused", "❚❚ paused"], ["running", "▶ running"],
@@ -44,7 +44,7 @@ function Row({ item, at, strategies, total }) {
     <td class="c-last"><${Dots} last=${item.last} strategies=${strategies} /></td>`, [item, total]);
   return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
       data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
-    <td class="c-name"><${Link} href=${tableHref(item.name)} class="name">${item.name}</${Link}>
+    <td class="c-name">${item.state === "dropped" ? html`<span class="name">${item.name}</span>` : html`<${TableLink} name=${item.name} />`}
       <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
     <td class="c-state"><${State} state=${item.state} late=${late} failures=${item.failures} /></td>
     <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>
