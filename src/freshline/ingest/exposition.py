@@ -166,6 +166,7 @@ def metrics_record(metrics: Metrics, refused: Mapping[tuple[str, str], int]) -> 
             name: {
                 **{key: getattr(feed, key) for key in (*_FEED_COUNTERS, *_FEED_GAUGES)},
                 "last": feed.last,
+                "newest_s": feed.newest_s,
                 "rejected": dict(by_feed.get(name, {})),
             }
             for name, feed in metrics.feeds.items()

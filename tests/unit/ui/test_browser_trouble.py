@@ -6,6 +6,9 @@ import re
 import threading
 import time
 
+from freshline.client import push
+from freshline.ingest.gateway import Gateway
+from freshline.project.load import load_project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import WantedReport, note, note_wanted
@@ -98,3 +101,30 @@ def test_a_report_behind_its_deadline_says_by_how_much(tmp_path, serve, opened):
         page.goto(f"{ask.url}/tables")
         expect(row(page, "sales")).to_have_attribute("data-state", "dropped")
         expect(row(page, "sales").get_by_role("link")).to_have_count(0)
+
+
+def test_a_push_feed_says_when_its_newest_record_came(tmp_path, serve, opened):
+    (tmp_path / "freshline.yml").write_text(
+        "name: shop\nstorage: warehouse\nlibraries:\n  - glob: {include: tables/*.sql}\n"
+        'feeds:\n  clicks: {kind: push, schema: "id BIGINT, at TIMESTAMP", time: at}\n'
+        "ingest: {port: 0}\n"
+    )
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "pages.sql").write_text(
+        "CREATE STREAMING TABLE pages AS SELECT * FROM STREAM clicks;"
+    )
+    project = load_project(tmp_path, tmp_path)
+    gateway = Gateway(project, print)
+    gateway.start()
+    push(gateway.url, "clicks", [{"id": 1}, {"id": 2}])
+    gateway.stop(grace_s=30.0)
+    with serve(project) as ask:
+        page = opened(f"{ask.url}/feeds")
+        expect(page.locator('tr[data-feed="clicks"]')).to_contain_text(re.compile(r"\d s ago"))
+    # Another gateway knows the number of the last record, and not when it came.
+    gateway = Gateway(project, print)
+    gateway.start()
+    gateway.stop(grace_s=30.0)
+    with serve(project) as ask:
+        page = opened(f"{ask.url}/feeds")
+        expect(page.locator('tr[data-feed="clicks"]')).to_contain_text("record 2")

@@ -247,6 +247,7 @@ class Committer:
                 counts = self._counters.feeds[request.packed.feed]
                 counts.acknowledged_requests += 1
                 counts.acknowledged_records += receipt.accepted
+                counts.newest_us = max(counts.newest_us, request.packed.received_us)
         for request, receipt in fresh:
             _settle(request, receipt)
         for request, known in repeated:

@@ -41,7 +41,7 @@ class Rate:
 
 @dataclass(slots=True)
 class FeedCounts:
-    """One feed's, since the start; names as in ``FeedMetrics``."""
+    """One feed's, since the start; names as in ``FeedMetrics``, times in microseconds."""
 
     received_requests: int = 0
     received_records: int = 0
@@ -50,6 +50,7 @@ class FeedCounts:
     duplicate_requests: int = 0
     landed_files: int = 0
     landed_records: int = 0
+    newest_us: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
 

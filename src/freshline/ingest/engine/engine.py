@@ -291,6 +291,7 @@ class Engine:
                     landed_files=counts.landed_files,
                     landed_records=counts.landed_records,
                     last=self._log.lasts.get(feed, 0),
+                    newest_s=counts.newest_us / 1e6 if counts.newest_us else None,
                 )
                 for feed, counts in self._counters.feeds.items()
             }

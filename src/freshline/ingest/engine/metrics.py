@@ -63,6 +63,7 @@ class FeedMetrics:
         landed_files: Files landed.
         landed_records: Theirs.
         last: The last sequence number given out, ever.
+        newest_s: When the newest acknowledged request was received; None: none since the start.
     """
 
     received_requests: int
@@ -79,6 +80,7 @@ class FeedMetrics:
     landed_files: int
     landed_records: int
     last: int
+    newest_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -98,11 +99,14 @@ def test_the_state_is_written_for_status_and_says_when_it_is_over(project):
     gateway.start()
     state = read_state(project.ingest.folder) or {}
     assert (state["url"], state["pid"], state["state"]) == (gateway.url, os.getpid(), "open")
+    assert state["feeds"]["clicks"]["newest_s"] is None
+    begun_s = time.time()
     push(gateway.url, "clicks", [{"id": 1}])
     gateway.stop(grace_s=30.0)
     state = read_state(project.ingest.folder) or {}
     assert state["url"] is None
     feed = state["feeds"]["clicks"]
+    assert begun_s <= feed["newest_s"] <= time.time()
     assert {name: feed[name] for name in (
         "received_records", "acknowledged_records", "duplicate_requests", "backlog_records",
         "backlog_bytes", "backlog_age_s", "last", "rejected",

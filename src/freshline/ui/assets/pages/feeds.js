@@ -11,10 +11,12 @@ function Gaps({ gaps, at }) {
     <ul>${gaps.map(([begun, ended]) => html`<li>${clock(begun, at)} – ${clock(ended, at)}: ${brief(ended - begun)}</li>`)}</ul></details>`;
 }
 
-// What came last, by the kind of the feed: a file, an offset or a version.
+// What came last, by the kind of the feed: a file, a pushed record, an offset or a version. Of
+// records that were pushed before the gateway started only their number is known.
 export function newest(feed, at) {
-  const last = epoch(feed.last_file);
-  if (last) return `${brief(at - last)} ago`;
+  const last = epoch(feed.last_file) || (feed.push && feed.push.newest_s);
+  if (last) return `${brief(Math.max(0, at - last))} ago`;
+  if (feed.push && feed.push.last) return `record ${count(feed.push.last)}`;
   const ends = feed.topics.length ? Object.values(feed.topics[0].ends) : [];
   const total = ends.reduce((sum, each) => sum + each, 0);
   if (ends.length) return ends.length > 1 ? `offsets ${count(total)}, ${ends.length} partitions` : `offset ${count(total)}`;
