@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from freshline.runtime.status.utilisation import utilisation
 from freshline.ui.reads.reading import Reader
+from freshline.ui.reads.runs import ran_s
 from freshline.ui.reads.updates import first_id
 from freshline.ui.reads.window import AskedWindow, asked_window
 
@@ -23,8 +24,9 @@ def asked(_: Reader, request: Request) -> AskedWindow:
 def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
     """The updates that ran in the window, newest 2,000, oldest first; ``tables`` names them.
 
-    ``busy`` is each track's share of the whole window, ``needed`` what the tables need by what
-    their updates cost, in tracks. Where ``cut``, updates before ``from_s`` were left out.
+    ``busy`` is each track's share of ``ran_s``, the part of the window in which a run went on;
+    ``needed`` is what the tables need by what their updates cost, in tracks. Where ``cut``, updates
+    before ``from_s`` were left out.
     """
     now_s = reader.clock()
     window = asked_for.at(now_s)
@@ -34,6 +36,7 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
         rows: list[Any] = []
         busy: dict[int, float] = {}
         newest = None
+        past_s = 0.0
         if journal is not None:
             first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
             # What ran when the window began is among what had started last.
@@ -44,14 +47,15 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
                 (first, behind, _MOST + 1),
             )
             end_s = min(window.to_s, now_s)
+            alive = newest["id"] if newest is not None and reader.run_now().running else None
+            past_s = ran_s(journal, window.from_s, end_s, alive)
             for row in journal.rows(
-                "SELECT track, sum(min(finish_s, ?) - max(start_s, ?)) AS busy_s FROM updates"
-                " WHERE id>=? AND id<? AND finish_s>? GROUP BY track",
-                (end_s, window.from_s, first, behind, window.from_s),
+                "SELECT track, sum(min(coalesce(finish_s, ?), ?) - max(start_s, ?)) AS busy_s"
+                " FROM updates WHERE id>=? AND id<? AND (finish_s>? OR finish_s IS NULL AND run=?)"
+                " GROUP BY track",
+                (end_s, end_s, window.from_s, first, behind, window.from_s, alive),
             ):
-                busy[row["track"]] = (
-                    row["busy_s"] / (end_s - window.from_s) if end_s > window.from_s else 0.0
-                )
+                busy[row["track"]] = min(1.0, row["busy_s"] / past_s) if past_s > 0.0 else 0.0
     cut = len(rows) > _MOST
     shown = rows[:_MOST][::-1]
     run = None if newest is None else newest["id"]
@@ -73,6 +77,7 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
         "to_s": window.to_s,
         "cut": cut,
         "tracks": max([tracks, *(each + 1 for each in busy)]),
+        "ran_s": round(past_s, 3),
         "needed": round(need.tracks_needed, 3),
         "busy": {str(track): round(share, 4) for track, share in sorted(busy.items())},
         "tables": list(names),

@@ -142,9 +142,10 @@ export function Tracks() {
     <${Shown} got=${got.data ? got : got.before ? { data: got.before } : got}>${(data) => {
       const busy = Object.values(data.busy).reduce((sum, each) => sum + each, 0);
       const end = session && session.run !== null ? data.at_s : Math.min(now(), data.to_s);
+      const shown = Math.min(data.to_s, data.at_s) - data.from_s;
       const recent = data.updates.slice(-12).reverse();
       return html`
-        <p class="lead" data-busy=${busy.toFixed(3)} data-needed=${data.needed}><b>${busy.toFixed(2)} of ${plural(data.tracks, "track")}</b> busy;
+        <p class="lead" data-busy=${busy.toFixed(3)} data-needed=${data.needed}><b>${busy.toFixed(2)} of ${plural(data.tracks, "track")}</b> busy${data.ran_s < shown - 1 ? ` while freshline ran, ${brief(data.ran_s)} of this time` : ""};
           the tables need <b>${data.needed.toFixed(2)}</b> by what their updates cost${data.needed > data.tracks ? html`: <span class="bad-text">more than there are, so staleness grows</span>` : ""}.</p>
         ${data.cut ? html`<p class="note">Only the newest 2,000 updates are drawn. Choose a shorter time for the others.</p>` : null}
         <section class="card">${data.updates.length ? html`<${Lanes} data=${data} chosen=${chosen} end=${end} />` : html`<${Empty}>No update in this time.</${Empty}>`}</section>
