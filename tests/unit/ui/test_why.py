@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from freshline.core.assembly import SchedulerSettings
@@ -68,3 +70,34 @@ def test_why_of_a_paused_table_says_since_when(shop, serve):
         found = ask("/v1/tables/big/why").json
     assert found["state"] == "paused"
     assert found["told"][0].startswith("It was paused at ")
+
+
+def test_an_attempt_that_failed_is_no_waiting_and_is_not_chosen_over_itself(shop, serve):
+    now_s = 1_900_000_000.0
+    journal = Journal(journal_path(shop.project), create=False)
+    for table, start_s, finish_s, state, over in (
+        ("big", 50.0, 26.0, "failed", []),
+        ("small", 20.0, 15.0, "done", [["big", "index 2.0"]]),
+    ):
+        journal.write(
+            "INSERT INTO updates (run, table_name, number, attempt, track, release_s, start_s,"
+            " finish_s, from_s, to_s, state, score, passed_over)"
+            " VALUES (1,?,9,1,0,?,?,?,1.0,2.0,?,'index 3.0',?)",
+            (table, now_s - 60.0, now_s - start_s, now_s - finish_s, state, json.dumps(over)),
+        )
+    journal.write(
+        "UPDATE tables SET since_s=?, failures=1, retry_s=? WHERE name='big'",
+        (now_s - 60.0, now_s + 9.0),
+    )
+    journal.close()
+    with serve(shop.project, clock=lambda: now_s) as ask:
+        found = ask("/v1/tables/big/why").json
+    assert found["state"] == "waiting"
+    assert [each["table"] for each in found["decisions"]] == ["small"]
+    assert found["told"] == [
+        "Its work had been there since 17:45:40 UTC.",
+        "An update of it failed at 17:46:14, after 24 s; it waited again from then on, for 26 s.",
+        "No track was running an update.",
+        "At 17:46:20 small was chosen over it: index 3.0, against index 2.0.",
+        "It is tried again from 17:46:49 on.",
+    ]

@@ -60,10 +60,8 @@ def _why(reader: Reader, journal: Journal, name: str, at_s: float) -> dict[str, 
     if since_s is None:
         return _told(name, at_s, "idle", _idle(reader, name, last, following, at_s), record, [],
                      tracks)  # fmt: skip
-    decisions = _decisions(journal, name, since_s, at_s)
-    lines = [
-        f"Its work had been there since {clock(since_s, at_s)} UTC, for {brief_s(at_s - since_s)}."
-    ]
+    waits_s, lines = _waits(last, since_s, at_s)
+    decisions = _decisions(journal, name, waits_s, at_s)
     if tracks:
         names = ", ".join(each["table"] for each in tracks)
         lines.append(f"{counted(len(tracks), 'track')} ran {names}.")
@@ -77,6 +75,8 @@ def _why(reader: Reader, journal: Journal, name: str, at_s: float) -> dict[str, 
         )
     if following is not None:
         lines.append(f"It started at {clock(following['start_s'], at_s)}.")
+    elif (retry_s := _retry_s(journal, name)) is not None and retry_s > at_s:
+        lines.append(f"It is tried again from {clock(retry_s, at_s)} on.")
     return _told(name, at_s, "waiting", lines, record, decisions, tracks)
 
 
@@ -117,6 +117,29 @@ def _waiting_since(journal: Journal, name: str, following: Row | None, at_s: flo
     return since_s if since_s is not None and since_s <= at_s else None
 
 
+def _waits(last: Row | None, since_s: float, at_s: float) -> tuple[float, list[str]]:
+    """Since when work that arrived at ``since_s`` waits, and that in sentences.
+
+    An attempt that failed was no waiting: it waits since then.
+    """
+    since = f"Its work had been there since {clock(since_s, at_s)} UTC"
+    failed = last is not None and last["state"] == "failed" and last["start_s"] >= since_s
+    if last is None or not failed:
+        return since_s, [f"{since}, for {brief_s(at_s - since_s)}."]
+    ended_s = last["finish_s"]
+    failure = f"An update of it failed at {clock(ended_s, at_s)}"
+    took, again = brief_s(ended_s - last["start_s"]), brief_s(at_s - ended_s)
+    return ended_s, [
+        f"{since}.",
+        f"{failure}, after {took}; it waited again from then on, for {again}.",
+    ]
+
+
+def _retry_s(journal: Journal, name: str) -> float | None:
+    row = journal.row("SELECT retry_s FROM tables WHERE name=?", (name,))
+    return None if row is None else row["retry_s"]
+
+
 def _paused_since(journal: Journal, name: str, at_s: float) -> float | None:
     row = journal.row(
         "SELECT kind, answered_s FROM requests WHERE table_name=? AND kind IN ('pause','resume')"
@@ -130,8 +153,9 @@ def _decisions(journal: Journal, name: str, since_s: float, at_s: float) -> list
     behind = first_id(journal, at_s + 1e-6)
     found: list[dict[str, Any]] = []
     for row in journal.rows(
-        "SELECT * FROM updates WHERE id<? AND start_s>=? ORDER BY id DESC LIMIT ?",
-        (behind, since_s, _MOST_LOOKED_AT),
+        "SELECT * FROM updates WHERE id<? AND start_s>=? AND table_name<>?"
+        " ORDER BY id DESC LIMIT ?",
+        (behind, since_s, name, _MOST_LOOKED_AT),
     ):
         this = next((score for each, score in json.loads(row["passed_over"]) if each == name), None)
         found.append({**_track(row), "at_s": row["start_s"], "score": row["score"], "this": this})
