@@ -80,6 +80,15 @@ function App() {
     document.title = `${name || page[1]} · ${store.session ? store.session.project : "freshline"}`;
   }, [path, store.session]);
 
+  // Where there is no room for all pages in a row, the row shows the one that is open.
+  useEffect(() => {
+    const row = document.querySelector("nav");
+    const open = row.querySelector("[aria-current]");
+    if (!open) return;
+    const [outer, inner] = [row.getBoundingClientRect(), open.getBoundingClientRect()];
+    row.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }, [page, name]);
+
   useEffect(() => {
     let timer = null;
     // A burst of events is one look: the views are asked again at most once in a second and a half.

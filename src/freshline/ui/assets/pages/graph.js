@@ -11,6 +11,21 @@ const ROW = 60;
 
 const SIGN = { fresh: "●", waiting: "◔", running: "▶", retrying: "✕", paused: "❚❚", new: "○", wrong: "≠ wrong" };
 
+// As much of a name as its box has room for. The boxes are drawn every second: each name is measured
+// once.
+const pen = document.createElement("canvas").getContext("2d");
+const fitted = new Map();
+function fitting(name) {
+  if (!fitted.has(name)) {
+    pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
+    const fits = (text) => pen.measureText(text).width <= WIDE - 24;
+    let most = Math.min(name.length, 60);
+    while (most > 1 && !fits(`${name.slice(0, most)}…`)) most -= 1;
+    fitted.set(name, fits(name) ? name : `${name.slice(0, most)}…`);
+  }
+  return fitted.get(name);
+}
+
 // A table that failed shows it also while its next update runs.
 function signs(each, late) {
   const own = late && each.state !== "wrong" ? "▲ late" : SIGN[each.state] || "";
@@ -45,13 +60,12 @@ function Drawn({ data, at, around }) {
       const stale = each.fresh_to_s === null ? null : Math.max(0, at - each.fresh_to_s);
       const late = stale !== null && each.target_lag_s ? stale > each.target_lag_s : false;
       const kind = each.state === "wrong" ? "wrong" : each.failures ? "failing" : late ? "late" : each.state;
-      const shown = each.name.length > 21 ? `${each.name.slice(0, 20)}…` : each.name;
       return html`<${Link} href=${tableHref(each.name)} class=${`node ${kind} ${slowest.has(each.name) ? "onpath" : ""}`} data-table=${each.name} data-state=${each.state}
           data-late=${String(late)} data-staleness-s=${stale === null ? "" : stale.toFixed(1)} data-target-s=${each.target_lag_s ?? ""}>
         <title>${each.name}</title>
         <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="8" />
         <rect class="edge" x=${x} y=${y} width="5" height=${HIGH} rx="2.5" />
-        <text x=${x + 14} y=${y + 19} class="title">${shown}</text>
+        <text x=${x + 14} y=${y + 19} class="title">${fitting(each.name)}</text>
         <text x=${x + 14} y=${y + 36} class="sub">${signs(each, late)} ${stale === null ? "no data" : brief(stale)}${each.target_lag_s ? ` of ${brief(each.target_lag_s)}` : ""}</text>
         ${each.hidden_parents ? html`<text x=${x + WIDE - 10} y=${y + 36} class="sub end">+${each.hidden_parents}</text>` : null}
       </${Link}>`;

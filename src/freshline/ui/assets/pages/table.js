@@ -36,8 +36,8 @@ export function Told({ update }) {
   return html`<div class="told" data-update=${update.number} data-strategy=${update.strategy || ""}>
     ${update.told.map((line, index) => (index ? html`<p>${line.trim()}</p>` : html`<h3>${line}</h3>`))}
     ${update.passed_over.length
-      ? html`<table class="plain"><caption>Chosen over</caption><thead><tr><th>table</th><th>score</th></tr></thead>
-          <tbody>${update.passed_over.map((each) => html`<tr><td><${TableLink} name=${each.table} /></td><td>${each.score}</td></tr>`)}</tbody></table>`
+      ? html`<div class="scroller"><table class="plain"><caption>Chosen over</caption><thead><tr><th>table</th><th>score</th></tr></thead>
+          <tbody>${update.passed_over.map((each) => html`<tr><td><${TableLink} name=${each.table} /></td><td>${each.score}</td></tr>`)}</tbody></table></div>`
       : null}
   </div>`;
 }
@@ -51,11 +51,11 @@ function Why({ name, at }) {
       <p class="lead"><${State} state=${data.state} /> ${data.told.join(" ")}</p>
       ${data.update && data.state === "running" ? html`<${Told} update=${data.update} />` : null}
       ${data.decisions.length
-        ? html`<table class="plain"><caption>What was chosen while it waited</caption><thead><tr><th>at</th><th>chosen</th><th>with</th><th>this table had</th></tr></thead>
+        ? html`<div class="scroller"><table class="plain"><caption>What was chosen while it waited</caption><thead><tr><th>at</th><th>chosen</th><th>with</th><th>this table had</th></tr></thead>
             <tbody>${data.decisions.map(
               (each) => html`<tr><td>${clock(each.at_s, now())}</td><td><${TableLink} name=${each.table} /> <small class="muted">track ${each.track}</small></td>
                 <td>${each.score}</td><td>${each.this || html`<span class="muted">not among the best</span>`}</td></tr>`,
-            )}</tbody></table>`
+            )}</tbody></table></div>`
         : null}
       ${data.update && data.state !== "running" ? html`<details><summary>The update that followed</summary><${Told} update=${data.update} /></details>` : null}`}
     </${Shown}>

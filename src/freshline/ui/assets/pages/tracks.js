@@ -150,8 +150,8 @@ export function Tracks() {
         ${data.cut ? html`<p class="note">Only the newest 2,000 updates are drawn. Choose a shorter time for the others.</p>` : null}
         <section class="card">${data.updates.length ? html`<${Lanes} data=${data} chosen=${chosen} end=${end} />` : html`<${Empty}>No update in this time.</${Empty}>`}</section>
         ${chosen ? html`<${Decision} id=${chosen} key=${chosen} />` : html`<p class="muted">Click an update, or use the arrow keys, to see why it was chosen.</p>`}
-        ${recent.length ? html`<details><summary>The latest updates as a list</summary><table class="plain"><thead><tr><th>started</th><th>track</th><th>table</th><th class="num">took</th><th>outcome</th></tr></thead>
+        ${recent.length ? html`<details><summary>The latest updates as a list</summary><div class="scroller"><table class="plain"><thead><tr><th>started</th><th>track</th><th>table</th><th class="num">took</th><th>outcome</th></tr></thead>
           <tbody>${recent.map(([id, track, table, number, start, finish, state, strategy]) => html`<tr data-update=${number} data-strategy=${strategy || ""}><td><button type="button" class="linklike" onClick=${() => setQuery({ update: id })}>${clock(start, now())}</button></td>
-            <td>${track}</td><td><${TableLink} name=${data.tables[table]} /></td><td class="num">${finish ? brief(finish - start) : "…"}</td><td>${state === "done" ? strategy : state}</td></tr>`)}</tbody></table></details>` : null}`;
+            <td>${track}</td><td><${TableLink} name=${data.tables[table]} /></td><td class="num">${finish ? brief(finish - start) : "…"}</td><td>${state === "done" ? strategy : state}</td></tr>`)}</tbody></table></div></details>` : null}`;
     }}</${Shown}>`;
 }
