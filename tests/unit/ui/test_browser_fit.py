@@ -94,6 +94,21 @@ def test_a_name_of_200_letters_fits_on_every_page(long_named, serve, opened, wid
             page.context.close()
 
 
+@pytest.mark.parametrize(
+    ("cost_s", "marks"),
+    [
+        (90.0, ["0 s", "50 s", "100 s"]),
+        (180.0, ["0 min", "1 min", "2 min", "3 min"]),
+        (5 * 3600.0, ["0 h", "2 h", "4 h"]),
+    ],
+)
+def test_an_axis_of_times_has_one_unit(recorded, serve, opened, cost_s, marks):
+    with serve(recorded) as ask:
+        page = opened(f"{ask.url}/what-if")
+        play(page, cost_s)
+        expect(page.locator("[data-axis=x]")).to_have_text(marks)
+
+
 def test_a_name_in_the_graph_stays_in_its_box(long_named, serve, opened):
     with serve(long_named) as ask:
         page = opened(f"{ask.url}/graph")

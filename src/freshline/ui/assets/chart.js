@@ -1,6 +1,6 @@
 // The staleness of one table over time: a sawtooth on canvas, by uPlot.
 import { html, useEffect, useRef } from "/assets/ui.js";
-import { brief, clock } from "/assets/format.js";
+import { brief, clock, inUnit, unitOf } from "/assets/format.js";
 import { ink, useWidth } from "/assets/parts.js";
 import { useStore } from "/assets/store.js";
 
@@ -60,8 +60,11 @@ function hatch(context, ratio) {
 
 const FAR = 5;
 
-// Steps of an axis are told apart: 150 s and 200 s are not both 3 min.
-const level = (seconds) => (seconds >= 120 && seconds < 3600 && seconds % 60 ? `${(seconds / 60).toFixed(1)} min` : brief(seconds).replace(".0", ""));
+// Steps that are round in seconds, minutes, hours and days.
+const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, ...Array.from({ length: 8 }, (_, power) => [1, 2, 5].map((each) => 86400 * each * 10 ** power)).flat()];
+
+// An axis has one unit, so that its steps are told apart: 150 s and 200 s are not both 3 min.
+const levels = (splits) => splits.map((each) => inUnit(each, unitOf(splits.at(-1))));
 
 export function Sawtooth({ data, at, onPick, end }) {
   const [box, width] = useWidth();
@@ -96,7 +99,7 @@ export function Sawtooth({ data, at, onPick, end }) {
         },
         axes: [
           { stroke: ink("--muted"), grid, ticks: grid, font, size: 34, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
-          { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, values: (_, splits) => splits.map(level) },
+          { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, incrs: STEPS, values: (_, splits) => levels(splits) },
         ],
         series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
         hooks: {

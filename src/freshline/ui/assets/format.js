@@ -14,6 +14,14 @@ export function brief(seconds) {
   return `${sign}${Math.round(hours / 24)} d`;
 }
 
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+// The unit of an axis that goes up to so many seconds: all of its marks are written in it.
+export const unitOf = (most) => UNITS.find(([size]) => most >= 2 * size) || UNITS.at(-1);
+
+// Seconds in that unit, with as many digits as they have.
+export const inUnit = (seconds, [size, name]) => `${Number((seconds / size).toPrecision(3))} ${name}`;
+
 const pad = (number) => String(number).padStart(2, "0");
 
 export function clock(seconds, now = null) {

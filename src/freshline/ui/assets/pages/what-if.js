@@ -1,13 +1,14 @@
 // The recorded run under other rules, priorities and targets: freshness against cost.
 import { html, useState } from "/assets/ui.js";
 import { view } from "/assets/api.js";
-import { brief, count, percent } from "/assets/format.js";
+import { brief, count, inUnit, percent, unitOf } from "/assets/format.js";
 import { setQuery, useStore, useView } from "/assets/store.js";
 import { Empty, Problem, TableLink, Typed } from "/assets/parts.js";
 
 const title = (each) => `${each.policy}, ${each.tracks} ${each.tracks === 1 ? "track" : "tracks"}${each.objective === "staleness" ? "" : `, ${each.objective}`}`;
 
-// Points by cost and staleness; `at` is the point that others are compared with, `line` joins them.
+// Points by cost and staleness; `basis` is the point that others are compared with, `line` joins them.
+// Staleness is in seconds, or as `unit` writes it.
 function Plane({ points, unit, line, label }) {
   const [wide, high, left, low, right] = [720, 300, 58, 40, 24];
   const nice = (most) => {
@@ -15,8 +16,11 @@ function Plane({ points, unit, line, label }) {
     const power = 10 ** Math.floor(Math.log10(rough));
     return power * [1, 2, 5, 10].find((each) => each * power >= rough);
   };
-  const [stepX, stepY] = [nice(Math.max(...points.map((each) => each.x), 1)), nice(Math.max(...points.map((each) => each.y), 1e-9))];
-  const [maxX, maxY] = [Math.max(...points.map((each) => each.x), stepX) * 1.12, Math.max(...points.map((each) => each.y), stepY) * 1.15];
+  const [mostX, mostY] = [Math.max(...points.map((each) => each.x), 1), Math.max(...points.map((each) => each.y), 1e-9)];
+  // Where an axis shows times its steps are round in the one unit that all of its marks have.
+  const [unitX, unitY] = [unitOf(mostX), unit ? [1] : unitOf(mostY)];
+  const [stepX, stepY] = [nice(mostX / unitX[0]) * unitX[0], nice(mostY / unitY[0]) * unitY[0]];
+  const [maxX, maxY] = [Math.max(mostX, stepX) * 1.12, Math.max(mostY, stepY) * 1.15];
   const x = (value) => left + ((wide - left - right) * value) / maxX;
   const y = (value) => high - low - ((high - low - 12) * value) / maxY;
   const marks = (step, most) => Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
@@ -30,8 +34,8 @@ function Plane({ points, unit, line, label }) {
     return { ...each, end, at: Math.min(at, high - low - 4) };
   });
   return html`<svg class="scatter" viewBox=${`0 0 ${wide} ${high}`} role="img" aria-label=${label}>
-    ${marks(stepY, maxY).map((each) => html`<line x1=${left} x2=${wide - right} y1=${y(each)} y2=${y(each)} /><text x=${left - 8} y=${y(each) + 4} class="end">${unit(each)}</text>`)}
-    ${marks(stepX, maxX).map((each) => html`<text x=${x(each)} y=${high - low + 18} class="middle">${brief(each)}</text>`)}
+    ${marks(stepY, maxY).map((each) => html`<line x1=${left} x2=${wide - right} y1=${y(each)} y2=${y(each)} /><text x=${left - 8} y=${y(each) + 4} class="end" data-axis="y">${unit ? unit(each) : inUnit(each, unitY)}</text>`)}
+    ${marks(stepX, maxX).map((each) => html`<text x=${x(each)} y=${high - low + 18} class="middle" data-axis="x">${inUnit(each, unitX)}</text>`)}
     <text x=${wide - right} y=${high - 4} class="end">executor time →</text><text x=${left + 6} y="14">↑ staleness, weighted by priority</text>
     ${line ? html`<polyline points=${points.filter((each) => !each.basis).map((each) => `${x(each.x)},${y(each.y)}`).join(" ")} />` : null}
     ${placed.map((each) => html`<g class=${each.basis ? "happened" : "played"}><title>${each.told}</title><circle cx=${x(each.x)} cy=${y(each.y)} r=${each.basis ? 8 : line ? 5 : 6} />
@@ -64,7 +68,7 @@ function Swept({ data }) {
   return html`<section class="card" data-swept=${data.cost.length}>
     <p>Each point is the run with all targets nearer or farther, updated as rarely as the targets allow. Choose the farthest targets that you accept; the left end of the curve is what they cost.</p>
     <${Plane} line points=${points.map((each, at) => ({ x: each.executor_seconds, y: each.mean_staleness, basis: !at, name: !at || each.factor === 1 ? name(each) : at === points.length - 1 ? name(each) : "", told: told(each) }))}
-      unit=${brief} label=${points.map(told).join("; ")} />
+      label=${points.map(told).join("; ")} />
     <div class="scroller"><table class="plain"><thead><tr><th>targets</th><th class="num">least target</th><th class="num">mean staleness</th><th class="num">largest</th><th class="num">within</th><th class="num">executor</th><th class="num">updates</th></tr></thead>
       <tbody>${points.map((each) => html`<tr data-factor=${each.factor ?? ""}><th>${name(each)}</th><td class="num">${brief(each.target_lag)}</td><td class="num">${brief(each.mean_staleness)}</td><td class="num">${brief(each.max_staleness)}</td>
         <td class="num">${each.within === null ? "no target" : percent(each.within)}</td><td class="num">${brief(each.executor_seconds)}</td><td class="num">${count(each.updates)}</td></tr>`)}</tbody></table></div>
