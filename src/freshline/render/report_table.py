@@ -73,7 +73,9 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     progress = counted(each.batches, "batch", "batches")
     if each.state in OPEN:
         progress += f", {each.taken_rows:,} of {counted(each.arrived_rows, 'row')}"
-    slack = "" if each.slack_s is None or each.state not in OPEN else signed(each.slack_s)
+    slack = ""
+    if each.slack_s is not None and each.state in OPEN:  # the plan may be older than the deadline
+        slack = signed(min(each.slack_s, each.wanted.deadline_s - now_s))
     remarks = [
         f"runs once: {each.code}" if each.code else "",
         f"late: {LATENESS[each.late]}" if each.late else "",
