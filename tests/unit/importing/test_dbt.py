@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,31 +18,11 @@ from freshline.importing.dbt.tests import read_test
 from freshline.importing.writing import write
 from freshline.project.load import load_project
 
-HERE = Path(__file__).parent
 ORDERS = "source.shop.raw.orders"
 STG_ORDERS = """\
 with source as (select * from orders)
 select o_id, c_id, at, price from source
 """
-
-
-@pytest.fixture
-def compiled(tmp_path):
-    """A function that writes the project as compiled, with changes to it."""
-    target = tmp_path / "shop" / "target"
-    target.mkdir(parents=True)
-
-    def make(change=None, **options):
-        manifest = json.loads((HERE / "manifest.json").read_text())
-        if change is not None:
-            change(manifest)
-        (target / "manifest.json").write_text(json.dumps(manifest))
-        results = json.loads((HERE / "run_results.json").read_text())
-        results["args"] |= options
-        (target / "run_results.json").write_text(json.dumps(results))
-        return target.parent
-
-    return make
 
 
 def imported(folder, into):
@@ -151,9 +130,34 @@ def test_without_full_refresh_incremental_models_are_not_taken(compiled, tmp_pat
 def test_results_of_another_run_say_nothing_of_this_one(compiled, tmp_path):
     def change(manifest):
         manifest["metadata"]["invocation_id"] = "another"
+        manifest["nodes"].pop("model.shop.asked")  # it was not compiled
 
     _, rows = imported(compiled(change), tmp_path / "new")
-    assert "model.shop.orders_kept" in reasons(rows)
+    assert reasons(rows)["model.shop.orders_kept"] == (
+        "run_results.json is of another run of dbt than manifest.json, so its SQL may be that of an"
+        " incremental run: run `dbt compile --full-refresh`, and no other command before the import"
+    )
+
+
+def test_a_compile_that_failed_is_told_once(compiled, tmp_path):
+    """dbt writes the manifest before it compiles, and run_results.json only at a good end."""
+
+    def change(manifest):
+        manifest["metadata"]["invocation_id"] = "another"
+        node = manifest["nodes"]["model.shop.revenue"]
+        node["compiled"], node["compiled_code"] = False, None
+
+    with pytest.raises(UserError) as raised:
+        imported(compiled(change), tmp_path / "new")
+    assert (raised.value.code, raised.value.what) == (
+        "not-compiled",
+        (
+            "2 of 7 SQL models have no compiled SQL, and no run_results.json of the same run of "
+            "dbt is beside the manifest"
+        ),
+    )
+    assert "mend the error it ends with" in str(raised.value)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_model_that_never_refreshes_in_full_is_not_taken(compiled, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ class Manifest:
         macros: By unique id.
         unit_tests: By unique id.
         disabled: Unique ids of what dbt does not run.
-        full_refresh: Incremental models were compiled as if their table did not exist yet.
+        full_refresh: Incremental models were compiled as if their table did not exist yet;
+            None: run_results.json is of another run, so it is not known.
     """
 
     project: str
@@ -35,15 +37,15 @@ class Manifest:
     macros: dict[str, dict[str, Any]]
     unit_tests: tuple[str, ...]
     disabled: tuple[str, ...]
-    full_refresh: bool
+    full_refresh: bool | None
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in ``folder``/target.
 
     Raises:
-        UserError: There is none, it has another version or adapter, or it was compiled with
-            options that change what the queries read.
+        UserError: There is none, it has another version or adapter, the compile did not end, or
+            it had options that change what the queries read.
     """
     path = folder / "target" / "manifest.json"
     data = _json(path)
@@ -74,20 +76,49 @@ def read_manifest(folder: Path) -> Manifest:
             rule=f"the compiled SQL is run by Spark, so the adapter is {' or '.join(ADAPTERS)}",
             next_step="Add a target with dbt-spark to profiles.yml and compile with it.",
         )
+    nodes = data.get("nodes", {})
+    options = _options(folder, about.get("invocation_id"))
+    if options is None:
+        _require_compiled(path, nodes)
     return Manifest(
         str(about.get("project_name") or "imported"),
         adapter,
-        data.get("nodes", {}),
+        nodes,
         data.get("sources", {}),
         data.get("macros", {}),
         tuple(data.get("unit_tests") or ()),
         tuple(data.get("disabled") or ()),
-        _in_full(folder, about.get("invocation_id")),
+        None if options is None else bool(options.get("full_refresh")),
     )
 
 
-def _in_full(folder: Path, invocation: object) -> bool:
-    """Whether the run that wrote the manifest had ``--full-refresh``, by its run_results.json.
+def _require_compiled(path: Path, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a manifest that dbt wrote before it compiled, and did not write again.
+
+    Raises:
+        UserError: SQL models are not compiled.
+    """
+    models = [
+        node
+        for node in nodes.values()
+        if node.get("resource_type") == "model" and node.get("language") == "sql"
+    ]
+    missing = sum(not (node.get("compiled") and node.get("compiled_code")) for node in models)
+    if missing:
+        raise UserError(
+            "not-compiled",
+            f"{missing} of {len(models)} SQL models have no compiled SQL, and no run_results.json"
+            " of the same run of dbt is beside the manifest",
+            where=Place(str(path)),
+            rule="dbt writes run_results.json when a compile has ended well: this one failed, or"
+            " `dbt parse` or `dbt ls` wrote the manifest after it",
+            next_step="Run `dbt compile --full-refresh`, mend the error it ends with, and run it"
+            " until it ends without one. Then import before another command of dbt.",
+        )
+
+
+def _options(folder: Path, invocation: object) -> dict[str, Any] | None:
+    """The options of the run that wrote the manifest, by its run_results.json, or None.
 
     Raises:
         UserError: It had an option that makes every query read a part of its tables.
@@ -95,8 +126,8 @@ def _in_full(folder: Path, invocation: object) -> bool:
     path = folder / "target" / "run_results.json"
     results = _json(path) or {}
     if invocation is None or results.get("metadata", {}).get("invocation_id") != invocation:
-        return False  # written by another run: nothing is known of this one
-    options = results.get("args", {})
+        return None  # written by another run: nothing is known of this one
+    options: dict[str, Any] = results.get("args", {})
     for option in ("empty", "sample", "event_time_start", "event_time_end", "defer"):
         if options.get(option):
             raise UserError(
@@ -106,7 +137,7 @@ def _in_full(folder: Path, invocation: object) -> bool:
                 rule="each query has to read the whole tables of its own project",
                 next_step=_COMPILE,
             )
-    return bool(options.get("full_refresh"))
+    return options
 
 
 def _json(path: Path) -> dict[str, Any] | None:

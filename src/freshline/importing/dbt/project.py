@@ -38,6 +38,10 @@ _SESSION = (
     " the time zone for one, is not in the manifest: where it decides rows, add it to"
     " `configuration:`."
 )
+_UNKNOWN_RUN = (
+    "run_results.json is of another run of dbt than manifest.json, so its SQL may be that of an"
+    " incremental run: run `dbt compile --full-refresh`, and no other command before the import"
+)
 _NO_FULL_REFRESH = (
     "its SQL is that of an incremental run, or may be: compile with `dbt compile --full-refresh`"
 )
@@ -210,7 +214,7 @@ def _not_whole(
         if config.get("full_refresh") is False:
             return "its full_refresh is false, so its SQL is that of an incremental run"
         if not manifest.full_refresh:
-            return _NO_FULL_REFRESH
+            return _UNKNOWN_RUN if manifest.full_refresh is None else _NO_FULL_REFRESH
     if not node.get("compiled") or not node.get("compiled_code"):
         return "it was not compiled"
     return None
