@@ -318,6 +318,18 @@ def test_what_dbt_knew_when_it_compiled_is_not_frozen_in_a_view(compiled, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("variables", "words"), [({}, "target.name"), ({"n": 1}, "var, target.name")]
+)
+def test_what_the_compile_was_given_is_told(compiled, tmp_path, variables, words):
+    def change(manifest):
+        with_code(manifest, "{{ var('n', 2) }}{% if target.name == 'dev' %} limit 9{% endif %}")
+
+    _, rows = imported(compiled(change, vars=variables), tmp_path / "new")
+    told = f"its SQL holds what the compile was given ({words})"
+    assert told in rows["model.shop.orders_kept"].changed
+
+
+@pytest.mark.parametrize(
     ("kind", "hook", "word"),
     [
         ("post-hook", {"sql": "DELETE FROM {{ this }} WHERE price < 0"}, "DELETE FROM"),
@@ -331,6 +343,14 @@ def test_what_dbt_knew_when_it_compiled_is_not_frozen_in_a_view(compiled, tmp_pa
         ("post_hook", [{"sql": "analyze table {{ this }}"}, "TRUNCATE TABLE {{this}}"],
          "TRUNCATE TABLE"),
         ("post-hook", "ALTER TABLE {{ this }} ADD COLUMNS (x INT)", "ALTER"),
+        ("post-hook", "alter table {{ this }} drop if exists partition (d = 1)", "ALTER"),
+        ("post-hook", "load data inpath 'x' overwrite into table shop.orders_kept",
+         "LOAD DATA INPATH 'X' OVERWRITE INTO TABLE"),
+        ("post-hook", "execute immediate text", "EXECUTE IMMEDIATE"),
+        ("post-hook", "{% do adapter.clear(this) %}", "TRUNCATE TABLE"),
+        ("post-hook", "{% set f = tidy %}{{ f(this) }}", "MERGE INTO"),
+        ("post-hook", "{{ context['tidy'](this) }}", "MERGE INTO"),
+        ("post-hook", "{{ context[name](this) }}", "a call by a computed name, context"),
         ("pre-hook", "SET spark.sql.session.timeZone = 'Europe/Vienna'", "SET"),
         ("pre-hook", "set `spark.sql.ansi.enabled`=true", "SET"),
         ("pre-hook", "{% if true %} set TIME ZONE 'UTC' {% endif %}", "SET"),
@@ -356,6 +376,7 @@ def test_a_hook_that_changes_rows_or_the_session_is_not_passed_over(
         node["config"][kind] = hook if isinstance(hook, list) else [hook]
         manifest["macros"] |= {
             "macro.lib.tidy": {"macro_sql": "{{ return(adapter.dispatch('t', 'lib')(r)) }} t(r)"},
+            "macro.dbt.default__clear": {"macro_sql": "truncate table {{ relation }}"},
             "macro.lib.spark__t": {"macro_sql": "merge into {{ relation }} using ..."},
         }
 

@@ -28,6 +28,7 @@ class Manifest:
         disabled: Unique ids of what dbt does not run.
         full_refresh: Incremental models were compiled as if their table did not exist yet;
             None: run_results.json is of another run, so it is not known.
+        variables: Names that ``--vars`` of the compile gave a value.
     """
 
     project: str
@@ -38,6 +39,7 @@ class Manifest:
     unit_tests: tuple[str, ...]
     disabled: tuple[str, ...]
     full_refresh: bool | None
+    variables: tuple[str, ...]
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -89,6 +91,7 @@ def read_manifest(folder: Path) -> Manifest:
         tuple(data.get("unit_tests") or ()),
         tuple(data.get("disabled") or ()),
         None if options is None else bool(options.get("full_refresh")),
+        tuple(_variables(options)),
     )
 
 
@@ -115,6 +118,12 @@ def _require_compiled(path: Path, nodes: Mapping[str, Mapping[str, Any]]) -> Non
             next_step="Run `dbt compile --full-refresh`, mend the error it ends with, and run it"
             " until it ends without one. Then import before another command of dbt.",
         )
+
+
+def _variables(options: Mapping[str, Any] | None) -> list[str]:
+    """The names of ``--vars``."""
+    given = (options or {}).get("vars")
+    return [str(each) for each in given] if isinstance(given, Mapping) else []
 
 
 def _options(folder: Path, invocation: object) -> dict[str, Any] | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from freshline.importing.dbt.hooks import changing_hook
-from freshline.importing.dbt.introspection import asks, depends_on_full_refresh, moment
+from freshline.importing.dbt.around import Around
+from freshline.importing.dbt.context import Kind
+from freshline.importing.dbt.introspection import Dependences, dependences
+from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, read_manifest
 from freshline.importing.dbt.tests import read_test
 from freshline.importing.items import Check, Found, Item, Role
@@ -47,6 +50,15 @@ _NO_FULL_REFRESH = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What decides about a model besides its own entry in the manifest."""
+
+    manifest: Manifest
+    macros: Macros
+    around: Around
+
+
 def read_dbt(folder: Path) -> Found:
     """What the compiled dbt project in ``folder`` holds.
 
@@ -54,21 +66,21 @@ def read_dbt(folder: Path) -> Found:
         UserError: There is no manifest that can be read.
     """
     manifest = read_manifest(folder)
+    macros = Macros(manifest.macros)
+    around = Around(manifest.nodes, macros)
+    surroundings = _Surroundings(manifest, macros, around)
     items = [_source(key, node) for key, node in manifest.sources.items()]
     checks: list[Check] = []
-    hooks: list[str] = []
     for key, node in manifest.nodes.items():
         kind = node.get("resource_type")
         if kind == "model":
-            items.append(_model(key, node, manifest))
+            items.append(_model(key, node, surroundings))
         elif kind == "seed":
             items.append(Item(key, "seed", "outside", _relation(node), stays=True))
         elif kind == "snapshot":
             items.append(_snapshot(key, node))
         elif kind == "test":
             checks.append(read_test(key, node))
-        elif kind == "operation":
-            hooks.append(f"`{key}`, a hook of dbt's runs, is not run.")
     checks += [
         Check(key, "unit test", "", refusal="it tests a query on rows of its own, not a table")
         for key in manifest.unit_tests
@@ -80,7 +92,7 @@ def read_dbt(folder: Path) -> Found:
             "feed nothing has news. docs/import.md shows how to give one."
         )
     else:
-        notes += [*hooks, _SESSION]
+        notes += [*around.notes, _SESSION]
     return Found(
         manifest.project,
         f"dbt project {manifest.project}",
@@ -141,7 +153,7 @@ def _snapshot(key: str, node: Mapping[str, Any]) -> Item:
     return Item(key, "snapshot", "outside", _relation(node), refusal=refusal, stays=True)
 
 
-def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
+def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> Item:
     config = _mapping(node.get("config"))
     materialized = str(config.get("materialized"))
     role = _ROLES.get(materialized, "table")
@@ -151,6 +163,8 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
         changed.append(
             f"no rows are merged by {config['unique_key']}: it holds what a full refresh makes"
         )
+    found = dependences(node, surroundings.macros)
+    changed += _given(found, surroundings.manifest)
     build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
     is_table = role == "table"
     left_out = _left_out(config)
@@ -173,44 +187,60 @@ def _model(key: str, node: Mapping[str, Any], manifest: Manifest) -> Item:
         properties=_properties(node, ours) if is_table else {},
         partitioned_by=_columns(config.get("partition_by")) if is_table else (),
         needs=tuple(each["id"] for each in node.get("extra_ctes") or () if "id" in each),
-        refusal=_refusal(node, config, materialized, manifest),
+        refusal=_refusal(key, node, found, surroundings),
         stays=is_table,
         changed=tuple(changed),
         left_out=tuple(left_out),
     )
 
 
+def _given(found: Dependences, manifest: Manifest) -> list[str]:
+    """What its SQL holds of the target, the environment and ``--vars`` of the compile."""
+    words = [word for word in found.given if word != "var" or manifest.variables]
+    return [f"its SQL holds what the compile was given ({', '.join(words)})"] if words else []
+
+
 def _refusal(
-    node: Mapping[str, Any], config: Mapping[str, Any], materialized: str, manifest: Manifest
+    key: str, node: Mapping[str, Any], found: Dependences, surroundings: _Surroundings
 ) -> str | None:
-    """Why the model cannot be taken, as far as its own entry tells; the strongest reason."""
+    """Why the model cannot be taken, as far as the manifest tells; the strongest reason."""
     if node.get("language") != "sql":
         return f"it is written in {node.get('language')}: only SQL can be maintained from changes"
+    config = _mapping(node.get("config"))
+    materialized = str(config.get("materialized"))
     if materialized not in _ROLES:
         return f"its materialization {materialized} is not known"
-    call = asks(node, manifest.macros)
-    if call is not None:
-        return f"it can query the database while dbt compiles it ({call}): its SQL holds answers"
+    if Kind.DATABASE in found.words:
+        return (
+            "it can query the database while dbt compiles it"
+            f" ({found.words[Kind.DATABASE]}): its SQL holds answers"
+        )
     if any(each.startswith("function.") for each in _depends(node)):
         return "it calls a function that dbt creates"
     if config.get("sql_header"):
         return "its sql_header would have to run before each update"
-    hook = changing_hook(node, manifest.macros)
-    if hook is not None:
-        return f"its {hook[0]} may change its rows or its session ({hook[1]}), and is not run here"
-    return _not_whole(node, config, materialized, manifest)
+    return surroundings.around.of_model(key, node) or _not_whole(
+        node, config, found, surroundings.manifest
+    )
 
 
 def _not_whole(
-    node: Mapping[str, Any], config: Mapping[str, Any], materialized: str, manifest: Manifest
+    node: Mapping[str, Any], config: Mapping[str, Any], found: Dependences, manifest: Manifest
 ) -> str | None:
     """Why its compiled SQL is not the whole of its table, or None."""
-    word = moment(node, manifest.macros)
-    if word is not None:
-        return f"its SQL holds what was true of one run of dbt ({word})"
-    if materialized == "incremental" and config.get("incremental_strategy") == "microbatch":
+    if Kind.RUN in found.words:
+        return f"its SQL holds what was true of one run of dbt ({found.words[Kind.RUN]})"
+    if Kind.COMPUTED in found.words:
+        word = found.words[Kind.COMPUTED]
+        return f"it calls by a name that is computed ({word}): what it asked cannot be told"
+    if Kind.UNKNOWN in found.words:
+        word = found.words[Kind.UNKNOWN]
+        return f"it reads {word}, which is no macro and no name of dbt's that is known here"
+    if config.get("materialized") == "incremental" and (
+        config.get("incremental_strategy") == "microbatch"
+    ):
         return "dbt limits a microbatch model to one batch when it runs it, outside of its SQL"
-    if depends_on_full_refresh(node, manifest.macros):
+    if Kind.FULL_REFRESH in found.words:
         if config.get("full_refresh") is False:
             return "its full_refresh is false, so its SQL is that of an incremental run"
         if not manifest.full_refresh:
