@@ -1,27 +1,35 @@
-"""Which models the hooks of a project may change, and by what."""
+"""Which models and sources the hooks and operations of a project may change, and by what."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from freshline.importing.dbt.hooks import Change, changes, hook_texts, names_of
 from freshline.importing.dbt.macros import Macros
 
+_SETTING = re.compile(
+    r"\s*set\s+`?(spark\.sql\.[\w.]+)`?\s*=\s*([\w./:+-]+|'[\w ./:+-]*')\s*;?\s*", re.IGNORECASE
+)
+
 
 class Around:
     """What is run around the models of a project: the hooks of each, and the operations.
 
     Attributes:
+        settings: Those of Spark that operations set for the session, by name.
         notes: What became of each operation.
     """
 
     def __init__(self, nodes: Mapping[str, Mapping[str, Any]], macros: Macros) -> None:
+        self.settings: dict[str, str] = {}
         self.notes: list[str] = []
         self._own: dict[str, list[tuple[str, Change]]] = {}
+        self._of_all: list[tuple[str, Change]] = []
         for key, node in nodes.items():
             if node.get("resource_type") == "operation":
-                self.notes.append(f"`{key}`, a hook of dbt's runs, is not run.")
+                self._operation(key, str(node.get("raw_code") or ""), macros)
             else:
                 self._hooks(key, node, macros)
 
@@ -34,9 +42,38 @@ class Around:
                     f"its {kind} may change its rows or its session ({change.words}), and is not"
                     " run here"
                 )
+        return self._by_others(names)
+
+    def of_source(self, node: Mapping[str, Any]) -> str | None:
+        """Why the source's rows may not be those of its feed, or None."""
+        names = {str(node.get("identifier") or "").lower(), f"source {node.get('name')}".lower()}
+        return self._by_others(names)
+
+    def _by_others(self, names: set[str]) -> str | None:
+        for told, change in self._of_all:
+            if change.may_be(names):
+                what = "its session" if change.session else "its rows"
+                which = "" if change.session or change.table else ", of a table that is not told"
+                return f"{told} may change {what} ({change.words}{which}), and is not run here"
         return None
 
     def _hooks(self, key: str, node: Mapping[str, Any], macros: Macros) -> None:
+        own = names_of(node)
         for kind, text in hook_texts(node):
             for change in changes(text, macros):
                 self._own.setdefault(key, []).append((kind, change))
+                if change.table is not None and change.table not in own:
+                    self._of_all.append((f"the {kind} of `{key}`", change))
+
+    def _operation(self, key: str, text: str, macros: Macros) -> None:
+        setting = _SETTING.fullmatch(text)
+        if setting is not None:
+            self.settings[setting[1]] = setting[2].strip("'")
+            self.notes.append(
+                f"`{key}` sets {setting[1]}: freshline.yml has it for every query. Take it out"
+                " where dbt's models ran in other sessions, which did not have it."
+            )
+            return
+        self.notes.append(f"`{key}`, a hook of dbt's runs, is not run.")
+        told = f"the operation `{key}`"
+        self._of_all += [(told, each) for each in changes(text, macros)]

@@ -69,7 +69,7 @@ def read_dbt(folder: Path) -> Found:
     macros = Macros(manifest.macros)
     around = Around(manifest.nodes, macros)
     surroundings = _Surroundings(manifest, macros, around)
-    items = [_source(key, node) for key, node in manifest.sources.items()]
+    items = [_source(key, node, around) for key, node in manifest.sources.items()]
     checks: list[Check] = []
     for key, node in manifest.nodes.items():
         kind = node.get("resource_type")
@@ -99,7 +99,7 @@ def read_dbt(folder: Path) -> Found:
         tuple(items),
         tuple(checks),
         tuple(notes),
-        _SETTINGS.get(manifest.adapter, {}),
+        _SETTINGS.get(manifest.adapter, {}) | around.settings,
     )
 
 
@@ -112,13 +112,15 @@ def _relation(node: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(token.name for token in found if not token.is_symbol("."))
 
 
-def _source(key: str, node: Mapping[str, Any]) -> Item:
+def _source(key: str, node: Mapping[str, Any], around: Around) -> Item:
     ours = _ours(node)
     feed = ours.pop("feed", None)
     if feed is None:
         left = ("it has no `meta.freshline.feed`, so it is static: nothing arrives from it",)
         return Item(key, "source", "outside", _relation(node), stays=True, left_out=left)
-    refusal = None if isinstance(feed, dict) else "its `meta.freshline.feed` is no mapping"
+    refusal = around.of_source(node)
+    if not isinstance(feed, dict):
+        refusal = "its `meta.freshline.feed` is no mapping"
     lag = _duration(_mapping(node.get("freshness")))
     changed = []
     if lag is not None and "target_lag" not in ours:
