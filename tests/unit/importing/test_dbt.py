@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from freshline.core.errors import UserError, UserErrors
+from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.project import read_dbt
 from freshline.importing.dbt.tests import read_test
 from freshline.importing.writing import write
@@ -204,7 +206,8 @@ def test_a_test_of_the_projects_own_is_not_taken_for_dbts(macro, is_own):
         "config": {},
         "depends_on": {"macros": [macro], "nodes": ["model.shop.orders_kept"]},
     }
-    refusal = read_test("test.shop.t", node).refusal
+    overrides = Overrides(Macros({macro: {}, "macro.dbt.test_unique": {}}), "shop")
+    refusal = read_test("test.shop.t", node, overrides).refusal
     assert (refusal is not None and "in the place of dbt's own test" in refusal) == is_own
 
 
@@ -523,7 +526,7 @@ def test_a_reference_to_a_version_of_a_model(to, nodes, found):
     manifest: dict[str, Any] = {"nodes": {}}
     a_test(manifest, "relationships", None, *nodes, column_name="id", to=to, field="id")
     ((key, node),) = manifest["nodes"].items()
-    assert (read_test(key, node).to or "") == found
+    assert (read_test(key, node, Overrides(Macros({}), "s")).to or "") == found
 
 
 def test_the_four_tests_of_dbt_become_checks(compiled, tmp_path):

@@ -1,11 +1,14 @@
-"""What a dbt project runs around its models."""
+"""What a dbt project runs around its models, and macros of its own in the place of dbt's."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from freshline.importing.dbt.hooks import Change, changes
 from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.project import read_dbt
 
 KEPT, REVENUE = "model.shop.orders_kept", "model.shop.revenue"
@@ -21,13 +24,14 @@ def refusals(found):
 def read(compiled):
     """A function that reads the project with an operation, with hooks of a model, with macros."""
 
-    def make(operation=None, hook=None, macros=None):
+    def make(operation=None, hook=None, macros=None, tests=()):
         def change(manifest):
             if operation is not None:
                 manifest["nodes"][END] = {"resource_type": "operation", "raw_code": operation}
             if hook is not None:
                 manifest["nodes"][REVENUE]["config"]["post-hook"] = [{"sql": hook}]
             manifest["macros"] |= macros or {}
+            manifest["nodes"] |= tests
 
         return read_dbt(compiled(change))
 
@@ -100,3 +104,82 @@ def test_what_a_statement_changes_is_named():
     ]  # fmt: skip
     assert Change("X").may_be({"a"})
     assert not Change("X", "source a").may_be({"a"})
+
+
+OF_DBT: dict[str, dict[str, Any]] = {
+    "macro.dbt.materialization_table_default": {
+        "macro_sql": "{% materialization table, default %}"
+        "{{ get_create_table_as_sql() }}{{ persist_docs() }}{% endmaterialization %}"
+    },
+    "macro.dbt.get_create_table_as_sql": {
+        "macro_sql": "{{ adapter.dispatch('get_create_table_as_sql', 'dbt')() }}"
+    },
+    "macro.dbt.default__get_create_table_as_sql": {
+        "macro_sql": "{{ create_table_as() }}",
+        "depends_on": {"macros": ["macro.dbt.create_table_as"]},
+    },
+    "macro.dbt.create_table_as": {"macro_sql": "{{ adapter.dispatch('create_table_as')() }}"},
+    "macro.dbt.persist_docs": {"macro_sql": ""},
+    "macro.dbt.test_unique": {"macro_sql": "{{ adapter.dispatch('test_unique', 'dbt')() }}"},
+    "macro.dbt.get_where_subquery": {"macro_sql": ""},
+}
+
+
+@pytest.mark.parametrize(
+    ("macro", "counts"),
+    [
+        ("macro.shop.materialization_table_default", True),
+        ("macro.lib.materialization_table_spark", True),
+        ("macro.shop.create_table_as", True),
+        ("macro.shop.spark__create_table_as", True),
+        ("macro.shop.default__get_create_table_as_sql", True),
+        ("macro.dbt_spark.spark__create_table_as", False),
+        ("macro.lib.create_table_as", False),
+        ("macro.shop.persist_docs", False),
+        ("macro.shop.spark__persist_docs", False),
+        ("macro.shop.materialization_mine_default", False),
+    ],
+)
+def test_a_macro_in_the_place_of_dbts_refuses_its_models(read, macro, counts):
+    why = refusals(read(macros=OF_DBT | {macro: {"macro_sql": ""}}))
+    told = f"{macro} is in the place of dbt's own macro, and may fill its table with other rows"
+    assert (why.get(REVENUE) == told) == counts
+    assert KEPT not in why  # an incremental model
+
+
+def test_a_package_that_dispatch_names_counts():
+    """``depends_on`` of dbt's macro has what ``dispatch:`` of dbt_project.yml chose."""
+    listed: dict[str, Any] = {
+        "macro_sql": "",
+        "depends_on": {"macros": ["macro.lib.spark__create_table_as"]},
+    }
+    macros: dict[str, dict[str, Any]] = OF_DBT | {
+        "macro.lib.spark__create_table_as": {"macro_sql": ""},
+        "macro.dbt.create_table_as": listed,
+    }
+    overrides = Overrides(Macros(macros), "shop")
+    assert overrides.of_materialization("table") == "macro.lib.spark__create_table_as"
+
+
+@pytest.mark.parametrize(
+    ("macro", "counts"),
+    [
+        ("macro.shop.test_unique", True),
+        ("macro.shop.default__test_unique", True),
+        ("macro.shop.get_where_subquery", True),
+        ("macro.shop.default__get_where_subquery", True),
+        ("macro.shop.materialization_test_default", True),
+        ("macro.shop.test_mine", False),
+        ("macro.lib.test_unique", False),
+    ],
+)
+def test_a_macro_in_the_place_of_dbts_test_refuses_the_test(read, macro, counts):
+    test = {
+        "resource_type": "test",
+        "test_metadata": {"name": "unique", "kwargs": {"column_name": "day"}},
+        "attached_node": REVENUE,
+        "config": {},
+    }
+    found = read(macros=OF_DBT | {macro: {"macro_sql": ""}}, tests={"test.shop.u": test})
+    (why,) = (check.refusal for check in found.checks if check.key == "test.shop.u")
+    assert why == (f"{macro} is in the place of dbt's own test" if counts else None)

@@ -12,6 +12,7 @@ from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, read_manifest
+from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
 from freshline.importing.items import Check, Found, Item, Role
 from freshline.sql.text.tokens import SqlTextError, tokens
@@ -57,6 +58,7 @@ class _Surroundings:
     manifest: Manifest
     macros: Macros
     around: Around
+    overrides: Overrides
 
 
 def read_dbt(folder: Path) -> Found:
@@ -68,7 +70,8 @@ def read_dbt(folder: Path) -> Found:
     manifest = read_manifest(folder)
     macros = Macros(manifest.macros)
     around = Around(manifest.nodes, macros)
-    surroundings = _Surroundings(manifest, macros, around)
+    overrides = Overrides(macros, manifest.project)
+    surroundings = _Surroundings(manifest, macros, around, overrides)
     items = [_source(key, node, around) for key, node in manifest.sources.items()]
     checks: list[Check] = []
     for key, node in manifest.nodes.items():
@@ -80,7 +83,7 @@ def read_dbt(folder: Path) -> Found:
         elif kind == "snapshot":
             items.append(_snapshot(key, node))
         elif kind == "test":
-            checks.append(read_test(key, node))
+            checks.append(read_test(key, node, overrides))
     checks += [
         Check(key, "unit test", "", refusal="it tests a query on rows of its own, not a table")
         for key in manifest.unit_tests
@@ -212,6 +215,9 @@ def _refusal(
     materialized = str(config.get("materialized"))
     if materialized not in _ROLES:
         return f"its materialization {materialized} is not known"
+    own = surroundings.overrides.of_materialization(materialized)
+    if own is not None:
+        return f"{own} is in the place of dbt's own macro, and may fill its table with other rows"
     if Kind.DATABASE in found.words:
         return (
             "it can query the database while dbt compiles it"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.items import Check
 from freshline.project.model import CHECK_KINDS
 
@@ -21,7 +22,7 @@ _LIMITS = (
 """Options that change which number of failing rows is a failure, with dbt's defaults."""
 
 
-def read_test(key: str, node: Mapping[str, Any]) -> Check:
+def read_test(key: str, node: Mapping[str, Any], overrides: Overrides) -> Check:
     """A test of the manifest."""
     about = _mapping(node.get("test_metadata"))
     arguments = _mapping(about.get("kwargs"))
@@ -44,15 +45,10 @@ def read_test(key: str, node: Mapping[str, Any]) -> Check:
         where=str(where) if where else None,
         warns=str(config.get("severity", "")).lower() == "warn",
     )
-    macros = _mapping(node.get("depends_on")).get("macros") or ()
-    own = [
-        each
-        for each in map(str, macros)
-        if not each.startswith("macro.dbt.") and each.endswith((f"__test_{kind}", f".test_{kind}"))
-    ]
     refusal = _refusal(check, about, arguments, config)
-    if own and refusal is None:
-        refusal = f"{own[0]} is in the place of dbt's own test"
+    own = overrides.of_test(kind) if refusal is None else None
+    if own is not None:
+        refusal = f"{own} is in the place of dbt's own test"
     return check if refusal is None else Check(key, kind, check.of, refusal=refusal)
 
 
