@@ -36,7 +36,7 @@ class Kind(Enum):
 
 _KINDS = {
     Kind.PROJECT: """
-        api column database schema this ref source metric function doc project_name source_node
+        api column database schema this ref source metric function doc project_name
         config execute exceptions log print debug validation try_or_compiler_error write
         return fromjson tojson fromyaml toyaml zip zip_strict diff_of_two_dicts local_md5
         range dict namespace joiner cycler loop caller varargs kwargs super
@@ -49,8 +49,8 @@ _KINDS = {
     """,
     Kind.RUN: """
         run_started_at invocation_id invocation_args_dict dbt_metadata_envs selected_resources
-        thread_id sql_now sql compiled_code pre_hooks post_hooks defer_relation flags graph model
-        modules lipsum set set_strict schemas database_schemas results
+        thread_id sql_now sql compiled_code pre_hooks post_hooks defer_relation source_node flags
+        graph model modules lipsum set set_strict schemas database_schemas results
     """,
     Kind.FULL_REFRESH: "is_incremental should_full_refresh",
     Kind.COMPUTED: "context builtins render self context_macro_stack import from include extends",
@@ -73,6 +73,12 @@ _OF_ATTRIBUTE: dict[str, tuple[Kind, str]] = {
     ),
 }
 """Attributes whose kind is not that of the name; any other attribute has the name's kind."""
+_RESOLVERS = {
+    "ref": "", "source": "", "metric": "", "function": "", "doc": "", "var": "has_var",
+    "config": """get require set meta_get meta_require persist_relation_docs
+        persist_column_docs""",
+}  # fmt: skip
+"""Objects that hold the adapter or the node: called, or read for one of these attributes."""
 _ORDERS = frozenset({"sort", "length", "count", "min", "max", "sum"})
 """Filters after which the order of a set no longer shows."""
 _CHANCE = frozenset({"random"})
@@ -94,9 +100,15 @@ def kind_of(read: Read) -> Kind:
     kind, names = _OF_ATTRIBUTE.get(name, (Kind.UNKNOWN, ""))
     if attributes and attributes[0] in names.split():
         return kind
+    if name in _RESOLVERS and not _resolves(read, _RESOLVERS[name]):
+        return Kind.DATABASE
     if name in {"set", "set_strict"} and read.then in _ORDERS:
         return Kind.PROJECT
     return _OF_NAME.get(name, Kind.UNKNOWN)
+
+
+def _resolves(read: Read, attributes: str) -> bool:
+    return read.called if len(read.path) == 1 else read.path[1] in attributes.split()
 
 
 def kind_of_filter(name: str | None) -> Kind:
@@ -112,4 +124,5 @@ def word_of(read: Read) -> str:
     """The name as a reader of the template knows it, with the attribute that decides."""
     name = str(read.path[0])
     attribute = read.path[1] if len(read.path) > 1 else None
-    return f"{name}.{attribute}" if name in _OF_ATTRIBUTE and attribute else name
+    told = attribute and (name in _OF_ATTRIBUTE or name in _RESOLVERS)
+    return f"{name}.{attribute}" if told else name

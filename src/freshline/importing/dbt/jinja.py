@@ -33,10 +33,12 @@ class Read:
 
     Attributes:
         path: The name and its attributes.
+        called: It is called where it is read.
         then: The filter that is applied to it, or to what it returns, or None.
     """
 
     path: Path
+    called: bool = False
     then: str | None = None
 
 
@@ -197,10 +199,11 @@ class _Reader:
             path = path[1:]
         if path[:2] == ("adapter", "dispatch"):
             self.found.dispatched.add(_first_argument(tokens, end))
-        if end < len(tokens) and tokens[end].text == "(":
+        called = list(tokens[end : end + 1]) == [Token("op", "(")]
+        if called:
             end = closing(tokens, end)
         then = tokens[end + 1].text if list(tokens[end : end + 1]) == [Token("op", "|")] else None
-        self.found.reads.append(Read(path, then))
+        self.found.reads.append(Read(path, called, then))
 
 
 def _path(tokens: Sequence[Token], at: int) -> tuple[Path, int]:
@@ -213,7 +216,8 @@ def _path(tokens: Sequence[Token], at: int) -> tuple[Path, int]:
         if is_op and text == "." and after.kind in {"name", "number"}:
             end = at + 2
             name: str | None = after.text
-            if name == "get" and end < len(tokens) and tokens[end].text == "(":
+            is_lookup = name == "get" and path[-1] != "config"  # config.get reads an option
+            if is_lookup and end < len(tokens) and tokens[end].text == "(":
                 name, end = _first_argument(tokens, end), closing(tokens, end)
         elif is_op and text == "[":
             end = closing(tokens, at)
