@@ -122,7 +122,7 @@ def read_script(
             continue
         if item is not None:
             item = scope.applied(item)
-            if item.key in items and items[item.key].relation != item.relation:
+            if item.key in items and not _same(items[item.key], item):
                 item = replace(item, key=".".join(item.relation).lower())
         if item is not None and item.key in items:
             reason = f"{item.key} is made by an earlier statement"
@@ -137,6 +137,11 @@ def read_script(
         notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in rest),
         appendix=_appendix(rest),
     )
+
+
+def _same(one: Item, other: Item) -> bool:
+    """Whether two items have one name, without case."""
+    return [part.lower() for part in one.relation] == [part.lower() for part in other.relation]
 
 
 def source_item(key: str, relation: tuple[str, ...], schema: str | None = None) -> Item:

@@ -351,3 +351,23 @@ def test_a_listed_name_does_not_hide_a_column_that_the_query_orders_by(tmp_path)
     assert "x + 1 AS _listed_0" in text
     assert "ORDER BY a" in text
     assert text.endswith("AS listed(a, b)")
+
+
+def test_a_stream_on_a_table_makes_no_table(tmp_path):
+    """It was taken for one of that name, and then the name could be either."""
+    path, into = tmp_path / "one.sql", tmp_path / "new"
+    path.write_text(
+        "use schema db.pub;\n"
+        "create or replace TABLE ORDERS (ID NUMBER(38,0), AT TIMESTAMP_NTZ(9));\n"
+        "create stream st on table orders;\n"
+        "create table Orders (id int);\n"
+        "create dynamic table d target_lag='1 hour' warehouse=w as"
+        " select id, o.at, year(at) y from orders o where at > '2020-01-01';\n"
+    )
+    found = read_snowflake(path)
+    outcomes = write(found, into).assembly.outcomes
+    assert [(each.item.key, each.taken) for each in outcomes] == [("orders", True), ("d", True)]
+    assert found.notes == (
+        "The statement on line 3: it makes no table, or in a form that sqlglot does not know.",
+        "The statement on line 4: orders is made by an earlier statement.",
+    )

@@ -48,7 +48,7 @@ _HARMLESS = (
     | exp.SecureProperty
 )
 _MADE = re.compile(
-    r"CREATE\s+(?:\w+\s+)*?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w$]+|\"[^\"]+\")"
+    r"CREATE\s+(?:(?!ON\b)\w+\s+)*?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w$]+|\"[^\"]+\")"
     r"(?:\.(?:[\w$]+|\"[^\"]+\"))*)",
     re.IGNORECASE,
 )
