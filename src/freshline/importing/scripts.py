@@ -90,6 +90,7 @@ def read_script(
     product: str,
     cut: Callable[[str], Sequence[Part]],
     read: Callable[[Part], Statement],
+    configuration: Mapping[str, str] | None = None,
 ) -> Found:
     """What the statements in ``path`` make.
 
@@ -98,6 +99,7 @@ def read_script(
         product: Whose statements they are.
         cut: Cuts the file's text into statements.
         read: Reads one of them.
+        configuration: Settings of Spark under which its queries mean what they mean there.
 
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
@@ -135,6 +137,7 @@ def read_script(
         f"{product} script {path.name}",
         tuple(with_sources(items)),
         notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in rest),
+        configuration=configuration or {},
         appendix=_appendix(rest),
     )
 

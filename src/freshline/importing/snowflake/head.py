@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from freshline.importing.snowflake.translation import SNOWFLAKE, UntranslatableError, spark_type
+from freshline.importing.snowflake.faults import UntranslatableError
+from freshline.importing.snowflake.translation import SNOWFLAKE, spark_type
 
 _IMMUTABLE = "IMMUTABLE WHERE fell away: every row is corrected when what it was made of changes"
 

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sqlglot import exp
@@ -15,15 +15,17 @@ from sqlglot.tokenizer_core import TokenType
 
 from freshline.importing.items import Found, Item
 from freshline.importing.scripts import Statement, read_script, source_item
+from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
-from freshline.importing.snowflake.translation import (
-    SNOWFLAKE,
-    UntranslatableError,
-    spark_type,
-    translated,
-)
+from freshline.importing.snowflake.tables import Tables
+from freshline.importing.snowflake.translation import SNOWFLAKE, spark_type, translated
 from freshline.sql.text.reads import backquoted
 
+EXACT_DECIMALS = {
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+}
+"""Without them a NUMBER(10, 2) that meets a NUMBER(38, 0) loses its fraction (docs/design/0380)."""
 _NO_COUNTERPART = {
     "WAREHOUSE": "updates run on the project's tracks",
     "INITIALIZATION_WAREHOUSE": "updates run on the project's tracks",
@@ -57,10 +59,25 @@ _PART = re.compile(r"\"[^\"]+\"|[\w$]+")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A statement's text, and the line on which it starts."""
+    """A statement.
+
+    Attributes:
+        text: As it stands there.
+        line: On which it starts.
+        parsed: What sqlglot reads; None: nothing.
+        changed: What is different without the clauses that sqlglot does not know.
+        left_out: Those of them that were left out, with the reason.
+        fault: Why it is not understood; None: it is.
+        tables: What the whole script makes.
+    """
 
     text: str
     line: int
+    parsed: exp.Expr | None = None
+    changed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    fault: str | None = None
+    tables: Tables = field(default_factory=Tables)
 
 
 def read_snowflake(path: Path) -> Found:
@@ -69,12 +86,11 @@ def read_snowflake(path: Path) -> Found:
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
-    return read_script(path, "Snowflake", _pieces, _statement)
+    return read_script(path, "Snowflake", _pieces, _statement, EXACT_DECIMALS)
 
 
 def _statement(piece: _Piece) -> Statement:
-    with _quiet():
-        return Statement(piece.text, piece.line, *_read(piece))
+    return Statement(piece.text, piece.line, *_read(piece))
 
 
 @contextmanager
@@ -95,26 +111,35 @@ def _pieces(text: str) -> list[_Piece]:
     start = end = line = 0
     for token in SNOWFLAKE.tokenize(text):
         if token.token_type == TokenType.SEMICOLON:
-            pieces.append(_Piece(text[start:end], line))
+            pieces.append((text[start:end], line))
             start = end
         else:
             if start == end:
                 start, line = token.start, token.line
             end = token.end + 1
-    pieces.append(_Piece(text[start:end], line))
-    return [piece for piece in pieces if piece.text]
+    pieces.append((text[start:end], line))
+    with _quiet():
+        found = [_parsed(each, line) for each, line in pieces if each]
+    tables = Tables(each.parsed for each in found if isinstance(each.parsed, exp.Create))
+    return [replace(piece, tables=tables) for piece in found]
+
+
+def _parsed(text: str, line: int) -> _Piece:
+    try:
+        plain, changed, left_out = without_clauses(text)
+        parsed = SNOWFLAKE.parse(plain)
+    except UntranslatableError as error:
+        return _Piece(text, line, fault=str(error))
+    except SqlglotError as error:
+        return _Piece(text, line, fault=f"sqlglot cannot read it: {_first_line(error)}")
+    return _Piece(text, line, parsed[0] if parsed else None, changed, left_out)
 
 
 def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     """The item that a statement makes, and why it is not translated (each may be None)."""
-    try:
-        text, changed, left_out = without_clauses(piece.text)
-        parsed = SNOWFLAKE.parse(text)
-    except UntranslatableError as error:
-        return _unread(piece, str(error))
-    except SqlglotError as error:
-        return _unread(piece, f"sqlglot cannot read it: {_first_line(error)}")
-    statement = parsed[0] if parsed else None
+    statement, changed, left_out = piece.parsed, piece.changed, piece.left_out
+    if piece.fault is not None:
+        return _unread(piece, piece.fault)
     if not isinstance(statement, exp.Create):
         return _unread(piece, "it makes no table, or in a form that sqlglot does not know")
     made = statement.this
@@ -140,16 +165,20 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
         item = replace(item, kind="dynamic table", role="table")
     elif any(isinstance(each, exp.MaterializedProperty) for each in entries):
         item = replace(item, kind="materialized view", role="table")
-    return _filled(item, made, query, entries)
+    return _filled(item, piece.tables, made, query, entries)
 
 
 def _filled(
-    item: Item, made: exp.Expression, query: exp.Query, entries: list[exp.Expression]
+    item: Item,
+    tables: Tables,
+    made: exp.Expression,
+    query: exp.Query,
+    entries: list[exp.Expression],
 ) -> tuple[Item, str | None]:
     """The item with its query, columns and properties, or the reason why it has none."""
     try:
         listed = listed_columns(made)
-        text, different = translated(named(query, listed) if listed else query)
+        text, different = translated(named(query, listed) if listed else query, tables)
         required = tuple(
             f"NOT NULL of {each.name.name}: `not_null` of `checks:` in freshline.yml says it"
             for each in listed

@@ -10,6 +10,12 @@ from __future__ import annotations
 from sqlglot import Dialect, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
+from freshline.importing.snowflake.digits import digits_of
+from freshline.importing.snowflake.faults import UntranslatableError, shown
+from freshline.importing.snowflake.kinds import Kinds, Other
+from freshline.importing.snowflake.numbers import Number
+from freshline.importing.snowflake.tables import Tables
+
 SNOWFLAKE = Dialect.get_or_raise("snowflake")
 _SAME: frozenset[type[exp.Expression]] = frozenset(
     {
@@ -53,11 +59,8 @@ _MEASURED = {
     exp.DType.DATETIME: "9",
 }
 """Types with a length, and the length that a type without one has, as GET_DDL writes it."""
-_LONG = 60
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 _DIFFERENT: dict[type[exp.Expression], str] = {
-    exp.Div: "`/` of two whole numbers is a DOUBLE, not a NUMBER with six digits",
-    exp.Avg: "AVG of whole numbers is a DOUBLE, not a NUMBER",
     exp.Sub: "the difference of two dates is an INTERVAL, not a number of days",
     exp.DateTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
     exp.TimestampTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
@@ -65,34 +68,51 @@ _DIFFERENT: dict[type[exp.Expression], str] = {
 _AS_TEXT = "a FLOAT or a time that becomes text is written as Spark writes it: 1.0, not 1"
 
 
-class UntranslatableError(Exception):
-    """A query that has no Spark SQL of the same meaning; the message is the reason."""
-
-
-def translated(query: exp.Query) -> tuple[str, tuple[str, ...]]:
+def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     """The query in Spark's SQL, and what is different about its values.
+
+    Args:
+        query: As Snowflake runs it.
+        tables: What the script says about the tables that it reads.
 
     Raises:
         UntranslatableError: A part of it has another meaning in Spark, or none.
     """
     copy = query.copy()
-    for node in list(copy.walk()):
+    for node in copy.walk():
         if not isinstance(node, exp.Expression) or type(node) not in _SAME:
-            raise UntranslatableError(f"{_shown(node)} is not translated")
+            raise UntranslatableError(f"{shown(node)} is not translated")
         _check(node)
-        if isinstance(node, exp.DataType):
-            node.replace(_type(node))
+    different = _rewrite(copy, Kinds(tables))
+    for node in list(copy.find_all(exp.DataType)):
+        node.replace(_type(node))
     try:
         text = copy.sql(
             dialect="spark", unsupported_level=ErrorLevel.RAISE, pretty=True, comments=False
         )
     except SqlglotError as error:
         raise UntranslatableError(str(error)) from error
-    found = {type(node) for node in copy.walk()}
-    different = [text for kind, text in _DIFFERENT.items() if kind in found]
-    if exp.DPipe in found or any(_to_text(node) for node in copy.find_all(exp.Cast)):
+    return text, different
+
+
+def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
+    """Replaces what means something else in Spark; says what is different all the same."""
+    changes, notes = digits_of(query, kinds)
+    found = {type(node) for node in query.walk()}
+    if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
+        found.discard(exp.Sub)
+    different = [*notes, *(text for kind, text in _DIFFERENT.items() if kind in found)]
+    if exp.DPipe in found or any(_to_text(node) for node in query.find_all(exp.Cast)):
         different.append(_AS_TEXT)
-    return text, tuple(dict.fromkeys(different))
+    for change in changes:
+        change()
+    return tuple(dict.fromkeys(different))
+
+
+def _is_of_times(difference: exp.Sub, kinds: Kinds) -> bool:
+    """Whether a difference may be one of two times: nothing says that it is one of numbers."""
+    of = (kinds.of(difference.this), kinds.of(difference.expression))
+    return not any(isinstance(each, Number) or each is Other.FLOAT for each in of)
 
 
 def _to_text(cast: exp.Cast) -> bool:
@@ -116,11 +136,6 @@ def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:
         return None
 
 
-def _shown(node: exp.Expr) -> str:
-    text = " ".join(node.sql(dialect="snowflake").split())
-    return f"`{text[:_LONG]}...`" if len(text) > _LONG else f"`{text}`"
-
-
 def _check(node: exp.Expression) -> None:
     """What is the same only under conditions."""
     fault = None
@@ -129,13 +144,15 @@ def _check(node: exp.Expression) -> None:
     elif isinstance(node, exp.DateTrunc | exp.TimestampTrunc):
         unit = node.args.get("unit")
         if unit is None or unit.name.upper() not in _UNITS:
-            fault = f"the unit of {_shown(node)} depends on the session"
+            fault = f"the unit of {shown(node)} depends on the session"
+    elif isinstance(node, exp.Literal) and not node.is_string and "e" in node.name.lower():
+        fault = f"{shown(node)} is a DOUBLE in Spark: write it without an exponent"
     elif isinstance(node, exp.Like) and "\\" in node.expression.name:
-        fault = f"the backslash in {_shown(node)} is an escape in Spark"
+        fault = f"the backslash in {shown(node)} is an escape in Spark"
     elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
-        fault = f"{_shown(node)} is no table"
+        fault = f"{shown(node)} is no table"
     elif any(node.args.get(name) for name in _OTHER_FORMS.get(type(node), ())):
-        fault = f"{_shown(node)} is not translated"
+        fault = f"{shown(node)} is not translated"
     if fault is not None:
         raise UntranslatableError(fault)
 
@@ -158,7 +175,7 @@ def _qualify_fault(select: exp.Select) -> str | None:
     """QUALIFY becomes a WHERE around the query, where each column needs a name."""
     for each in select.expressions:
         if each.is_star or not isinstance(each, exp.Column | exp.Alias):
-            return f"under QUALIFY, {_shown(each)} has to be a column or to have a name by AS"
+            return f"under QUALIFY, {shown(each)} has to be a column or to have a name by AS"
     return None
 
 
@@ -168,5 +185,5 @@ def _type(node: exp.DataType) -> exp.DataType:
         return node if node.expressions else exp.DataType.build("DECIMAL(38, 0)", dialect="spark")
     size = [each.name for each in node.expressions]
     if kind not in _TYPES or (size and size != [_MEASURED.get(kind)]):
-        raise UntranslatableError(f"the type {_shown(node)} is not translated")
+        raise UntranslatableError(f"the type {shown(node)} is not translated")
     return exp.DataType.build(_TYPES[kind], dialect="spark")

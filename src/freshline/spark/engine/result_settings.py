@@ -42,6 +42,7 @@ _LEAVES_IT = tuple(
         # What values are: types are asked of Spark, under the settings that there are.
         *("ansi.enabled", "session.", "timestampType", "datetime.java8API.", "decimalOperations."),
         *("legacy.timeParserPolicy", "mapKeyDedupPolicy", "storeAssignmentPolicy"),
+        "legacy.decimal.retainFractionDigitsOnTruncate",
         # How files and other catalogs are read and written.
         *("addPartition", "avro.", "columnNameOfCorruptRecord", "csv.", "dataSource."),
         *("default", "fileSource", "files.", "filesource", "globalTempDatabase", "hive.", "insert"),

@@ -1,0 +1,149 @@
+"""Products, quotients and averages with the digits that Snowflake gives them.
+
+Spark's `/` leaves wide decimals too few digits on one side of the point or the other. Both operands
+as decimals of 38 digits leave 18 digits behind it at least. Where the script says the types, a cast
+rounds to Snowflake's digits; where it does not, there are more digits, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from freshline.importing.snowflake.faults import UntranslatableError, shown
+from freshline.importing.snowflake.kinds import Kind, Kinds, Other
+from freshline.importing.snowflake.numbers import (
+    MOST_DIGITS,
+    Number,
+    averaged,
+    divided,
+    multiplied,
+)
+
+Change = Callable[[], None]
+
+_MOST_SCALE = 18
+"""Digits behind the point that Spark keeps in every quotient of decimals of 38 digits."""
+_AVERAGE_MORE = 4
+"""Digits behind the point that an average has more than its values in Spark."""
+_AVERAGE_WIDER = 2
+"""Digits that are added to the values so that their average has six more."""
+_NOTES = {
+    exp.Mul: "`*` keeps all digits behind the point where the script does not say the types of its"
+    " operands; Snowflake keeps 12, or as many as an operand has",
+    exp.Div: "`/` keeps 18 digits behind the point or more where the script does not say the types"
+    " of its operands; Snowflake keeps 6 to 12",
+    exp.Avg: "AVG has six digits more than its values where the script does not say their type;"
+    " Snowflake adds none beyond 12",
+}
+
+
+def digits_of(query: exp.Expr, kinds: Kinds) -> tuple[list[Change], list[str]]:
+    """What is to be replaced in a query, in this order, and what is different about its values.
+
+    Nothing is replaced yet: the kinds of values are those of Snowflake's text.
+
+    Raises:
+        UntranslatableError: A quotient has more digits than Spark can keep.
+    """
+    changes: list[Change] = []
+    notes: dict[str, None] = {}
+    for node in query.find_all(exp.Mul, exp.Div, exp.Avg):
+        found = list(_RULES[type(node)](node, kinds))
+        changes += reversed([each for each in found if callable(each)])
+        notes |= dict.fromkeys(each for each in found if isinstance(each, str))
+    changes.reverse()  # what is inside comes first
+    return changes, list(notes)
+
+
+def _product(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
+    one, other = kinds.of(node.this), kinds.of(node.args["expression"])
+    if Other.FLOAT in (one, other):
+        return
+    if isinstance(one, Number) and isinstance(other, Number):
+        scale = multiplied(one, other).scale
+        if one.scale + other.scale > scale:
+            yield lambda: _cast(node, scale)
+    elif not any(isinstance(each, Number) and each.scale == 0 for each in (one, other)):
+        yield _NOTES[exp.Mul]
+
+
+def _quotient(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
+    one, other = kinds.of(node.this), kinds.of(node.args["expression"])
+    if Other.FLOAT in (one, other):
+        return
+    yield lambda: _widen(node, "this", one)
+    yield lambda: _widen(node, "expression", other)
+    if not isinstance(one, Number) or not isinstance(other, Number):
+        yield _NOTES[exp.Div]
+        return
+    scale = divided(one, other).scale
+    if scale > _MOST_SCALE:
+        raise UntranslatableError(
+            f"{shown(node)} has {scale} digits behind the point, and Spark keeps {_MOST_SCALE}:"
+            " cast its numerator to fewer"
+        )
+    yield lambda: _cast(node, scale)
+
+
+def _average(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
+    kind = kinds.of(_values(node))
+    if isinstance(kind, Other):
+        return
+    if kind is None:
+        yield lambda: _widen_values(node)
+        yield _NOTES[exp.Avg]
+        return
+    scale = averaged(kind).scale
+    wider = scale - _AVERAGE_MORE
+    if wider > kind.scale:
+        precision = min(kind.precision + wider - kind.scale, MOST_DIGITS)
+        yield lambda: _cast(_values(node), wider, precision)
+    elif wider < kind.scale:
+        yield lambda: _cast(node, scale)
+
+
+def _widen_values(average: exp.Expr) -> None:
+    values = _values(average)
+    values.replace(_times_one(values, _AVERAGE_WIDER + 1, _AVERAGE_WIDER))
+
+
+def _values(average: exp.Expr) -> exp.Expr:
+    """What an average is of, with or without DISTINCT."""
+    found: exp.Expr = average.this
+    if isinstance(found, exp.Distinct):
+        found = found.expressions[0]
+    return found
+
+
+_RULES: dict[type[exp.Expr], Callable[[exp.Expr, Kinds], Iterator[Change | str]]] = {
+    exp.Mul: _product,
+    exp.Div: _quotient,
+    exp.Avg: _average,
+}
+
+
+def _widen(node: exp.Expr, name: str, kind: Kind) -> None:
+    """Gives an operand 38 digits; one whose type is not known stays a FLOAT if it is one."""
+    operand = node.args[name]
+    if isinstance(kind, Number):
+        _cast(operand, kind.scale)
+    else:
+        operand.replace(exp.paren(_times_one(operand, MOST_DIGITS, 0), copy=False))
+
+
+def _times_one(value: exp.Expr, precision: int, scale: int) -> exp.Expr:
+    one = exp.cast(exp.Literal.number(1), f"DECIMAL({precision}, {scale})")
+    inner = value.copy()
+    if isinstance(inner, exp.Binary | exp.Neg):
+        inner = exp.paren(inner, copy=False)
+    return exp.Mul(this=inner, expression=one)
+
+
+def _cast(node: exp.Expr, scale: int, precision: int = MOST_DIGITS) -> None:
+    """Puts a cast around an expression; around the whole window where it is computed over one."""
+    if isinstance(node.parent, exp.Window) and node.arg_key == "this":
+        node = node.parent
+    bare = node.unnest()
+    node.replace(exp.cast(bare.copy(), f"DECIMAL({precision}, {scale})"))
