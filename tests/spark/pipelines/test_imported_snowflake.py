@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -51,3 +53,39 @@ def test_what_spark_refuses_is_left_out_with_its_reason(
     ) in (tmp_path / "new" / "IMPORTED.md").read_text()
     project = load_project(tmp_path / "new", tmp_path / "new")
     assert {table.name for table in project.tables} == {"orders", "rates", "daily", "unknown"}
+
+
+def imported_rows(spark: SparkSession, folder: Path, script: str, **views: str) -> list[list[Any]]:
+    """What each dynamic table of a script has in Spark under the new project's settings."""
+    (folder / "one.sql").write_text(script)
+    found = read_snowflake(folder / "one.sql")
+    session = spark.newSession()
+    for name, value in found.configuration.items():
+        session.conf.set(name, value)
+    for name, query in views.items():
+        session.sql(query).createOrReplaceTempView(name)
+    queries = [str(item.query) for item in found.items if item.role == "table"]
+    return [[tuple(row) for row in session.sql(query).collect()] for query in queries]
+
+
+MADE = "create dynamic table {} target_lag = '1 hour' warehouse = w as {};\n"
+
+
+def test_texts_mean_what_they_mean_in_snowflake(tmp_path: Path, shared: SparkSession) -> None:
+    """A backslash in a pattern is one; a text beside a number is that number."""
+    script = "create table t (name varchar, pat varchar, n number(38,0));\n"
+    script += MADE.format("a", "select name from t where name like pat")
+    script += MADE.format("b", r"select name from t where name like 'a\\_'")
+    script += MADE.format("c", "select n from t where n = '9007199254740993'")
+    script += MADE.format("d", "select $$x;y\\z$$ v, $$do$llar's$$ w from t where n = 1")
+    values = (
+        r"select * from values ('a\\b', 'a\\_', 9007199254740993BD),"
+        r" ('a_', 'a\\_', 9007199254740992BD), ('a\\', '%\\', 1BD), ('ab', 'a_', 2BD)"
+        " as (name, pat, n)"
+    )
+    assert imported_rows(shared, tmp_path, script, t=values) == [
+        [("a\\b",), ("a\\",), ("ab",)],
+        [("a\\b",)],
+        [(Decimal(9007199254740993),)],
+        [("x;y\\z", "do$llar's")],
+    ]

@@ -121,8 +121,6 @@ def test_a_script_becomes_a_project(script, tmp_path):
         ("select foo(a) as f from r", "`FOO(a)` is not translated"),
         ("select a from r where a > 1e5",
          "`1e5` is a DOUBLE in Spark: write it without an exponent"),
-        ("select a from r where b like 'x\\\\_'", ("the backslash in `b LIKE 'x\\\\_'` is an "
-         "escape in Spark")),
     ],
 )  # fmt: skip
 def test_what_would_mean_something_else_is_not_translated(tmp_path, query, reason):

@@ -15,6 +15,7 @@ from freshline.importing.snowflake.faults import UntranslatableError, shown
 from freshline.importing.snowflake.kinds import Kinds, Other
 from freshline.importing.snowflake.numbers import Number
 from freshline.importing.snowflake.tables import Tables
+from freshline.importing.snowflake.texts import literals_that_meet_numbers, unescaped_pattern
 
 SNOWFLAKE = Dialect.get_or_raise("snowflake")
 _SAME: frozenset[type[exp.Expression]] = frozenset(
@@ -79,6 +80,8 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
         UntranslatableError: A part of it has another meaning in Spark, or none.
     """
     copy = query.copy()
+    for raw in list(copy.find_all(exp.RawString)):
+        raw.replace(exp.Literal.string(raw.this))
     for node in copy.walk():
         if not isinstance(node, exp.Expression) or type(node) not in _SAME:
             raise UntranslatableError(f"{shown(node)} is not translated")
@@ -98,6 +101,7 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
 def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     """Replaces what means something else in Spark; says what is different all the same."""
     changes, notes = digits_of(query, kinds)
+    literals, as_double = literals_that_meet_numbers(query, kinds)
     found = {type(node) for node in query.walk()}
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
         found.discard(exp.Sub)
@@ -106,7 +110,11 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
         different.append(_AS_TEXT)
     for change in changes:
         change()
-    return tuple(dict.fromkeys(different))
+    for literal in literals:
+        literal.replace(exp.Literal.number(int(literal.name)))
+    for pattern in query.find_all(exp.Like):
+        unescaped_pattern(pattern)
+    return tuple(dict.fromkeys([*different, *([as_double] if as_double else [])]))
 
 
 def _is_of_times(difference: exp.Sub, kinds: Kinds) -> bool:
@@ -147,8 +155,6 @@ def _check(node: exp.Expression) -> None:
             fault = f"the unit of {shown(node)} depends on the session"
     elif isinstance(node, exp.Literal) and not node.is_string and "e" in node.name.lower():
         fault = f"{shown(node)} is a DOUBLE in Spark: write it without an exponent"
-    elif isinstance(node, exp.Like) and "\\" in node.expression.name:
-        fault = f"the backslash in {shown(node)} is an escape in Spark"
     elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
         fault = f"{shown(node)} is no table"
     elif any(node.args.get(name) for name in _OTHER_FORMS.get(type(node), ())):
