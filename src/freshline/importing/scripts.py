@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,12 +34,14 @@ class Statement:
         line: On which it starts.
         item: What it makes; None: nothing that is taken.
         reason: Why it, or a part of it, is not taken; None: all is.
+        settings: Settings of Spark that have its effect; of two statements the first one's.
     """
 
     text: str
     line: int
     item: Item | None
     reason: str | None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,10 @@ def read_script(
     items: dict[str, Item] = {}
     rest: list[tuple[int, str, str]] = []
     scope = _Scope()
+    settings = dict(configuration or {})
     for each in map(read, parts):
         item, reason = each.item, each.reason
+        settings = {**each.settings, **settings}
         if item is None and (used := scope.used(each.text, product)) is not None:
             scope = used
             continue
@@ -137,7 +141,7 @@ def read_script(
         f"{product} script {path.name}",
         tuple(with_sources(items)),
         notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in rest),
-        configuration=configuration or {},
+        configuration=settings,
         appendix=_appendix(rest),
     )
 

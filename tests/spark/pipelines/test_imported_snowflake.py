@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,10 @@ def test_texts_mean_what_they_mean_in_snowflake(tmp_path: Path, shared: SparkSes
         [(Decimal(9007199254740993),)],
         [("x;y\\z", "do$llar's")],
     ]
+
+
+def test_days_are_those_of_the_scripts_time_zone(tmp_path: Path, shared: SparkSession) -> None:
+    script = "alter session set timezone = 'Asia/Tokyo';\ncreate table t (l timestamp_ltz);\n"
+    script += MADE.format("a", "select l::date d from t")
+    values = "select timestamp'2026-01-01 23:00:00Z' as l"
+    assert imported_rows(shared, tmp_path, script, t=values) == [[(date(2026, 1, 2),)]]

@@ -17,6 +17,7 @@ from freshline.importing.items import Found, Item
 from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
+from freshline.importing.snowflake.session import ZONE, altered, session_faults, zone_of
 from freshline.importing.snowflake.tables import Tables
 from freshline.importing.snowflake.translation import SNOWFLAKE, spark_type, translated
 from freshline.sql.text.reads import backquoted
@@ -69,6 +70,7 @@ class _Piece:
         left_out: Those of them that were left out, with the reason.
         fault: Why it is not understood; None: it is.
         tables: What the whole script makes.
+        zone: The time zone that the script sets; None: it sets none.
     """
 
     text: str
@@ -78,6 +80,7 @@ class _Piece:
     left_out: tuple[str, ...] = ()
     fault: str | None = None
     tables: Tables = field(default_factory=Tables)
+    zone: str | None = None
 
 
 def read_snowflake(path: Path) -> Found:
@@ -90,6 +93,10 @@ def read_snowflake(path: Path) -> Found:
 
 
 def _statement(piece: _Piece) -> Statement:
+    zone = altered(piece.parsed).get(ZONE)
+    if zone is not None:
+        settings = {"spark.sql.session.timeZone": zone}
+        return Statement(piece.text, piece.line, None, None, settings)
     return Statement(piece.text, piece.line, *_read(piece))
 
 
@@ -121,7 +128,13 @@ def _pieces(text: str) -> list[_Piece]:
     with _quiet():
         found = [_parsed(each, line) for each, line in pieces if each]
     tables = Tables(each.parsed for each in found if isinstance(each.parsed, exp.Create))
-    return [replace(piece, tables=tables) for piece in found]
+    statements = [each.parsed for each in found]
+    zone = zone_of(statements)
+    faults = session_faults(statements, zone)
+    return [
+        replace(piece, tables=tables, zone=zone, fault=piece.fault or fault)
+        for piece, fault in zip(found, faults, strict=True)
+    ]
 
 
 def _parsed(text: str, line: int) -> _Piece:
@@ -155,7 +168,9 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     if not isinstance(query, exp.Query):
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
             item = source_item(key, relation, _columns(made))
-            return replace(item, comment=_comment(entries), columns=_comments(made)), None
+            changed = (*item.changed, *([] if piece.zone else _zoned(made)))
+            comments = _comments(made)
+            return replace(item, comment=_comment(entries), columns=comments, changed=changed), None
         return _unread(piece, "it has no query")
     if statement.kind == "TABLE" and not dynamic:
         reason = "its query was run once, when the table was made"
@@ -222,6 +237,23 @@ def _columns(made: exp.Expression) -> str | None:
             return None
         found.append(f"{backquoted(each.name)} {type_}")
     return ", ".join(found) or None
+
+
+def _zoned(made: exp.Expression) -> list[str]:
+    """What is to be said of columns whose dates and hours depend on the session's time zone."""
+    names = [
+        column.name
+        for column in made.find_all(exp.ColumnDef)
+        if (kind := column.args.get("kind")) is not None and kind.this == exp.DType.TIMESTAMPLTZ
+    ]
+    if not names:
+        return []
+    told = (
+        f"dates and hours of {', '.join(names)} (TIMESTAMP_LTZ) are those of Spark's time zone: the"
+        " script has no ALTER SESSION SET TIMEZONE. Set spark.sql.session.timeZone under"
+        " configuration: to what SHOW PARAMETERS LIKE 'TIMEZONE' says in Snowflake"
+    )
+    return [told]
 
 
 def _comments(made: exp.Expression) -> dict[str, str]:

@@ -1,0 +1,57 @@
+"""What ALTER SESSION says about the statements behind it."""
+
+from __future__ import annotations
+
+from freshline.importing.snowflake.script import read_snowflake
+from freshline.importing.writing import write
+from freshline.project.load import load_project
+
+DAYS = (
+    "create dynamic table {} target_lag = '1 hour' warehouse = w as"
+    " select date_trunc('day', ltz) d from t;\n"
+)
+ZONED = "create table t (ltz timestamp_ltz, n timestamp_ntz);\n"
+
+
+def test_a_sessions_time_zone_is_the_projects(tmp_path):
+    path, into = tmp_path / "one.sql", tmp_path / "new"
+    tokyo = "ALTER SESSION SET TIMEZONE = 'Asia/Tokyo';\n"
+    path.write_text(
+        f"{tokyo}{ZONED}{DAYS.format('a')}{tokyo}{DAYS.format('b')}"
+        f"alter session set timezone = 'UTC';\n{DAYS.format('c')}"
+        f"alter session unset timezone;\n{DAYS.format('e')}{tokyo}{DAYS.format('f')}"
+    )
+    outcomes = write(read_snowflake(path), into).assembly.outcomes
+    zone = load_project(into, into).configuration["spark.sql.session.timeZone"]
+    assert zone == "Asia/Tokyo"
+    reasons = {each.item.key: each.left_out[0] for each in outcomes if each.left_out}
+    assert {key: reason[:35] for key, reason in reasons.items() if key in "abcef"} == {
+        "a": "WAREHOUSE: updates run on the proje",
+        "b": "WAREHOUSE: updates run on the proje",
+        "c": "its session's time zone is UTC, tha",
+        "e": "its session's time zone is not said",
+        "f": "WAREHOUSE: updates run on the proje",
+    }
+    assert len(outcomes[0].changed) == 1
+
+
+def test_without_a_time_zone_the_page_names_the_columns_that_depend_on_it(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(ZONED + DAYS.format("a"))
+    outcomes = write(read_snowflake(path), tmp_path / "new").assembly.outcomes
+    assert outcomes[0].changed[1].startswith("dates and hours of ltz (TIMESTAMP_LTZ) are those of")
+
+
+def test_statements_behind_a_parameter_that_changes_what_they_mean_are_refused(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{ZONED}{DAYS.format('a')}alter session set query_tag = 'x';\n{DAYS.format('b')}"
+        f"alter session set TIMESTAMP_TYPE_MAPPING = 'TIMESTAMP_LTZ';\n{DAYS.format('c')}"
+    )
+    reasons = {each.key: each.refusal for each in read_snowflake(path).items}
+    assert reasons == {
+        "t": None,
+        "a": None,
+        "b": None,
+        "c": "ALTER SESSION SET TIMESTAMP_TYPE_MAPPING in front of it changes what it means",
+    }
