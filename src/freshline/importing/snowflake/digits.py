@@ -45,11 +45,12 @@ def digits_of(query: exp.Expr, kinds: Kinds) -> tuple[list[Change], list[str]]:
     Nothing is replaced yet: the kinds of values are those of Snowflake's text.
 
     Raises:
-        UntranslatableError: A quotient has more digits than Spark can keep.
+        UntranslatableError: A quotient has more digits than Spark can keep, or a default of LAG or
+            LEAD more than what stands in for it.
     """
     changes: list[Change] = []
     notes: dict[str, None] = {}
-    for node in query.find_all(exp.Mul, exp.Div, exp.Avg):
+    for node in query.find_all(*_RULES):
         found = list(_RULES[type(node)](node, kinds))
         changes += reversed([each for each in found if callable(each)])
         notes |= dict.fromkeys(each for each in found if isinstance(each, str))
@@ -109,6 +110,18 @@ def _widen_values(average: exp.Expr) -> None:
     values.replace(_times_one(values, _AVERAGE_WIDER + 1, _AVERAGE_WIDER))
 
 
+def _neighbour(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
+    """Spark gives a default the type of the values: 0.5 beside whole numbers would be 1."""
+    values, default = kinds.of(node.this), kinds.of(node.args.get("default"))
+    least = values.scale if isinstance(values, Number) else 0
+    if isinstance(default, Number) and default.scale > least and not isinstance(values, Other):
+        raise UntranslatableError(
+            f"the default of {shown(node)} has more digits behind the point than its values:"
+            " cast the values to as many"
+        )
+    yield from ()
+
+
 def _values(average: exp.Expr) -> exp.Expr:
     """What an average is of, with or without DISTINCT."""
     found: exp.Expr = average.this
@@ -121,6 +134,8 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, Kinds], Iterator[Change | str]]
     exp.Mul: _product,
     exp.Div: _quotient,
     exp.Avg: _average,
+    exp.Lag: _neighbour,
+    exp.Lead: _neighbour,
 }
 
 
@@ -145,5 +160,7 @@ def _cast(node: exp.Expr, scale: int, precision: int = MOST_DIGITS) -> None:
     """Puts a cast around an expression; around the whole window where it is computed over one."""
     if isinstance(node.parent, exp.Window) and node.arg_key == "this":
         node = node.parent
-    bare = node.unnest()
+    bare = node
+    while isinstance(bare, exp.Paren):
+        bare = bare.this
     node.replace(exp.cast(bare.copy(), f"DECIMAL({precision}, {scale})"))

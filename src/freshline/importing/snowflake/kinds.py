@@ -214,7 +214,8 @@ class Kinds:
         columns = [each for each in listed if isinstance(each, exp.ColumnDef | exp.Identifier)]
         query = statement.expression
         if not isinstance(query, exp.Query):
-            return [(each.name.lower(), declared(each.args.get("kind"))) for each in columns]
+            found = [(each.name.lower(), declared(each.args.get("kind"))) for each in columns]
+            return found or None  # a clone names none
         own = self.outputs(query)
         if not columns or own is None:
             return own
