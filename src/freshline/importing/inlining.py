@@ -90,10 +90,13 @@ def without_end(query: str) -> str:
     return query[: found[-1].end].lstrip()
 
 
-def _queries(
+def queries(
     query: str, sources: Mapping[str, Source], views: Mapping[str, View]
 ) -> Iterator[tuple[str, Mapping[str, Source]]]:
-    """The query and those of the views that it reads, directly or through others, each once."""
+    """The query and those of the views that it reads, directly or through others, each once.
+
+    Each comes with what the names in it stand for.
+    """
     seen: set[str] = set()
     left = [(query, sources)]
     while left:
@@ -108,7 +111,7 @@ def _queries(
 
 def _words(query: str, sources: Mapping[str, Source], views: Mapping[str, View]) -> set[str]:
     words: set[str] = set()
-    for text, meant in _queries(query, sources, views):
+    for text, meant in queries(query, sources, views):
         words |= {token.name.lower() for token in tokens(text) if token.is_name}
         words |= {source.table.lower() for source in meant.values() if source.table is not None}
     return words
@@ -188,7 +191,7 @@ def _check(
 
 def _leaves(query: str, sources: Mapping[str, Source], views: Mapping[str, View]) -> Iterator[str]:
     """The tables that are read in the end, by their names in the new project."""
-    for text, meant in _queries(query, sources, views):
+    for text, meant in queries(query, sources, views):
         for read in reads_of(text):
             source = meant.get(read.name.lower(), Source())
             if source.view is None:

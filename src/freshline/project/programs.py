@@ -59,6 +59,9 @@ class PythonFlow:
         columns: Of its rows.
         names: What each name that it reads stands for: a view of the session.
         streams: Its readStream's options, as one text, to the feed's name.
+        appends: It passes on rows of a table that it streams.
+        watermark: It gives them a watermark.
+        difference: How its rows differ from what Spark's stream would append, or None.
     """
 
     name: str
@@ -72,6 +75,9 @@ class PythonFlow:
     columns: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
+    appends: bool = False
+    watermark: bool = False
+    difference: str | None = None
 
     @property
     def key(self) -> str:

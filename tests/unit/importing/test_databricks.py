@@ -180,3 +180,49 @@ def test_the_command(script):
     told = json.loads(done.stdout)
     assert (done.exit_code, told["directory"]) == (0, str(script.with_suffix("")))
     assert told["models"][0]["became"] == "streaming table `orders` over feed `orders_feed`"
+
+
+def test_what_streams_a_table_is_told_where_its_rows_differ(tmp_path):
+    path = tmp_path / "one.sql"
+    clauses = {
+        "plain": "SELECT id FROM STREAM raw",
+        "joined": "SELECT o.id, c.name FROM STREAM raw o JOIN customers c USING (id)",
+        "grouped": "SELECT id, count(*) AS n FROM STREAM(raw) GROUP BY id",
+        "stamped": "SELECT id, current_timestamp() AS loaded FROM STREAM raw",
+        "limited": "SELECT * FROM STREAM raw LIMIT 3",
+        "marked": "SELECT window(at, '1 hour') AS w, count(*) AS n FROM STREAM raw WATERMARK at"
+        " DELAY OF INTERVAL 1 HOUR GROUP BY 1",
+    }
+    path.write_text(
+        ";\n".join(f"CREATE STREAMING TABLE {name} AS {query}" for name, query in clauses.items())
+    )
+    rows = {each.item.key: each for each in write(read_databricks(path), tmp_path / "new")
+            .assembly.outcomes}  # fmt: skip
+    ends = "its rows are those of its query over all rows, and are corrected when what it reads"
+    ends += " changes; Spark keeps a row as it was when it was written"
+    assert {name: rows[name].changed for name in ("plain", "joined", "grouped")} == {
+        "plain": (),
+        "joined": (f"it reads customers beside what it streams: {ends}",),
+        "grouped": (f"GROUP BY groups records: {ends}",),
+    }
+    assert {name: rows[name].left_out for name in ("stamped", "limited", "marked")} == {
+        "stamped": (
+            (
+                "it streams a table and asks the clock (current_timestamp). Compute it where the"
+                " records are loaded, in the streaming table over the feed, and read it from there"
+            ),
+        ),
+        "limited": (
+            (
+                "it streams a table and takes some of the rows: LIMIT counts records. Remove it, or"
+                " make a materialized view, in which ORDER BY stands before the LIMIT"
+            ),
+        ),
+        "marked": (
+            (
+                "it streams a table and has a watermark that decides which rows are written. Make"
+                " it a"
+                " materialized view without the watermark: rows that come late correct their groups"
+            ),
+        ),
+    }

@@ -481,3 +481,81 @@ def test_the_freshline_yml_of_a_project_itself_is_its_directory(pipeline, tmp_pa
     assert errors == []
     assert project is not None
     assert project.name == "own"
+
+
+ORDERS = """\
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+CREATE MATERIALIZED VIEW customers AS SELECT 1 AS id, 'a' AS name;
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT id, current_timestamp() AS loaded FROM STREAM orders",
+         "asks the clock (current_timestamp)"),
+        ("SELECT uuid() AS key, id FROM STREAM orders", "asks chance (uuid)"),
+        ("SELECT id FROM STREAM orders LIMIT 3", "takes some of the rows: LIMIT counts records"),
+        (("SELECT window(at, '1 hour').start AS s, count(*) AS n FROM STREAM orders WATERMARK at"
+         " DELAY OF INTERVAL 1 HOUR GROUP BY window(at, '1 hour')"),
+         "has a watermark that decides which rows are written"),
+        ("SELECT count(*) AS n FROM STREAM marked", ("has a watermark that decides which rows are"
+         " written")),
+        ("SELECT id FROM limited", "takes some of the rows: LIMIT counts records"),
+    ],
+)  # fmt: skip
+def test_a_stream_of_a_dataset_that_depends_on_when_rows_came_is_refused(pipeline, query, told):
+    _, errors = pipeline(
+        f"{ORDERS}CREATE STREAMING TABLE t AS\n{query};\n"
+        "CREATE TEMPORARY VIEW marked AS SELECT * FROM STREAM orders WATERMARK at DELAY OF"
+        " INTERVAL '10' MINUTES;\n"
+        "CREATE TEMPORARY VIEW limited AS SELECT * FROM STREAM orders LIMIT 3;"
+    )
+    (message,) = messages(errors)
+    assert message.startswith(
+        "[not-appended] tables/all.sql:4: the query of t streams a table of the pipeline and"
+        f" {told}; a table that streams tables of the project is its query over all of their"
+        " rows, and"
+        " knows nothing of when they came. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT id FROM STREAM orders WHERE id > 1", None),
+        ("SELECT id FROM STREAM orders UNION ALL SELECT id FROM STREAM orders", None),
+        ("SELECT id FROM STREAM orders WATERMARK at DELAY OF INTERVAL 1 HOUR", None),
+        ("SELECT count(*) AS n FROM orders", None),
+        ("SELECT o.id, c.name FROM STREAM orders o JOIN customers c USING (id)",
+         "it reads customers beside what it streams"),
+        (("SELECT o.id FROM STREAM orders WATERMARK at DELAY OF INTERVAL 1 HOUR o JOIN customers c"
+         " USING (id)"), "it reads customers beside what it streams"),
+        ("SELECT id, count(*) AS n FROM STREAM orders GROUP BY id", "GROUP BY groups records"),
+        ("SELECT DISTINCT id FROM STREAM orders", "DISTINCT compares records with each other"),
+        ("SELECT n FROM STREAM counted", "the aggregate count looks at many records"),
+        ("SELECT a.id FROM STREAM orders a JOIN STREAM orders b USING (id)",
+         "it joins rows that it streams with each other"),
+        ("SELECT id FROM STREAM orders UNION SELECT id FROM STREAM orders",
+         "UNION compares rows with each other"),
+    ],
+)  # fmt: skip
+def test_how_a_stream_of_a_dataset_differs_from_sparks_is_told(pipeline, query, told):
+    project, errors = pipeline(
+        f"{ORDERS}CREATE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM STREAM orders;\n"
+        f"CREATE STREAMING TABLE t AS\n{query};"
+    )
+    assert messages(errors) == []
+    found = [each for each in project.warnings if "streaming table" in each]
+    assert found == (
+        []
+        if told is None
+        else [
+            (
+                f"tables/all.sql:5: streaming table t: {told}: its rows are those of its query over"
+                " all rows, and are corrected when what it reads changes; Spark keeps a row as it"
+                " was"
+                " when it was written"
+            )
+        ]
+    )

@@ -12,9 +12,10 @@ from typing import NoReturn
 from freshline.importing.databricks.read_files import NoFeedError, feed_in
 from freshline.importing.items import Found, Item, Role
 from freshline.importing.scripts import Statement, read_script
-from freshline.sql.text.reads import quoted
+from freshline.sql.text.appended import appended, has_watermark
+from freshline.sql.text.reads import quoted, reads_of
 from freshline.sql.text.statements import Head, StatementError, split
-from freshline.sql.text.tokens import Token, tokens
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _FORM = "it makes no streaming table, materialized view or view"
 _ON_NEWS = "tables are updated when what they read has news"
@@ -80,6 +81,8 @@ class _Reader(Head):
                 "it has no column _rescued_data; records that do not fit go to"
                 f" {self.name}__rejected"
             )
+        else:
+            self._compare(query)
         if self.casts:
             query = f"SELECT {', '.join(self.casts)} FROM ({query})"
         properties = {} if self.lag is None else {"freshline.target_lag": self.lag}
@@ -99,6 +102,25 @@ class _Reader(Head):
             changed=tuple(self.changed),
             left_out=tuple(self.left_out),
         )
+
+    def _compare(self, query: str) -> None:
+        """Refuses a stream of a table that no view can be; says how its rows differ."""
+        try:
+            streamed = {read.name.lower() for read in reads_of(query) if read.stream}
+        except SqlTextError:
+            return  # it is refused for that later
+        if not streamed or self.kind == "materialized view":
+            return
+        found = appended(query, streamed)
+        if found.refusal is not None:
+            self._refuse(f"it streams a table and {found.refusal}. {found.next_step.rstrip('.')}")
+        if self.kind == "view" and has_watermark(query):
+            self._refuse(
+                "it has a watermark, which a query that reads it would need: put both into one"
+                " streaming table"
+            )
+        if found.difference is not None:
+            self.changed.append(found.difference)
 
     def _head(self) -> Role:
         if not self._take("CREATE"):

@@ -19,7 +19,7 @@ from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
 from freshline.importing.pipelines.outside import outside_feed, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
-from freshline.importing.pipelines.streamed import not_row_wise
+from freshline.importing.pipelines.streamed import differences, faults_of_streams, streamed_tables
 from freshline.project.graph import circles
 from freshline.project.model import Feed
 from freshline.project.names import correction, listed
@@ -56,12 +56,14 @@ class _Query:
         text: The query.
         feed: What it streams from outside, or None.
         needs: Views of the session that it needs, and the tables that those read.
+        appends: It streams tables of the pipeline.
     """
 
     flow: Flow
     text: str
     feed: str | None
     needs: Needs
+    appends: bool = False
 
 
 class Graph:
@@ -98,7 +100,10 @@ class Graph:
                 stored = output.kind != "temporary"
                 name = self._view_name(key, flow)
                 if flow.function is not None or text is not None:
-                    described.append(Described(name, text, flow, stored, output.columns))
+                    streams = query is not None and query.appends
+                    described.append(
+                        Described(name, text, flow, stored, output.columns, appends=streams)
+                    )
             if len(flows) > 1:
                 parts = tuple(self._view_name(key, flow) for flow in flows)
                 described.append(
@@ -357,24 +362,13 @@ class Graph:
                 streamed = read.name
             elif len(read.parts) == 1 and flow.function is None:
                 self.made.add(read.parts[0], needs, self.feed_names)
-        streams = flow.function is None and needs.feed is not None
-        if streams and (fault := not_row_wise(text, needs)) is not None:
-            self._fault(
-                "not-row-wise",
-                f"the query of {flow.name} reads what is streamed and is not row-wise: {fault}",
-                flow.query_place,
-                "each record of the feed makes its rows by itself",
-                "Keep the records here and do the rest in a materialized view.",
-            )
-        if needs.feed is not None and output.kind == "view":
-            self._fault(
-                "view-reads-feed",
-                f"the materialized view {output.name[-1]} streams from outside",
-                flow.query_place,
-                "only a streaming table loads a stream",
-                "Make it a streaming table, or read one that loads the stream.",
-            )
-        return _Query(flow, text, streamed or needs.feed, needs)
+        self.found.errors += faults_of_streams(flow, output, text, needs)
+        if output.kind == "streaming" and (streamed or needs.feed) is None:
+            functions, errors = self.made.functions, self.found.errors
+            notes = differences(flow, output, text, sources, self.views, functions, errors)
+            self.warnings += [each for each in notes if each not in self.warnings]
+        appends = flow.function is None and bool(streamed_tables(flow.query, sources, self.views))
+        return _Query(flow, text, streamed or needs.feed, needs, appends)
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place

@@ -26,6 +26,7 @@ class Described:
         stored: It is a table.
         columns: Those that are declared; empty: none.
         parts: The views of which it is the union by name; empty: it is none.
+        appends: Its query streams tables of the pipeline.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Described:
     stored: bool
     columns: tuple[Column, ...] = ()
     parts: tuple[str, ...] = ()
+    appends: bool = False
 
 
 @dataclass(slots=True)

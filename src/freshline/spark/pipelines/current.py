@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as Frame
 from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
 from freshline.spark.pipelines.blocked import block
+from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import tokens
@@ -38,6 +40,8 @@ class Call:
         feed_of: The view in which a stream's rows are, by what ``readStream`` was asked for.
         names: What was looked up, by the name as written in lower case.
         streams: The same of streams, by their text.
+        streamed: Views among ``names`` that are read as streams.
+        watermark: A watermark was given to something.
     """
 
     session: SparkSession
@@ -45,6 +49,8 @@ class Call:
     feed_of: Callable[[Stream], str]
     names: dict[str, str] = field(default_factory=dict)
     streams: dict[str, str] = field(default_factory=dict)
+    streamed: set[str] = field(default_factory=set)
+    watermark: bool = False
 
     def table(self, name: str) -> DataFrame:
         """A dataset, or a table of the session's catalog."""
@@ -56,6 +62,7 @@ class Call:
         parts = tuple(token.name for token in tokens(name) if token.is_name)
         view = self._meant(parts)
         if view is not None:
+            self.streamed.add(view)
             return self.session.table(quoted(view))
         if len(parts) > 1:
             full = ".".join(quoted(part) for part in parts)
@@ -82,6 +89,8 @@ class Call:
             view = self._meant(read.parts)
             if view is not None:
                 names[read.name] = quoted(view)
+                self.streamed |= {view} if read.stream else set()
+        self.watermark |= has_watermark(text)
         with _ours():  # Spark makes a view of each DataFrame that is named in the query
             return self.session.sql(rewritten(text, names) if names else text, *args, **kwargs)
 
@@ -267,6 +276,18 @@ class _StreamReader:
         return self.load(path, "orc", None, **options)
 
 
+def _noting(given: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+    """``withWatermark``, which leaves no trace in the plan of what is no stream."""
+
+    @functools.wraps(given)
+    def with_watermark(*args: Any, **kwargs: Any) -> DataFrame:
+        if (call := _current.get()) is not None:
+            call.watermark = True
+        return given(*args, **kwargs)
+
+    return with_watermark
+
+
 @functools.cache
 def install() -> None:
     """Have Spark's own ways to the session lead to that of the call, where there is one.
@@ -274,6 +295,7 @@ def install() -> None:
     What would change the session or write is refused there.
     """
     block(lambda: _current.get() is not None)
+    setattr(Frame, "withWatermark", _noting(Frame.withWatermark))  # noqa: B010 - for mypy
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate
 

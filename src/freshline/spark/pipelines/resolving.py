@@ -20,23 +20,14 @@ from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, Project
 from freshline.project.programs import PythonFlow
 from freshline.spark.analysis import Analysis, feed_schema
-from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
+from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
 from freshline.spark.pipelines.current import Call, Stream, calling
 from freshline.spark.pipelines.modules import Function, failed
 from freshline.spark.pipelines.streams import feed_for
+from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.reads import backquoted, quoted, reads_of
-
-_ROW_WISE = frozenset(
-    {
-        "Project", "Filter", "Generate", "SubqueryAlias", "View", "LocalRelation", "LogicalRDD",
-        "EventTimeWatermark", "Expand", "ResolvedHint", "UnresolvedHint", "RepartitionByExpression",
-        "Repartition", "TypedFilter", "SerializeFromObject", "MapElements", "DeserializeToObject",
-        "BatchEvalPython", "ArrowEvalPython",
-    }
-)  # fmt: skip
-"""Operators of Spark's that make rows of each row by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +42,7 @@ class SessionView:
         stored: It is a table; else it exists for those that read it, and so do its streams.
         columns: Name and type of those that are declared; empty: none.
         parts: The views of which it is the union by name; empty: it is none.
+        appends: Its SQL streams tables of the pipeline.
     """
 
     name: str
@@ -60,6 +52,7 @@ class SessionView:
     stored: bool
     columns: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
+    appends: bool = False
 
 
 class _NotYetError(BaseException):
@@ -117,6 +110,12 @@ class _Resolver:
         self._schemas: dict[str, StructType] = {}
         self._unknown: dict[str, str] = {}
         self._streaming: dict[str, str] = {}
+        self._appending = {
+            name: has_watermark(view.query or "")
+            for name, view in self._views.items()
+            if view.appends and not view.stored
+        }
+        """Temporary views that stream tables of the pipeline, and whether with a watermark."""
         self._found = Resolved()
 
     def resolved(self) -> Resolved:
@@ -255,10 +254,16 @@ class _Resolver:
 
         call = Call(own, view_of, feed_of)
         result: Any = None
+        appends, differs = set[str](), None
         try:
             with calling(call):
                 result = self._functions[flow.key]()
             fault = self._objection(flow, call, result)
+            appends = self._appended(view, call)
+            if fault is None and appends and not self._streams(call):
+                differs = self._difference(flow, call, result, appends)
+        except RefusalError as error:
+            fault = error.at(flow.name, Place(flow.file, flow.line))
         except Exception as error:  # noqa: BLE001 - the user's code
             root: Path = self._project.root
             fault = failed(error, f"the function of {flow.name}", root, flow.file)
@@ -275,8 +280,26 @@ class _Resolver:
             columns=tuple(result.columns),
             names=dict(call.names),
             streams=dict(call.streams),
+            appends=bool(appends),
+            watermark=call.watermark,
+            difference=differs,
         )
         return result.schema  # type: ignore[no-any-return]  # a DataFrame's
+
+    def _appended(self, view: SessionView, call: Call) -> set[str]:
+        """The datasets whose rows a function streams, in lower case; it may hand them on."""
+        through = {each.lower() for each in call.names.values() if each.lower() in self._appending}
+        found = {each.lower() for each in call.streamed} | through
+        if found and not view.stored:
+            self._appending[view.name.lower()] = call.watermark
+        return found
+
+    def _difference(
+        self, flow: PythonFlow, call: Call, result: DataFrame, appended: set[str]
+    ) -> str | None:
+        beside = dict.fromkeys(each for each in call.names.values() if each.lower() not in appended)
+        call.watermark |= any(self._appending.get(each, False) for each in appended)
+        return difference(self._session, result, list(beside), watermark=call.watermark)
 
     def _streams(self, call: Call) -> list[str]:
         """The feeds whose rows a function passes on, those of temporary views included."""
@@ -317,9 +340,7 @@ class _Resolver:
                 "a table that loads a stream from outside reads that alone",
                 "Load the stream into a table of its own, and join that in another.",
             )
-        plan = jvm.java_frame(result).queryExecution().analyzed()
-        operators = _operators(plan)
-        strange = [name for name in operators if name not in _ROW_WISE]
+        strange = [name for name in operators(result) if name not in ROW_WISE]
         if strange:
             return fault(
                 "not-row-wise",
@@ -328,11 +349,3 @@ class _Resolver:
                 "Keep the records in this table, and do the rest in a materialized view over it.",
             )
         return None
-
-
-def _operators(plan: Any) -> list[str]:
-    """The names of a plan's operators, from the root down."""
-    found = [str(plan.nodeName())]
-    for child in jvm.elements(plan.children()):
-        found += _operators(child)
-    return found

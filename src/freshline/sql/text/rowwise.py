@@ -23,7 +23,7 @@ from freshline.sql.text.tokens import tokens
 from freshline.sql.text.tree import tree_of
 
 _MARK = "__freshline_feed__"
-_CLAUSES = {
+CLAUSES = {
     "distinct": "DISTINCT compares records with each other",
     "group": "GROUP BY groups records",
     "having": "HAVING judges groups of records",
@@ -37,6 +37,7 @@ _CLAUSES = {
     "pivots": "PIVOT aggregates records",
     "sample": "TABLESAMPLE draws records by chance",
 }
+"""What each clause does to records, by sqlglot's name for it."""
 _SET_OPERATION = "{} adds or compares rows beside the feed's"
 _WORDS = {
     "GROUP": "group", "HAVING": "having", "QUALIFY": "qualify", "ORDER": "order",
@@ -65,7 +66,7 @@ def row_wise(query: str) -> Verdict:
     tree = tree_of(rewritten(query, {feed: _MARK}))
     mention = tree and next((t for t in tree.find_all(exp.Table) if t.name == _MARK), None)
     if tree is None or mention is None:
-        return Verdict(_fault_of_words(query), analysed=False)
+        return Verdict(fault_of_words(query), analysed=False)
     hiding = (cte for cte in tree.find_all(exp.CTE) if cte.alias.lower() == feed.lower())
     if any(mention not in cte.walk() for cte in hiding):
         return Verdict(f"its WITH query {feed} has the name of the feed", analysed=True)
@@ -76,32 +77,33 @@ def _fault_on_way(node: exp.Expr, tree: exp.Expr) -> str | None:
     """The first fault on the way from ``node`` up to the root."""
     while True:
         parent = node.parent
-        if fault := _own_fault(node) or (parent and _step_fault(node, parent)):
+        if fault := own_fault(node) or (parent and step_fault(node, parent)):
             return fault
         if isinstance(node, exp.CTE):
-            mentions = _mentions(node, tree)
-            if len(mentions) != 1:
-                return f"its WITH query {node.alias} is read {len(mentions)} times"
-            if mentions[0].find_ancestor(exp.CTE) is node:
+            found = mentions(node, tree)
+            if len(found) != 1:
+                return f"its WITH query {node.alias} is read {len(found)} times"
+            if found[0].find_ancestor(exp.CTE) is node:
                 return f"its WITH query {node.alias} reads only itself"
-            node = mentions[0]
+            node = found[0]
         elif parent is None:
             return None
         else:
             node = parent
 
 
-def _mentions(cte: exp.CTE, tree: exp.Expr) -> list[exp.Table]:
+def mentions(cte: exp.CTE, tree: exp.Expr) -> list[exp.Table]:
+    """Where a query of WITH is read."""
     name = cte.alias.lower()
     return [t for t in tree.find_all(exp.Table) if t.name.lower() == name and not t.db]
 
 
-def _own_fault(node: exp.Expr) -> str | None:
+def own_fault(node: exp.Expr) -> str | None:
     """What in ``node`` itself makes records depend on each other."""
     if isinstance(node, exp.SetOperation):
         return _SET_OPERATION.format(type(node).__name__.upper())
     if isinstance(node, exp.Select | exp.Subquery | exp.Table):
-        for key, fault in _CLAUSES.items():
+        for key, fault in CLAUSES.items():
             if node.args.get(key):
                 return fault
     if isinstance(node, exp.Select):
@@ -125,7 +127,7 @@ def _aggregate(node: exp.Expr) -> str | None:
     return node.sql(dialect="databricks").split("(")[0].lower()
 
 
-def _step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
+def step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
     """What makes the step from ``node`` to ``parent`` more than passing records on."""
     if isinstance(parent, exp.Join):
         return _join_fault(parent, feed_is_right=True)
@@ -154,8 +156,13 @@ def _join_fault(join: exp.Join, *, feed_is_right: bool) -> str | None:
     return None
 
 
-def _fault_of_words(query: str) -> str | None:
+def fault_of_words(query: str) -> str | None:
     """The first word that can make records depend on each other, wherever it stands."""
+    return next(faults_of_words(query), None)
+
+
+def faults_of_words(query: str) -> Iterator[str]:
+    """The same for every such word."""
     found = tokens(query)
     for at, token in enumerate(found):
         if token.kind != "word":
@@ -163,13 +170,12 @@ def _fault_of_words(query: str) -> str | None:
         word = token.text.upper()
         behind = found[at + 1] if at + 1 < len(found) else None
         if word in _WORDS and behind is not None and not behind.is_symbol("."):
-            return _CLAUSES[_WORDS[word]]
+            yield CLAUSES[_WORDS[word]]
         if word == "DISTINCT" and not (at and found[at - 1].is_word("IS", "NOT")):
-            return _CLAUSES["distinct"]
+            yield CLAUSES["distinct"]
         if word == "OVER" and behind is not None and behind.is_symbol("("):
-            return "a window function (OVER) looks at other records"
+            yield "a window function (OVER) looks at other records"
         if word in {"UNION", "EXCEPT", "INTERSECT", "MINUS"}:
-            return _SET_OPERATION.format(word)
+            yield _SET_OPERATION.format(word)
         if is_call(found, at) and word.lower() in AGGREGATES:
-            return f"the aggregate {word.lower()} looks at many records"
-    return None
+            yield f"the aggregate {word.lower()} looks at many records"
