@@ -22,7 +22,14 @@ from pyspark.sql.types import StructType
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine import jvm
-from freshline.spark.engine.errors import SparkError, condition, one_line
+from freshline.spark.engine.errors import (
+    NO_FILES,
+    NO_FILES_STEP,
+    SparkError,
+    asks_for_files,
+    condition,
+    one_line,
+)
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
 from freshline.spark.feeds.kafka_reader import TopicReader
@@ -341,6 +348,14 @@ def _result(
 
 def _refused(table: TableDef, query: str, error: Exception) -> UserError:
     name = condition(error)
+    if asks_for_files(error):
+        return UserError(
+            "no-file-metadata",
+            f"the query of table {table.name} reads _metadata",
+            where=Place(table.query_place.file, _line(table, query, error)),
+            rule=NO_FILES,
+            next_step=NO_FILES_STEP,
+        )
     code, step = "query-refused", "Correct the query."
     for prefix, its_code, its_step in _CODES:
         if name.startswith(prefix):

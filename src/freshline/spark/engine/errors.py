@@ -34,6 +34,19 @@ def condition(error: BaseException) -> str:
     return found[1] if found else ""
 
 
+NO_FILES = (
+    "a feed's rows do not say here from which file they are: _metadata is a column of Spark's own"
+    " readers of files"
+)
+"""The rule behind :func:`asks_for_files`."""
+NO_FILES_STEP = "Leave the column out, or have the files' producer write it into the records."
+
+
+def asks_for_files(error: BaseException) -> bool:
+    """Whether a query names ``_metadata``, which Spark's files have and a feed here has not."""
+    return condition(error).startswith("UNRESOLVED_") and "`_metadata`" in message(error)
+
+
 def sql_state(error: BaseException) -> str:
     """The SQLSTATE of what happened; empty where it has none."""
     found = _STATE.search(message(error))

@@ -67,6 +67,7 @@ def declared_schema(feed: Feed) -> StructType | None:
         raise _bad_schema(feed, one_line(error)) from error
     if not isinstance(schema, StructType):
         raise _bad_schema(feed, "it is one type, not a list of columns")
+    _refuse_corrupt_records(feed, schema)
     for field in schema.fields:
         unknown = sorted(_kinds(field.dataType) & _unreadable_kinds(feed))
         if unknown:
@@ -79,6 +80,21 @@ def declared_schema(feed: Feed) -> StructType | None:
                 next_step="Declare it as STRING and convert it in the table's query.",
             )
     return schema
+
+
+def _refuse_corrupt_records(feed: Feed, schema: StructType) -> None:
+    """Raise if a column is declared for the text of records that Spark cannot parse."""
+    named = option(feed.options, "columnNameOfCorruptRecord") or "_corrupt_record"
+    if feed.format not in _TEXT_FORMATS or named.lower() not in map(str.lower, schema.names):
+        return
+    raise UserError(
+        "bad-schema",
+        f"the schema of feed {feed.name} has the column {named} for records that cannot be parsed",
+        where=feed.place,
+        rule="records that do not fit the schema go, with their text, to the table"
+        " TABLE__rejected, and no column of the feed is filled with them",
+        next_step="Remove the column, and read the rejected table.",
+    )
 
 
 def _unreadable_kinds(feed: Feed) -> frozenset[str]:
@@ -291,8 +307,14 @@ class FeedReader:
     def unreadable(
         self, session: SparkSession, names: Sequence[str]
     ) -> list[tuple[str, str]] | None:
-        """Files that cannot be read, with reasons; None: reading them alone will tell."""
-        return None
+        """Files that cannot be read, with reasons; None: reading them alone will tell.
+
+        A stream of a pipeline says that its folder has no others in it: Spark leaves out files in
+        folders, or takes ``day=2026-03-02`` for a column's value.
+        """
+        if option(self.feed.options, "recursiveFileLookup") != "false":
+            return None
+        return [(name, _IN_A_FOLDER) for name in names if "/" in name] or None
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
         options = as_feeds_are_read(self.feed.format, self.feed.options)
@@ -305,6 +327,13 @@ class FeedReader:
         if self.feed.format in _TEXT_FORMATS:
             forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         return reader.options(**forced)
+
+
+_IN_A_FOLDER = (
+    "it is in a folder within the feed's: Spark's stream would leave it out, or take the folder's"
+    " name for the value of a column. Set recursiveFileLookup on the stream to load such files, and"
+    " have the column in the files themselves"
+)
 
 
 def _backslashed_quotes(column: str) -> str:

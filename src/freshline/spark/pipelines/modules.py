@@ -29,7 +29,13 @@ from pyspark.sql.types import StructType
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Program, Project
 from freshline.project.programs import PythonDefinitions, PythonFlow, PythonOutput
-from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.errors import (
+    NO_FILES,
+    NO_FILES_STEP,
+    SparkError,
+    asks_for_files,
+    one_line,
+)
 from freshline.spark.pipelines.current import CURRENT, Call, calling
 
 Function = Callable[[], Any]
@@ -111,6 +117,14 @@ def failed(error: BaseException, what: str, root: Path, file: str) -> UserError:
     if isinstance(error, FreshlineError):
         return UserError(
             error.code, error.what, where=place, rule=error.rule, next_step=error.next_step
+        )
+    if asks_for_files(error):
+        return UserError(
+            "no-file-metadata",
+            f"{what} failed: it reads _metadata",
+            where=place,
+            rule=NO_FILES,
+            next_step=NO_FILES_STEP,
         )
     text = one_line(error) if isinstance(error, SparkError) else str(error)
     return UserError(

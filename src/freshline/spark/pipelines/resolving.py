@@ -197,6 +197,9 @@ class _Resolver:
             raise self._give_up(name, "there is no such dataset")
         analysis = Analysis()
         schema = feed_schema(self._project, feed, self._session, analysis)
+        if analysis.errors and feed.name not in self._project.feeds:
+            self._found.errors += analysis.errors
+            raise self._give_up(name, "-")
         if schema is None:
             told = [error.what for error in analysis.errors] + analysis.notes
             raise self._give_up(name, "; ".join(told) or "its schema is not known")

@@ -112,6 +112,8 @@ def _folder(
             place,
             "Give it with .schema(...).",
         )
+    if not {"recursivefilelookup", "basepath"} & whole.keys():
+        options["recursiveFileLookup"] = "false"  # files in folders that come later are set aside
     options = as_spark_reads(stream.format, options)
     for other in known.values():
         same = (other.path, other.format, dict(other.options), other.schema)
