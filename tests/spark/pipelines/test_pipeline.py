@@ -213,11 +213,20 @@ def n():
 @dp.materialized_view
 def m():
     return spark.range(2).sparkSession.sql(sqlQuery="SELECT 1 AS x")
+
+@dp.materialized_view
+def named():
+    return spark.sql("SELECT x + :more AS x FROM n WHERE x > :least", args={"more": 10, "least": 1})
+
+@dp.materialized_view
+def placed():
+    return spark.sql("SELECT x + ? AS x FROM n WHERE x >= ?", [20, 2])
 """
     found = pipeline(f"{HEAD}{text}")
     assert found.errors == []
-    for name, rows in (("n", [1, 2]), ("m", [1])):
+    for name, rows in (("n", [1, 2]), ("m", [1]), ("named", [12]), ("placed", [22])):
         own = spark.newSession()
+        own.range(1, 3).withColumnRenamed("id", "x").createOrReplaceTempView("n")
         register_programs(own, found.project, found.project.table(name))
         assert sorted(row.x for row in own.table(name).collect()) == rows
 

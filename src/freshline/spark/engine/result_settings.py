@@ -43,6 +43,7 @@ _LEAVES_IT = tuple(
         *("ansi.enabled", "session.", "timestampType", "datetime.java8API.", "decimalOperations."),
         *("legacy.timeParserPolicy", "mapKeyDedupPolicy", "storeAssignmentPolicy"),
         "legacy.decimal.retainFractionDigitsOnTruncate",
+        "legacy.parameterSubstitution.",
         # How files and other catalogs are read and written.
         *("addPartition", "avro.", "columnNameOfCorruptRecord", "csv.", "dataSource."),
         *("default", "fileSource", "files.", "filesource", "globalTempDatabase", "hive.", "insert"),

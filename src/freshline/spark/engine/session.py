@@ -51,6 +51,9 @@ _ALWAYS: Mapping[str, str] = {
     # Without it Spark moves a constant between 5 and 14 October 1582, days that the calendar of
     # Java's old classes has not, where it compares it with a file's statistics: rows are missing.
     "spark.sql.datetime.java8API.enabled": "true",
+    # Spark puts the arguments of spark.sql(text, args) into the text while it parses it, and
+    # Delta's parser drops them there. With this they go into the plan.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     # A VACUUM would otherwise make two commits that carry no metadata of ours.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
     # What a slow child has read stays (retention.py), so it may be read, however old it is.
