@@ -118,6 +118,30 @@ OWN_MODULE = (
     "import pathlib, sys\n"
     "sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'own'))\n"
     "from helper_of_a import save\n"
+    "from concurrent.futures import ThreadPoolExecutor\n"
+    "from delta.tables import DeltaTable\n"
+    "def in_a_thread(work): return ThreadPoolExecutor(1).submit(work).result()\n"
+)
+WRITES = (
+    "DeltaTable.create(spark).location('out').addColumn('a', 'INT').execute()",
+    "DeltaTable.convertToDelta(spark, 'parquet.`out`')",
+    "spark.range(2).rdd.saveAsTextFile('out')",
+    "spark.range(2).foreach(print)",
+    "spark.range(2).foreachPartition(print)",
+    "spark.sparkContext.addFile('/etc/hostname')",
+    "spark.sparkContext.setLocalProperty('a', 'b')",
+    "spark.sparkContext.stop()",
+    "spark.stop()",
+    "spark.range(1).sparkSession.interruptAll()",
+    "spark.streams.resetTerminated()",
+    "spark._jsparkSession.sql('CREATE TABLE out USING delta AS SELECT 1 AS a')",
+    "spark.range(1).sparkSession._jsparkSession.stop()",
+    "j = spark.range(1)._jdf; j.toString()",
+    "spark.sql(\"SELECT reflect('java.lang.System', 'setProperty', 'x', 'y')\").collect()",
+    "spark.range(1).selectExpr(\"java_method('java.lang.System', 'gc')\").collect()",
+    "spark.range(1).select(F.expr(\"reflect('java.lang.System', 'gc')\")).collect()",
+    "spark.range(1).select(F.reflect(F.lit('java.lang.System'), F.lit('gc'))).collect()",
+    "in_a_thread(lambda: getattr(spark.range(1), 'write').save('out'))",
 )
 STREAM = "spark.readStream.schema('id INT').json('in')"
 
@@ -181,6 +205,7 @@ def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
         "t = spark.range(2).writeTo; t('x').create()",
         "spark.range(2).sparkSession.sql('CREATE VIEW v AS SELECT 1')",
         "spark.newSession().sql('DROP TABLE IF EXISTS v')",
+        *WRITES,
     )
     functions = [
         f"@dp.materialized_view\ndef v{number}():\n    {code}\n    return spark.range(2)\n"
@@ -191,10 +216,11 @@ def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
     (refused.root / "own" / "helper_of_a.py").write_text(
         "def save(frame):\n    frame.write.format('delta').save('out')\n"
     )
-    assert [error.code for error in refused.errors] == ["changes-session"] * len(forbidden)
+    told = [error.code for error in refused.errors]
+    assert told == ["changes-session"] * len(forbidden), [str(each) for each in refused.errors]
     first, helped = refused.errors[0], refused.errors[5]
     assert str(first) == (
-        "[changes-session] t/a.py:8: write changes the session or writes data; definitions of a"
+        "[changes-session] t/a.py:11: write changes the session or writes data; definitions of a"
         " pipeline return DataFrames and do nothing else. Make a temporary view with"
         " @temporary_view, set what has to be set in the pipeline's configuration, or return the"
         " DataFrame."

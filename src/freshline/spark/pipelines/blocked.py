@@ -2,7 +2,6 @@
 
 The text of a file is looked at before it is imported; a method with another name (``w = df.write``)
 or a call in a module of the user's is only found here. Spark refuses the same of its own pipelines.
-A thread that a function starts is not known to be the user's.
 """
 
 from __future__ import annotations
@@ -11,6 +10,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from delta.tables import (
+    DeltaMergeBuilder,
+    DeltaOptimizeBuilder,
+    DeltaTable,
+    DeltaTableBuilder,
+)
+from pyspark import SparkContext
+from pyspark.core.rdd import RDD
+from pyspark.sql import functions
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.conf import RuntimeConfig
@@ -20,6 +28,7 @@ from pyspark.sql.udf import UDFRegistration
 from pyspark.sql.udtf import UDTFRegistration
 
 from freshline.core.errors import UserError
+from freshline.sql.text.functions import is_call
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.tokens import tokens
 
@@ -29,6 +38,42 @@ _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
         (
             "createTempView", "createOrReplaceTempView", "createGlobalTempView",
             "createOrReplaceGlobalTempView", "registerTempTable", "writeTo", "mergeInto",
+            "foreach", "foreachPartition", "checkpoint",
+        ),
+    ),
+    (
+        RDD,
+        (
+            "foreach", "foreachPartition", "saveAsNewAPIHadoopDataset", "saveAsNewAPIHadoopFile",
+            "saveAsHadoopDataset", "saveAsHadoopFile", "saveAsSequenceFile", "saveAsPickleFile",
+            "saveAsTextFile", "checkpoint",
+        ),
+    ),
+    (
+        DeltaTable,
+        (
+            "delete", "update", "vacuum", "generate", "convertToDelta", "upgradeTableProtocol",
+            "addFeatureSupport", "dropFeatureSupport", "restoreToVersion", "restoreToTimestamp",
+            "clone", "cloneAtVersion", "cloneAtTimestamp",
+        ),
+    ),
+    (DeltaMergeBuilder, ("execute",)),
+    (DeltaTableBuilder, ("execute",)),
+    (DeltaOptimizeBuilder, ("executeCompaction", "executeZOrderBy")),
+    (
+        SparkSession,
+        (
+            "stop", "interruptAll", "interruptTag", "interruptOperation", "addTag", "removeTag",
+            "clearTags", "addArtifact", "addArtifacts", "copyFromLocalToFs",
+        ),
+    ),
+    (
+        SparkContext,
+        (
+            "stop", "addFile", "addPyFile", "addArchive", "setCheckpointDir", "setLocalProperty",
+            "setJobGroup", "setJobDescription", "setInterruptOnCancel", "addJobTag",
+            "removeJobTag", "clearJobTags", "cancelJobGroup", "cancelJobsWithTag",
+            "cancelAllJobs", "setLogLevel", "setSystemProperty",
         ),
     ),
     (RuntimeConfig, ("set", "unset")),
@@ -43,7 +88,14 @@ _METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (UDTFRegistration, ("register",)),
     (DataSourceRegistration, ("register",)),
 )  # fmt: skip
-_PROPERTIES = ("write", "writeStream")
+_PROPERTIES: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (DataFrame, ("write", "writeStream")),
+    (SparkSession, ("streams",)),
+)
+_JAVA = ("reflect", "java_method", "try_reflect")
+"""Functions of SQL that call any method of Java."""
+_PARSED: tuple[tuple[Any, str], ...] = ((functions, "expr"), (DataFrame, "selectExpr"))
+"""What else takes a text of SQL in which they may stand."""
 
 
 def block(is_users: Callable[[], bool]) -> None:
@@ -53,15 +105,46 @@ def block(is_users: Callable[[], bool]) -> None:
         return is_users()
 
     def is_statement(_: SparkSession, sqlQuery: str, *__: Any, **___: Any) -> bool:  # noqa: N803
-        return is_users() and not is_query(tokens(sqlQuery))
+        return is_users() and (not is_query(tokens(sqlQuery)) or calls_java(sqlQuery))
+
+    def has_java(*texts: Any, **named: Any) -> bool:
+        return is_users() and any(calls_java(each) for each in (*texts, *named.values()))
 
     for owner, names in _METHODS:
         for name in names:
-            setattr(owner, name, _refusing(getattr(owner, name), name, is_refused))
-    for name in _PROPERTIES:
-        read = getattr(DataFrame, name).fget
-        setattr(DataFrame, name, property(_refusing(read, name, is_refused)))
-    setattr(SparkSession, "sql", _refusing(SparkSession.sql, "sql", is_statement))  # noqa: B010
+            _replace(owner, name, is_refused)
+    for owner, names in _PROPERTIES:
+        for name in names:
+            given = vars(owner)[name]
+            read = given.func if isinstance(given, functools.cached_property) else given.fget
+            setattr(owner, name, property(_refusing(read, name, is_refused)))
+    for name in _JAVA:
+        _replace(functions, name, is_refused)
+    for place, name in _PARSED:
+        _replace(place, name, has_java)
+    _replace(SparkSession, "sql", is_statement)
+
+
+def calls_java(text: object) -> bool:
+    """Whether a text of SQL, or one of a list, calls a method of Java by its name."""
+    if isinstance(text, list | tuple):
+        return any(map(calls_java, text))
+    if not isinstance(text, str) or not any(name in text.lower() for name in _JAVA):
+        return False
+    found = tokens(text)
+    return any(is_call(found, at) and each.is_word(*_WORDS) for at, each in enumerate(found))
+
+
+_WORDS = tuple(name.upper() for name in _JAVA)
+
+
+def _replace(owner: Any, name: str, is_refused: Callable[..., bool]) -> None:
+    """Put the checked method in the place of one that may be a method of the class itself."""
+    given = vars(owner).get(name, getattr(owner, name))
+    if isinstance(given, classmethod):
+        setattr(owner, name, classmethod(_refusing(given.__func__, name, is_refused)))
+    else:
+        setattr(owner, name, _refusing(given, name, is_refused))
 
 
 def _refusing(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,8 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.blocked import block
+from freshline.spark.pipelines.blocked import block, calls_java
+from freshline.spark.pipelines.private import keep_private, refuse_private
 from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
@@ -77,10 +79,11 @@ class Call:
     def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
         """A query over datasets."""
         found = tokens(text)
-        if not is_query(found):
+        if not is_query(found) or calls_java(text):
+            runs = found[0].text.upper() if found else "nothing"
             raise UserError(
                 "changes-session",
-                f"spark.sql runs {found[0].text.upper() if found else 'nothing'}",
+                f"spark.sql runs {'a method of Java' if calls_java(text) else runs}",
                 rule="definitions of a pipeline run queries alone",
                 next_step="Remove the statement.",
             )
@@ -156,6 +159,7 @@ class CurrentSession:
 
     def __getattr__(self, name: str) -> Any:
         """Anything else that a session has."""
+        refuse_private(name)
         return getattr(_call().session, name)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
@@ -288,6 +292,18 @@ def _noting(given: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     return with_watermark
 
 
+def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
+    """``Thread.start``: a thread that a user's function starts is the user's, too."""
+
+    @functools.wraps(start)
+    def started(thread: threading.Thread) -> None:
+        if _current.get() is not None:
+            thread.run = functools.partial(copy_context().run, thread.run)  # type: ignore[method-assign]  # this one's
+        start(thread)
+
+    return started
+
+
 @functools.cache
 def install() -> None:
     """Have Spark's own ways to the session lead to that of the call, where there is one.
@@ -295,6 +311,8 @@ def install() -> None:
     What would change the session or write is refused there.
     """
     block(lambda: _current.get() is not None)
+    keep_private(lambda: _current.get() is not None)
+    setattr(threading.Thread, "start", _inheriting(threading.Thread.start))  # noqa: B010 - for mypy
     setattr(Frame, "withWatermark", _noting(Frame.withWatermark))  # noqa: B010 - for mypy
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate
