@@ -226,3 +226,81 @@ def test_what_streams_a_table_is_told_where_its_rows_differ(tmp_path):
             ),
         ),
     }
+
+
+def imported(tmp_path, text):
+    """The project that a script becomes, and the rows of its page by key."""
+    path = tmp_path / "one.sql"
+    path.write_text(text)
+    into = tmp_path / "new"
+    rows = {each.item.key: each for each in write(read_databricks(path), into).assembly.outcomes}
+    return load_project(into, into), rows
+
+
+def test_settings_of_a_script_hold_for_the_statements_below(tmp_path):
+    project, rows = imported(
+        tmp_path,
+        "CREATE TABLE raw (x STRING);\n"
+        "SET spark.sql.ansi.enabled = false;\nSET TIME ZONE 'Asia/Tokyo';\n"
+        "CREATE MATERIALIZED VIEW a AS SELECT CAST(x AS INT) AS x FROM raw;\n"
+        "SET spark.sql.ansi.enabled = true;\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT CAST(x AS INT) AS x FROM raw;",
+    )
+    wanted = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    assert {name: project.configuration.get(name) for name in wanted} == wanted
+    assert [table.name for table in project.tables] == ["raw", "a"]
+    assert rows["b"].left_out == (
+        (
+            "SET spark.sql.ansi.enabled above it does not hold for the first tables of the script:"
+            " import it as a project of its own, or cast in the query what the setting decides"
+        ),
+    )
+
+
+def test_a_setting_that_cannot_be_read_takes_the_tables_below_with_it(tmp_path):
+    _, rows = imported(
+        tmp_path,
+        "CREATE MATERIALIZED VIEW a AS SELECT x FROM raw;\nSET TIME ZONE LOCAL;\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT x FROM raw;",
+    )
+    assert [rows[name].taken for name in ("a", "b")] == [True, False]
+
+
+def test_live_tables_are_what_they_were_called_once(tmp_path):
+    project, rows = imported(
+        tmp_path,
+        "CREATE TABLE shop.raw (id INT COMMENT 'key', amount DECIMAL(8, 2)) USING DELTA;\n"
+        "create or refresh live table bronze comment 'as it came' as select * from shop.raw;\n"
+        "CREATE STREAMING LIVE TABLE silver AS SELECT id FROM STREAM(LIVE.bronze);\n"
+        "CREATE TEMPORARY LIVE VIEW v AS SELECT * FROM LIVE.silver;\n"
+        "CREATE LIVE TABLE gold AS SELECT count(*) AS n FROM live.v;\n"
+        "CREATE TABLE copied AS SELECT 1 AS a;",
+    )
+    assert {table.name: (table.kind, table.parents) for table in project.tables} == {
+        "raw": ("base", ()),
+        "bronze": ("derived", ("raw",)),
+        "silver": ("derived", ("bronze",)),
+        "gold": ("derived", ("silver",)),
+    }
+    kinds = {key: row.item.kind for key, row in rows.items()}
+    assert [kinds[key] for key in ("bronze", "silver", "v", "gold")] == [
+        "materialized view", "streaming table", "view", "materialized view",
+    ]  # fmt: skip
+    assert rows["shop.raw"].item.schema == "id INT, amount DECIMAL(8, 2)"
+    assert rows["copied"].left_out == (
+        "it is filled once, when it is made: make it a materialized view",
+    )
+
+
+def test_targets_of_flows_say_what_to_do_instead(tmp_path):
+    _, rows = imported(
+        tmp_path,
+        "CREATE STREAMING TABLE a;\nCREATE STREAMING TABLE b;\nCREATE STREAMING TABLE c;\n"
+        "APPLY CHANGES INTO LIVE.a FROM STREAM(raw) KEYS (id) SEQUENCE BY at;\n"
+        "CREATE FLOW f AS INSERT INTO ONCE b BY NAME SELECT id FROM raw;\n"
+        "CREATE FLOW g AS AUTO CDC INTO c FROM STREAM(raw) KEYS (id) SEQUENCE BY at;\n"
+        "CREATE MATERIALIZED VIEW v AS SELECT id FROM raw;",
+    )
+    assert rows["a"].left_out == rows["c"].left_out
+    assert rows["a"].left_out[0].startswith("changes are applied to it (AUTO CDC, APPLY CHANGES)")
+    assert rows["b"].left_out[0].startswith("flows insert into it (CREATE FLOW)")

@@ -6,18 +6,31 @@ them is read here: columns, expectations, schedules, and ``STREAM read_files(...
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from freshline.importing.databricks.around import (
+    UNREAD,
+    differ,
+    setting_of,
+    targets_of,
+    without_live,
+)
 from freshline.importing.databricks.read_files import NoFeedError, feed_in
 from freshline.importing.items import Found, Item, Role
-from freshline.importing.scripts import Statement, read_script
+from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.sql.text.appended import appended, has_watermark
 from freshline.sql.text.reads import quoted, reads_of
 from freshline.sql.text.statements import Head, StatementError, split
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _FORM = "it makes no streaming table, materialized view or view"
+_WORDS = (
+    "PRIVATE", "STREAMING", "INCREMENTAL", "MATERIALIZED", "TEMPORARY", "TEMP", "LIVE", "TABLE",
+    "VIEW",
+)  # fmt: skip
 _ON_NEWS = "tables are updated when what they read has news"
 
 
@@ -27,11 +40,41 @@ def read_databricks(path: Path) -> Found:
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
-    return read_script(path, "Databricks", _readers, _read)
+    readers: list[_Reader] = []
+
+    def cut(text: str) -> list[_Reader]:
+        readers.extend(_readers(text))
+        return readers
+
+    found = read_script(path, "Databricks", cut, _read)
+    common = readers[0].common if readers else {}
+    settings = {name: value for name, value in common.items() if value != UNREAD}
+    notes = [
+        f"SET {name} of the script is in `configuration:` of freshline.yml" for name in settings
+    ]
+    return replace(found, configuration=settings, notes=(*found.notes, *notes))
 
 
 def _readers(text: str) -> list[_Reader]:
-    return [_Reader(text, statement) for statement in split(tokens(text))]
+    """A reader for each statement, with what the others say about it."""
+    readers = [_Reader(text, statement) for statement in split(tokens(text))]
+    targets = targets_of(reader.tokens for reader in readers)
+    standing: dict[str, str] = {}
+    for reader in readers:
+        reader.targets = targets
+        reader.setting = setting_of(text, reader.tokens)
+        standing = standing if reader.setting is None else {**standing, **dict([reader.setting])}
+        reader.settings = standing
+    common = next((reader.settings for reader in readers if _computes(reader.tokens)), {})
+    for reader in readers:
+        reader.common = common
+    return readers
+
+
+def _computes(found: list[Token]) -> bool:
+    """Whether a statement makes what has a query: settings decide nothing in others."""
+    made = any(token.is_word("VIEW", "STREAMING", "LIVE") for token in found[1:6])
+    return found[0].is_word("CREATE") and made
 
 
 def _read(reader: _Reader) -> Statement:
@@ -47,13 +90,20 @@ class _Reader(Head):
         self.kind = ""
         self.relation: tuple[str, ...] = ()
         self.casts: list[str] = []
+        self.typed: list[str] = []
         self.comments: dict[str, str] = {}
         self.lag: str | None = None
         self.changed: list[str] = []
         self.left_out: list[str] = []
+        self.targets: Mapping[str, str] = {}
+        self.setting: tuple[str, str] | None = None
+        self.settings: Mapping[str, str] = {}
+        self.common: Mapping[str, str] = {}
 
     def item(self) -> tuple[Item | None, str | None]:
         """The item that the statement makes, and why it is not taken (each may be None)."""
+        if self.setting is not None:
+            return None, None  # it is told of the tables below, or in `configuration:`
         try:
             return self._made(), None
         except (StatementError, NoFeedError) as error:
@@ -65,14 +115,24 @@ class _Reader(Head):
 
     def _made(self) -> Item:
         role = self._head()
+        if self.kind == "table" and self._is_copied():
+            self._refuse("it is filled once, when it is made: make it a materialized view")
         if self._take("("):
             self._columns_and_expectations()
         while self._peek() is not None and not self._take("AS"):
             self._clause()
+        if self.kind == "table":
+            return self._source()
         if self._peek() is None:
-            self._refuse("it has no query")
+            self._refuse(self.targets.get(self.relation[-1].lower(), "it has no query"))
+        if others := differ(self.settings, self.common):
+            self._refuse(
+                f"SET {', '.join(others)} above it does not hold for the first tables of the"
+                " script:"
+                " import it as a project of its own, or cast in the query what the setting decides"
+            )
         start, end = self.tokens[self.at].start, self.tokens[-1].end
-        query = self.text[start:end]
+        query = without_live(self.text[start:end])
         feed = None
         if self.kind == "streaming table":
             query, feed = feed_in(query)
@@ -127,19 +187,10 @@ class _Reader(Head):
             self._refuse(_FORM)
         if self._take("OR") and not (self._take("REFRESH") or self._take("REPLACE")):
             self._refuse(_FORM)
-        self._take("PRIVATE")
         role: Role = "table"
-        if self._take("STREAMING"):
-            self._expect("TABLE")
-            self.kind = "streaming table"
-        elif self._take("MATERIALIZED"):
-            self._expect("VIEW")
-            self.kind = "materialized view"
-        else:
-            _ = self._take("TEMPORARY") or self._take("TEMP") or self._take("LIVE")
-            if not self._take("VIEW"):
-                self._refuse(_FORM)
-            role, self.kind = "view", "view"
+        self.kind = self._kind_made()
+        if self.kind == "view":
+            role = "view"
         if self._take("IF"):
             self._expect("NOT")
             self._expect("EXISTS")
@@ -153,6 +204,41 @@ class _Reader(Head):
         self.name = parts[-1]
         return role
 
+    def _kind_made(self) -> str:
+        """What the words behind CREATE make; LIVE and INCREMENTAL are words of former versions."""
+        words = []
+        while (token := self._peek()) is not None and token.is_word(*_WORDS):
+            self.at += 1
+            words.append(token.text.upper())
+            if words[-1] in ("TABLE", "VIEW"):
+                break
+        if words[-1:] == ["VIEW"]:
+            return "materialized view" if "MATERIALIZED" in words else "view"
+        if words[-1:] != ["TABLE"] or "MATERIALIZED" in words:
+            if self._peek() is not None and self.tokens[self.at].is_word("FLOW"):
+                self._refuse("it is a flow: what is said of its target holds for it")
+            self._refuse(_FORM)
+        if "STREAMING" in words or "INCREMENTAL" in words:
+            return "streaming table"
+        return "materialized view" if "LIVE" in words else "table"
+
+    def _is_copied(self) -> bool:
+        """Whether a plain table has a query."""
+        return any(token.is_word("AS") for token in self.tokens) and any(
+            token.is_word("SELECT", "WITH", "FROM", "VALUES") for token in self.tokens
+        )
+
+    def _source(self) -> Item:
+        """A plain table: something else fills it, so that it is loaded from a feed."""
+        key = ".".join(self.relation).lower()
+        schema = ", ".join(self.typed) or None
+        return replace(
+            source_item(key, self.relation, schema),
+            comment=self.comment,
+            columns=self.comments,
+            left_out=tuple(self.left_out),
+        )
+
     # ---- columns and expectations ----
 
     def _columns_and_expectations(self) -> None:
@@ -165,6 +251,7 @@ class _Reader(Head):
             else:
                 name, kind = self._column()
                 untyped = untyped or kind == ""
+                self.typed.append(f"{quoted(name)} {kind}")
                 self.casts.append(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}")
             if self._take(")"):
                 break

@@ -1,0 +1,94 @@
+"""What statements of a script say about others: SET for those below, flows for their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from freshline.sql.text.reads import quoted, reads_of
+from freshline.sql.text.tokens import SqlTextError, Token
+
+UNREAD = "?"
+"""Stands for a setting whose value cannot be read."""
+_ZONE = "spark.sql.session.timeZone"
+_CHANGES = (
+    "changes are applied to it (AUTO CDC, APPLY CHANGES): keep the changes in a streaming table,"
+    " and"
+    " take the newest of each key in a materialized view: max_by(struct(*), sequence) ... GROUP BY"
+    " key"
+)
+_INSERTS = (
+    "flows insert into it (CREATE FLOW): make a streaming table of each flow's query, and a"
+    " materialized view over them: SELECT ... UNION ALL SELECT ..."
+)
+
+
+def setting_of(text: str, found: Sequence[Token]) -> tuple[str, str] | None:
+    """Name and value of a SET statement; None: it is none, or gives no value.
+
+    Args:
+        text: The script.
+        found: The statement's tokens.
+    """
+    if len(found) < 2 or not found[0].is_word("SET") or found[1].is_word("CATALOG"):  # noqa: PLR2004
+        return None
+    if found[1].is_word("TIME"):
+        last = found[-1]
+        return _ZONE, last.value if last.kind == "string" else UNREAD
+    name, equals, value = text[found[1].start : found[-1].end].partition("=")
+    if not equals:
+        return None
+    return name.strip().strip("`"), value.strip().strip("'\"")
+
+
+def targets_of(statements: Iterable[Sequence[Token]]) -> dict[str, str]:
+    """Why the tables into which flows write have no query, by the last part of their names."""
+    targets = {}
+    for found in statements:
+        is_flow = found[0].is_word("CREATE") and any(each.is_word("FLOW") for each in found[1:4])
+        is_change = found[0].is_word("APPLY", "AUTO")
+        if not (is_flow or is_change):
+            continue
+        words = [each.text.upper() for each in found]
+        if "INTO" not in words:
+            continue
+        changes = is_change or "CDC" in words or "CHANGES" in words
+        name = _name(found, words.index("INTO") + 1)
+        if name is not None:
+            targets[name] = _CHANGES if changes else _INSERTS
+    return targets
+
+
+def _name(found: Sequence[Token], at: int) -> str | None:
+    """The last part of the name that stands there, in lower case."""
+    while at < len(found) and found[at].is_word("ONCE", "TABLE"):
+        at += 1
+    name = None
+    while at < len(found) and found[at].is_name:
+        name = found[at].name.lower()
+        if at + 1 >= len(found) or not found[at + 1].is_symbol("."):
+            break
+        at += 2
+    return name
+
+
+def differ(own: Mapping[str, str], common: Mapping[str, str]) -> list[str]:
+    """Names of the settings in which two statements of a script differ, or that cannot be read."""
+    unread = [name for name, value in own.items() if value == UNREAD]
+    return unread + [
+        name
+        for name in {**common, **own}
+        if name not in unread and own.get(name) != common.get(name)
+    ]
+
+
+def without_live(query: str) -> str:
+    """The query with its own names for ``LIVE.name``, which are tables of the same pipeline."""
+    try:
+        reads = reads_of(query)
+    except SqlTextError:
+        return query  # it is refused for that later
+    for read in reversed(reads):
+        if [part.lower() for part in read.parts[:-1]] == ["live"]:
+            name = ("STREAM " if read.stream else "") + quoted(read.parts[-1])
+            query = query[: read.start] + name + query[read.end :]
+    return query
