@@ -85,7 +85,8 @@ def test_what_is_corrected_here_is_told_of_python(pipeline, body, told):
 
 
 def test_a_watermark_of_a_temporary_view_is_known_to_those_that_read_it(pipeline):
-    view = function(f"{STREAM}.withWatermark('at', '1 hour')", "v", "temporary_view")
+    marked = function(f"{STREAM}.withWatermark('at', '1 hour')", "u", "temporary_view")
+    view = f"{marked}\n@dp.temporary_view\ndef v():\n    return spark.table('u').where('id > 1')\n"
     counted = "\n@dp.table\ndef n():\n    return spark.table('v').groupBy('cust').count()\n"
     refused = pipeline(
         f"{view}{counted}",
@@ -93,11 +94,11 @@ def test_a_watermark_of_a_temporary_view_is_known_to_those_that_read_it(pipeline
         " HOUR;",
     )
     assert [(error.code, str(error.where)) for error in refused.errors] == [
-        ("not-appended", "t/a.py:16")
+        ("not-appended", "t/a.py:20")
     ]
     (refused.root / "t" / "a.py").write_text(view + counted.replace("'v'", "'w'"))
     assert [(error.code, str(error.where)) for error in refused.errors] == [
-        ("not-appended", "t/a.py:16")
+        ("not-appended", "t/a.py:20")
     ]
     (refused.root / "t" / "a.py").write_text(view)
     (refused.root / "t" / "b.sql").write_text(
@@ -106,3 +107,30 @@ def test_a_watermark_of_a_temporary_view_is_known_to_those_that_read_it(pipeline
     assert [(error.code, str(error.where)) for error in refused.errors] == [
         ("not-appended", "t/b.sql:2")
     ]
+
+
+@pytest.mark.parametrize(
+    ("view", "told"),
+    [("SELECT cust, count(*) AS n FROM STREAM orders GROUP BY cust", "GROUP BY groups records"),
+     ("SELECT cust FROM STREAM orders LIMIT 3", None)],
+)  # fmt: skip
+def test_a_temporary_view_of_sql_hands_on_what_it_is(pipeline, view, told):
+    read = pipeline(function("spark.table('w')"), f"CREATE TEMPORARY VIEW w AS {view};")
+    if told is None:
+        assert [(error.code, str(error.where)) for error in read.errors] == [
+            ("not-appended", "t/a.py:12")
+        ]
+    else:
+        assert f"t/a.py:12: streaming table t: {told}: {CORRECTED}" in read.project.warnings
+
+
+def test_a_temporary_view_of_python_hands_on_what_it_is(pipeline):
+    view = function(f"{STREAM}.groupBy('cust').count()", "v", "temporary_view")
+    text = f"{view}\n@dp.table\ndef p():\n    return spark.readStream.table('v')\n"
+    text += "\n@dp.table\ndef q():\n    return spark.readStream.table('p')\n"
+    read = pipeline(text, "CREATE STREAMING TABLE s AS\nSELECT cust FROM STREAM v;")
+    what = f"it does more than pass on each row (Aggregate): {CORRECTED}"
+    assert {each for each in read.project.warnings if "streaming table" in each} == {
+        f"t/a.py:16: streaming table p: {what}",
+        f"t/b.sql:2: streaming table s: {what}",
+    }

@@ -56,14 +56,14 @@ class _Query:
         text: The query.
         feed: What it streams from outside, or None.
         needs: Views of the session that it needs, and the tables that those read.
-        appends: It streams tables of the pipeline.
+        streamed: Tables of the pipeline that it streams, in lower case.
     """
 
     flow: Flow
     text: str
     feed: str | None
     needs: Needs
-    appends: bool = False
+    streamed: frozenset[str] = frozenset()
 
 
 class Graph:
@@ -100,9 +100,9 @@ class Graph:
                 stored = output.kind != "temporary"
                 name = self._view_name(key, flow)
                 if flow.function is not None or text is not None:
-                    streams = query is not None and query.appends
+                    streamed = frozenset() if query is None else query.streamed
                     described.append(
-                        Described(name, text, flow, stored, output.columns, appends=streams)
+                        Described(name, text, flow, stored, output.columns, streamed=streamed)
                     )
             if len(flows) > 1:
                 parts = tuple(self._view_name(key, flow) for flow in flows)
@@ -367,8 +367,10 @@ class Graph:
             functions, errors = self.made.functions, self.found.errors
             notes = differences(flow, output, text, sources, self.views, functions, errors)
             self.warnings += [each for each in notes if each not in self.warnings]
-        appends = flow.function is None and bool(streamed_tables(flow.query, sources, self.views))
-        return _Query(flow, text, streamed or needs.feed, needs, appends)
+        streams: set[str] = set()
+        if flow.function is None:
+            streams = streamed_tables(flow.query, sources, self.views)
+        return _Query(flow, text, streamed or needs.feed, needs, frozenset(streams))
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place

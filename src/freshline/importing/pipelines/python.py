@@ -124,7 +124,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
             each.stored,
             tuple((column.name, column.type) for column in each.columns),
             each.parts,
-            each.appends,
+            each.streamed,
         )
         for each in graph.session_views()
     ]

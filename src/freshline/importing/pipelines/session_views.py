@@ -26,7 +26,7 @@ class Described:
         stored: It is a table.
         columns: Those that are declared; empty: none.
         parts: The views of which it is the union by name; empty: it is none.
-        appends: Its query streams tables of the pipeline.
+        streamed: Tables of the pipeline that its query streams, in lower case.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Described:
     stored: bool
     columns: tuple[Column, ...] = ()
     parts: tuple[str, ...] = ()
-    appends: bool = False
+    streamed: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -100,7 +100,8 @@ def _difference(
     marked = any(each.watermark for name, each in streaming.items() if name in streamed)
     found = appended(text, streamed, watermark=marked)
     if found.refusal is None:
-        return found.difference
+        through = (each.difference for name, each in streaming.items() if name in streamed)
+        return found.difference or next((each for each in through if each is not None), None)
     raise UserError(
         "not-appended",
         f"the query of {flow.name} streams a table of the pipeline and {found.refusal}",

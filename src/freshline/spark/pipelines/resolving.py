@@ -26,7 +26,7 @@ from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, differen
 from freshline.spark.pipelines.current import Call, Stream, calling
 from freshline.spark.pipelines.modules import Function, failed
 from freshline.spark.pipelines.streams import feed_for
-from freshline.sql.text.appended import has_watermark
+from freshline.sql.text.appended import Appended, appended, has_watermark
 from freshline.sql.text.reads import backquoted, quoted, reads_of
 
 
@@ -42,7 +42,7 @@ class SessionView:
         stored: It is a table; else it exists for those that read it, and so do its streams.
         columns: Name and type of those that are declared; empty: none.
         parts: The views of which it is the union by name; empty: it is none.
-        appends: Its SQL streams tables of the pipeline.
+        streamed: Tables of the pipeline that its SQL streams, in lower case.
     """
 
     name: str
@@ -52,7 +52,7 @@ class SessionView:
     stored: bool
     columns: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
-    appends: bool = False
+    streamed: frozenset[str] = frozenset()
 
 
 class _NotYetError(BaseException):
@@ -110,12 +110,14 @@ class _Resolver:
         self._schemas: dict[str, StructType] = {}
         self._unknown: dict[str, str] = {}
         self._streaming: dict[str, str] = {}
-        self._appending = {
-            name: has_watermark(view.query or "")
-            for name, view in self._views.items()
-            if view.appends and not view.stored
-        }
+        self._appending: dict[str, bool] = {}
         """Temporary views that stream tables of the pipeline, and whether with a watermark."""
+        self._differing: dict[str, Appended] = {}
+        """How far those can be tables."""
+        for name, view in self._views.items():
+            if view.streamed and not view.stored and view.query is not None:
+                self._appending[name] = has_watermark(view.query)
+                self._differing[name] = appended(view.query, view.streamed)
         self._found = Resolved()
 
     def resolved(self) -> Resolved:
@@ -264,7 +266,10 @@ class _Resolver:
             fault = self._objection(flow, call, result)
             appends = self._appended(view, call)
             if fault is None and appends and not self._streams(call):
-                differs = self._difference(flow, call, result, appends)
+                differs = self._difference(call, result, appends)
+                if not view.stored:
+                    self._appending[view.name.lower()] = call.watermark
+                    self._differing[view.name.lower()] = Appended(difference=differs)
         except RefusalError as error:
             fault = error.at(flow.name, Place(flow.file, flow.line))
         except Exception as error:  # noqa: BLE001 - the user's code
@@ -297,12 +302,19 @@ class _Resolver:
             self._appending[view.name.lower()] = call.watermark
         return found
 
-    def _difference(
-        self, flow: PythonFlow, call: Call, result: DataFrame, appended: set[str]
-    ) -> str | None:
-        beside = dict.fromkeys(each for each in call.names.values() if each.lower() not in appended)
-        call.watermark |= any(self._appending.get(each, False) for each in appended)
-        return difference(self._session, result, list(beside), watermark=call.watermark)
+    def _difference(self, call: Call, result: DataFrame, streamed: set[str]) -> str | None:
+        """How the rows differ from Spark's; raises where no query has Spark's rows."""
+        told = None
+        for through in [self._differing[each] for each in streamed if each in self._differing]:
+            if through.refusal is not None:
+                raise RefusalError(through.refusal, through.next_step)
+            told = told or through.difference
+        beside = [each for each in call.names.values() if each.lower() not in streamed]
+        call.watermark |= any(self._appending.get(each, False) for each in streamed)
+        own = difference(
+            self._session, result, list(dict.fromkeys(beside)), watermark=call.watermark
+        )
+        return own or told
 
     def _streams(self, call: Call) -> list[str]:
         """The feeds whose rows a function passes on, those of temporary views included."""
