@@ -89,6 +89,7 @@ def test_a_script_becomes_a_project(script, tmp_path):
     )
     assert rows["returns"].changed == (
         "it has no column _rescued_data; records that do not fit go to returns__rejected",
+        "a folder named as day=2026-01-31 gives its files no column day",
     )
     assert rows["by_price"].changed == ("TRIGGER ... AT MOST EVERY 5 minute is its target lag",)
     assert rows["copies"].left_out == (

@@ -141,6 +141,7 @@ class _Reader(Head):
                 "it has no column _rescued_data; records that do not fit go to"
                 f" {self.name}__rejected"
             )
+            self.changed.append("a folder named as day=2026-01-31 gives its files no column day")
         else:
             self._compare(query)
         if self.casts:
