@@ -170,7 +170,9 @@ def _without_watermark(query: str) -> str:
             continue
         end = at + 2
         while end < len(found) and (
-            found[end].is_word("INTERVAL", "TO", *_UNITS) or found[end].kind in ("number", "string")
+            found[end].is_word("INTERVAL", "TO", *_UNITS)
+            or found[end].kind == "string"
+            or found[end].text.isdigit()
         ):
             end += 1
         rest = query[: found[start].start] + query[found[end - 1].end :]
