@@ -305,3 +305,15 @@ def test_targets_of_flows_say_what_to_do_instead(tmp_path):
     assert rows["a"].left_out == rows["c"].left_out
     assert rows["a"].left_out[0].startswith("changes are applied to it (AUTO CDC, APPLY CHANGES)")
     assert rows["b"].left_out[0].startswith("flows insert into it (CREATE FLOW)")
+
+
+def test_a_setting_that_decides_no_rows_refuses_nothing(tmp_path):
+    project, _ = imported(
+        tmp_path,
+        "CREATE TABLE raw (x STRING);\nSET mypath = /data;\n"
+        "CREATE MATERIALIZED VIEW a AS SELECT x FROM raw;\n"
+        "SET pipelines.x = 8;\nSET spark.sql.shuffle.partitions = 9;\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT x FROM raw;",
+    )
+    assert [table.name for table in project.tables] == ["raw", "a", "b"]
+    assert "mypath" not in project.configuration

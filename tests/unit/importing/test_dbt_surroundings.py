@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.hooks import Change, changes
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.overrides import Overrides
@@ -183,3 +184,45 @@ def test_a_macro_in_the_place_of_dbts_test_refuses_the_test(read, macro, counts)
     found = read(macros=OF_DBT | {macro: {"macro_sql": ""}}, tests={"test.shop.u": test})
     (why,) = (check.refusal for check in found.checks if check.key == "test.shop.u")
     assert why == (f"{macro} is in the place of dbt's own test" if counts else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ log('Set up of the run', info=true) }}", '{{ log("Use dbt with care") }}',
+        'comment on table {{ this }} is "set by dbt"', "{{ log('update orders next') }}",
+        "alter table {{ this }} set tblproperties ('a'='update x')", "{{ log('reset is next') }}",
+    ],
+)  # fmt: skip
+def test_words_in_texts_change_nothing(text):
+    assert list(changes(text, Macros({}))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("set spark.sql.ansi.enabled = false", "SET"),
+        ("{{ run_query('use schema x') }}", "USE"),
+        ("SET TIME ZONE 'UTC'", "SET"),
+        ("use x;", "USE"),
+        ("reset", "RESET"),
+        ("set {{ var('s') }} = 1", "SET"),
+        ("update {{ ref('x') }} as t set a = 1", "UPDATE"),
+        ("UPDATE shop.orders SET a = 1", "UPDATE"),
+    ],
+)
+def test_statements_in_the_same_words_do(text, words):
+    assert [change.words.split()[0] for change in changes(text, Macros({}))] == [words]
+
+
+def test_a_package_may_keep_its_log_and_the_project_may_not_change_what_it_does_not_name():
+    def around(package):
+        key = f"macro.{package}.kept"
+        code = "{% macro kept() %}insert into {{ relation }} select 1{% endmacro %}"
+        macros = Macros({key: {"macro_sql": code, "depends_on": {"macros": []}}})
+        operation = {"resource_type": "operation", "raw_code": f"{{{{ {package}.kept() }}}}"}
+        return Around({"operation.shop.end": operation}, macros, "shop")
+
+    model = {"name": "orders"}
+    assert around("artifacts").of_model("model.shop.orders", model) is None
+    assert around("shop").of_model("model.shop.orders", model) is not None

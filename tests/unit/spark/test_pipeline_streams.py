@@ -22,7 +22,10 @@ def project(tmp_path: Path) -> Project:
 def test_a_folder_is_a_feed_without_the_options_that_are_the_schedulers(project, tmp_path):
     options = {"maxFilesPerTrigger": "1", "header": "true"}
     feed = feed_for(Stream("csv", "in", options, "id INT"), "orders", project, {}, PLACE)
-    read = {"header": "true", "locale": "en-US", "enforceSchema": "true", "escape": "\\"}
+    read = {
+        "header": "true", "recursiveFileLookup": "false", "locale": "en-US",
+        "enforceSchema": "true", "escape": "\\",
+    }  # fmt: skip
     assert feed == Feed(
         "orders_feed", "files", str(tmp_path / "in"), "csv", read, "id INT", None,
         None, PLACE,

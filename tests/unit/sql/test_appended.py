@@ -23,3 +23,18 @@ def test_what_passes_on_each_row_may_have_a_watermark(delay):
 def test_what_a_watermark_decides_is_refused(delay):
     query = f"SELECT count(*) AS n FROM STREAM o WATERMARK at DELAY OF {delay} GROUP BY day"
     assert appended(query, ["o"]).refusal == "has a watermark that decides which rows are written"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM STREAM a UNION ALL SELECT * FROM STREAM b LIMIT 5",
+        "(SELECT * FROM STREAM a LIMIT 5) UNION ALL SELECT * FROM STREAM b",
+        "SELECT * FROM (SELECT * FROM STREAM a UNION ALL SELECT * FROM STREAM b) OFFSET 2",
+        "WITH x AS (SELECT * FROM STREAM a UNION SELECT * FROM STREAM b LIMIT 5) SELECT * FROM x",
+    ],
+)
+def test_a_limit_is_refused_wherever_it_stands(query):
+    refusal = appended(query, ["a", "b"]).refusal
+    assert refusal is not None
+    assert refusal.startswith("takes some of the rows")

@@ -77,8 +77,16 @@ def differ(own: Mapping[str, str], common: Mapping[str, str]) -> list[str]:
     return unread + [
         name
         for name in {**common, **own}
-        if name not in unread and own.get(name) != common.get(name)
+        if name not in unread and own.get(name) != common.get(name) and _decides_rows(name)
     ]
+
+
+def _decides_rows(name: str) -> bool:
+    """Whether a setting may change what a query's rows are; pipelines' own do not."""
+    lower = name.lower()
+    return lower.startswith("spark.sql.") and not lower.startswith(
+        ("spark.sql.adaptive.", "spark.sql.shuffle.", "spark.sql.autobroadcast")
+    )
 
 
 def without_live(query: str) -> str:

@@ -48,7 +48,11 @@ def read_databricks(path: Path) -> Found:
 
     found = read_script(path, "Databricks", cut, _read)
     common = readers[0].common if readers else {}
-    settings = {name: value for name, value in common.items() if value != UNREAD}
+    settings = {
+        name: value
+        for name, value in common.items()
+        if value != UNREAD and name.lower().startswith("spark.")
+    }
     notes = [
         f"SET {name} of the script is in `configuration:` of freshline.yml" for name in settings
     ]

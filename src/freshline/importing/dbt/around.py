@@ -22,7 +22,10 @@ class Around:
         notes: What became of each operation.
     """
 
-    def __init__(self, nodes: Mapping[str, Mapping[str, Any]], macros: Macros) -> None:
+    def __init__(
+        self, nodes: Mapping[str, Mapping[str, Any]], macros: Macros, project: str
+    ) -> None:
+        self._project = project
         self.settings: dict[str, str] = {}
         self.notes: list[str] = []
         self._own: dict[str, list[tuple[str, Change]]] = {}
@@ -76,4 +79,11 @@ class Around:
             return
         self.notes.append(f"`{key}`, a hook of dbt's runs, is not run.")
         told = f"the operation `{key}`"
-        self._of_all += [(told, each) for each in changes(text, macros)]
+        # What a package keeps in tables of its own (a log of runs) has their names from its code.
+        self._of_all += [
+            (told, each)
+            for each in changes(text, macros)
+            if each.table is not None
+            or each.session
+            or each.package in (None, "dbt", self._project)
+        ]

@@ -7,6 +7,7 @@ macros it calls. Where the text does not say which table it changes, it may be a
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ from typing import Any
 
 from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.jinja import read_template
-from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.macros import Macros, package_of
 from freshline.importing.dbt.readings import kinds_in
 
 _TARGET = r"(?:\{\{.*?\}\}|[`\w]+)(?:\.(?:\{\{.*?\}\}|[`\w]+))*"
 _CHANGES = re.compile(
     r"\b(delete\s+from|insert\s+(?:into|overwrite)(?:\s+table)?|merge\s+into|truncate\s+table"
     r"|copy\s+into|load\s+data\b[^;]*?\binto\s+table|drop\s+table(?:\s+if\s+exists)?|restore\s+table|create\s+or\s+replace\s+table"
-    rf"|update)\b\s*({_TARGET})?",
+    rf"|update(?=\s+{_TARGET}\s+(?:(?:as\s+)?[`\w]+\s+)?set\b))\b\s*({_TARGET})?",
     re.IGNORECASE | re.DOTALL,
 )
 _ALTERS = re.compile(
@@ -32,7 +33,9 @@ _ALTERS = re.compile(
 )
 _ANY = re.compile(r"\b(execute\s+immediate)\b", re.IGNORECASE)
 _OF_SESSION = re.compile(
-    r"(?:^|;|%\}|['\"])\s*(set\s|reset\b|use\s"
+    r"(?:^|;|%\}|['\"])\s*(set\s(?=\s*(?:time\s+zone\b|var(?:iable)?\s|(?:[\w.:`-]|\{\{.*?\}\})+\s*=\s*\S))"
+    r"|reset\b(?=\s*(?:[\w.:`-]+\s*)?(?:$|;|['\"]))"
+    r"|use\s(?=\s*(?:catalog\s+|schema\s+|database\s+)?(?:[\w.`]|\{\{.*?\}\})+\s*(?:$|;|['\"]))"
     r"|create\s+(?:or\s+replace\s+)?(?:(?:global\s+)?temp(?:orary)?\s+)(?:view|function)\b"
     r"|create\s+(?:or\s+replace\s+)?function\b)",
     re.IGNORECASE,
@@ -51,11 +54,13 @@ class Change:
         table: The changed table's name, ``source NAME`` where it is named as a source; None
             where it may be any.
         session: It changes what queries mean, whichever table they fill.
+        package: Of the macro that has the statement; None: it stands in the hook itself.
     """
 
     words: str
     table: str | None = None
     session: bool = False
+    package: str | None = None
 
     def may_be(self, names: set[str]) -> bool:
         """Whether a table with one of the names may be changed."""
@@ -86,8 +91,9 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
         for kind, word in kinds_in(template, macros):
             if kind is Kind.COMPUTED:
                 yield Change(f"a call by a computed name, {word}")
-    for code in (text, *(macros.text(key) for key in reached)):
-        yield from _changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code))
+    for package, code in [(None, text), *((package_of(key), macros.text(key)) for key in reached)]:
+        for change in _changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)):
+            yield dataclasses.replace(change, package=package)
 
 
 def _changing(code: str) -> Iterator[Change]:

@@ -69,7 +69,7 @@ def read_dbt(folder: Path) -> Found:
     """
     manifest = read_manifest(folder)
     macros = Macros(manifest.macros)
-    around = Around(manifest.nodes, macros)
+    around = Around(manifest.nodes, macros, manifest.project)
     overrides = Overrides(macros, manifest.project)
     surroundings = _Surroundings(manifest, macros, around, overrides)
     items = [_source(key, node, around) for key, node in manifest.sources.items()]

@@ -135,8 +135,7 @@ class DiskAdmission:
     def admits(self, waiting_bytes: int) -> bool:
         """Whether ``waiting_bytes`` more fit."""
         admitted = not self.closed and self._fits(waiting_bytes)
-        if not admitted:
-            self._refused_bytes = waiting_bytes
+        self._refused_bytes = 0 if admitted else waiting_bytes
         return admitted
 
     @property

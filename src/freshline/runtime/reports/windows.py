@@ -1,8 +1,8 @@
 """Which windows of the project's reports are still to be made.
 
-A view's windows follow the one that its table shows, or begin with the oldest that was begun and
-is not over; the first time, with the window of now, and with the one before where its deadline is
-still ahead. What was begun and cannot be made any more is given up.
+A view's windows follow the one that its table shows. As long as it shows none they begin with the
+oldest that was begun; the first time, with the window of now, and with the one before where its
+deadline is still ahead. What was begun and cannot be made any more is given up.
 Ad hoc reports stand in the journal until they are made.
 """
 
@@ -97,8 +97,7 @@ class ReportWindows:
 
     def _of_view(self, view: TableDef, now_s: float, begun_s: float | None) -> list[WantedReport]:
         wanted = window_of(self._project, view, now_s)
-        starts_s = [each for each in (begun_s, self._next_s[view.name]) if each is not None]
-        first_s = min(starts_s, default=None)
+        first_s = begun_s if (next_s := self._next_s[view.name]) is None else next_s
         found: list[WantedReport] = []
         while len(found) < MOST_BEHIND:
             over = wanted.end_s <= now_s
@@ -120,7 +119,8 @@ def _left_behind(wanted: WantedReport, project: Project) -> UserError:
         "report-left-behind",
         f"the window {wanted.name} was begun and is not made any more",
         where=None if view is None else view.place,
-        rule=f"the {MOST_BEHIND} newest windows of a view's present length are made",
+        rule=f"the {MOST_BEHIND} newest windows of a view's present length are made, after the one"
+        " that its table shows",
         next_step="Ask for its rows with `freshline report submit`.",
     )
 

@@ -44,6 +44,7 @@ class Call:
         streams: The same of streams, by their text.
         streamed: Views among ``names`` that are read as streams.
         watermark: A watermark was given to something.
+        ended: Its function has returned.
     """
 
     session: SparkSession
@@ -53,6 +54,7 @@ class Call:
     streams: dict[str, str] = field(default_factory=dict)
     streamed: set[str] = field(default_factory=set)
     watermark: bool = False
+    ended: bool = False
 
     def table(self, name: str) -> DataFrame:
         """A dataset, or a table of the session's catalog."""
@@ -138,9 +140,11 @@ def calling(call: Call) -> Iterator[None]:
     install()
     before = _current.set(call)
     jvm.activate(call.session)
+    call.ended = False
     try:
         yield
     finally:
+        call.ended = True  # a thread that it started may go on, and may not ask in its name
         _current.reset(before)
 
 
@@ -186,7 +190,7 @@ CURRENT = CurrentSession()
 
 def _call() -> Call:
     call = _current.get()
-    if call is None:
+    if call is None or call.ended:
         raise UserError(
             "no-session",
             "`spark` of a pipeline's definitions is used outside of them",

@@ -139,14 +139,14 @@ def _on_way(streams: list[exp.Table], tree: exp.Expr) -> Iterator[str]:
 
 def _own(node: exp.Expr) -> Iterator[str]:
     """What a node itself does; a limit even where it groups, too."""
+    limits = [CLAUSES[key] for key in ("limit", "offset", "sample") if node.args.get(key)]
+    if isinstance(node, exp.Query | exp.Table):
+        yield from limits
     if isinstance(node, exp.Union) and not node.args.get("distinct"):
         return
     if isinstance(node, exp.SetOperation):
         yield f"{type(node).__name__.upper()} compares rows with each other"
         return
-    limits = [CLAUSES[key] for key in ("limit", "offset", "sample") if node.args.get(key)]
-    if isinstance(node, exp.Query | exp.Table):
-        yield from limits
     fault = own_fault(node)
     if fault is not None and fault not in _SAME_ROWS:
         yield fault
