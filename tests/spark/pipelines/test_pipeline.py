@@ -193,6 +193,27 @@ def pattern():
     assert "nope" in refused.errors[3].what
 
 
+def test_a_thread_that_outlives_its_function_does_not_read_in_its_name(pipeline):
+    read = "return pool.submit(lambda: spark.table('plain')).result()"
+    refused = pipeline(
+        f"""{HEAD}from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(1)
+
+@dp.materialized_view
+def first():
+    {read}
+
+@dp.materialized_view
+def second():
+    {read}
+""",
+        "CREATE MATERIALIZED VIEW plain AS SELECT 1 AS id;",
+    )
+    assert [(error.code, str(error.where)) for error in refused.errors] == [
+        ("no-session", "t/a.py:12")
+    ]
+
+
 def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
     """Spark's methods under other names, and in a module that the file imports."""
     forbidden = (
