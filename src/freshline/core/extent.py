@@ -6,12 +6,15 @@ All of it (Golab et al. 2011, 2.4: pending updates are merged), at most c period
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from operator import itemgetter
 
 from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import PendingFile, Table
 
+_FRESHNESS = itemgetter(0)
 _BACKLOG_PERIODS = 2.0
 """More data than that is a backlog; less is a feed that brought two files at once."""
 
@@ -160,9 +163,11 @@ def _cut_s(table: Table, limit_s: float) -> float:
     for source in table.sources:
         if source.version is None:
             return limit_s  # a simulation has no versions: its tables are fresh at any moment
-        newer = [at_s for at_s, _ in source.versions if at_s > table.freshness_s]
-        within = [at_s for at_s in newer if at_s <= limit_s]
-        reached_s = min([reached_s, *(within[-1:] or newer[:1])])
+        versions = source.versions  # by freshness; many where another child stands still
+        newer = bisect_right(versions, table.freshness_s, key=_FRESHNESS)
+        last = max(newer, bisect_right(versions, limit_s, lo=newer, key=_FRESHNESS) - 1)
+        if last < len(versions):
+            reached_s = min(reached_s, versions[last][0])
     return reached_s
 
 

@@ -188,7 +188,7 @@ def assembled(
     _check_reports(tables, errors)
     if analyse:
         tables = _analysed(tables, library, errors)
-    errors += feeds_.own_sources(feeds, storage)
+    errors += feeds_.own_sources(feeds, storage) + feeds_.storage_in_feeds(feeds, storage)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)

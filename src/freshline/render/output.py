@@ -50,7 +50,7 @@ def shortened(text: str, most: int) -> str:
         return text
     start = text[: most - 1]
     if not text[most - 1].isspace():
-        # A word of half the text, like a path, is cut all the same.
+        # Only a word of half the text, like a path, is cut within.
         end = start.rfind(" ")
         start = start[:end] if end >= most // 2 else start
     return f"{start.rstrip(' ,;:')}…"

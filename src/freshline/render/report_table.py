@@ -73,9 +73,7 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     progress = counted(each.batches, "batch", "batches")
     if each.state in OPEN:
         progress += f", {each.taken_rows:,} of {counted(each.arrived_rows, 'row')}"
-    slack = ""
-    if each.slack_s is not None and each.state in OPEN:  # the plan may be older than the deadline
-        slack = signed(min(each.slack_s, each.wanted.deadline_s - now_s))
+    slack_s = each.slack_left_s(now_s)
     remarks = [
         f"runs once: {each.code}" if each.code else "",
         f"late: {LATENESS[each.late]}" if each.late else "",
@@ -86,7 +84,7 @@ def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     return (
         clock(each.wanted.deadline_s, now_s),
         progress,
-        slack,
+        "" if slack_s is None else signed(slack_s),
         clock(each.planned_s[0], now_s) if each.planned_s else "",
         "; ".join(filter(None, remarks)),
     )

@@ -139,8 +139,8 @@ def faults(found: WarehouseStatus) -> list[str]:
                 count = counted(len(files), "file")
                 lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
     for report in found.reports:
-        behind_s = found.now_s - report.wanted.deadline_s
-        if report.state in OPEN and behind_s > 0.0:
+        behind_s = report.behind_s(found.now_s)
+        if report.state in OPEN and behind_s is not None:
             why = "" if report.error is None else f": {report.error}"
             lines.append(f"{report.wanted.name}: {brief_s(behind_s)} behind its deadline{why}")
     lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]

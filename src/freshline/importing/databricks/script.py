@@ -107,7 +107,7 @@ class _Reader(Head):
     def item(self) -> tuple[Item | None, str | None]:
         """The item that the statement makes, and why it is not taken (each may be None)."""
         if self.setting is not None:
-            return None, None  # it is told of the tables below, or in `configuration:`
+            return None, None  # the tables below say so, or `configuration:` has it
         try:
             return self._made(), None
         except (StatementError, NoFeedError) as error:

@@ -46,7 +46,7 @@ class Overrides:
         return self._of_test[name]
 
     def _in_place_of(self, root: str) -> str | None:
-        """The first macro of another package that dbt's ``root`` comes to."""
+        """The first macro of another package that ``root`` calls or reaches through others."""
         seen: set[str] = set()
         left = self._roots(root)
         while left:

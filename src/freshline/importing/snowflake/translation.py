@@ -99,7 +99,7 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
 
 
 def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
-    """Replaces what means something else in Spark; says what is different all the same."""
+    """Replaces what means something else in Spark, and says what still differs."""
     changes, notes = digits_of(query, kinds)
     literals, as_double = literals_that_meet_numbers(query, kinds)
     found = {type(node) for node in query.walk()}

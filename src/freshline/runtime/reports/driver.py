@@ -303,11 +303,8 @@ class Reports:
         parents = [self._core.table(name) for name in table.parents]
         live = ReportInProgress(wanted, table, window, parents)
         if found is not None:
-            live.taken_rows, live.batches, live.cost_s = (
-                found.taken_rows,
-                found.batches,
-                found.cost_s,
-            )
+            live.taken_rows, live.batches = found.taken_rows, found.batches
+            live.cost_s = found.cost_s
             if found.state == "live":
                 live.foreseen, live.restarted = found.foreseen, True
         live.once = measured(self._journal, wanted.view).once

@@ -83,6 +83,22 @@ class ReportStatus:
     error: str | None = None
     complete: bool | None = None
 
+    def behind_s(self, now_s: float) -> float | None:
+        """How far behind its deadline it is, or was when it was done; None: it is not."""
+        until_s = now_s if self.state in OPEN else self.finish_s
+        if until_s is None or until_s <= self.wanted.deadline_s:
+            return None
+        return until_s - self.wanted.deadline_s
+
+    def slack_left_s(self, now_s: float) -> float | None:
+        """The slack, which was written a while ago and is never more than the time left.
+
+        None: it is not known, or nothing is left to do.
+        """
+        if self.slack_s is None or self.state not in OPEN:
+            return None
+        return min(self.slack_s, self.wanted.deadline_s - now_s)
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:

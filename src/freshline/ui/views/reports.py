@@ -6,7 +6,7 @@ from typing import Any
 
 from freshline.render.output import shortened
 from freshline.render.report_table import report_record
-from freshline.runtime.reports.store import OPEN, ReportStatus, read_reports
+from freshline.runtime.reports.store import ReportStatus, read_reports
 from freshline.ui.reads.reading import Reader
 
 _MOST = 200
@@ -35,29 +35,15 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
 
 def _record(each: ReportStatus, now_s: float, *, running: bool) -> dict[str, Any]:
     record = report_record(each)
+    behind_s = each.behind_s(now_s)
+    slack_s = each.slack_left_s(now_s) if running and behind_s is None else None
     return {
         **record,
         "error": None if each.error is None else shortened(each.error, _TEXT),
-        "late_s": _late_s(each, now_s),
-        "slack_s": _slack_s(each, now_s) if running else None,
+        "late_s": None if behind_s is None else round(behind_s, 3),
+        "slack_s": None if slack_s is None else round(slack_s, 3),
         "next_batch": record["next_batch"] if running else None,
         "deadline_s": each.wanted.deadline_s,
         "finish_s": each.finish_s,
         "planned_s": list(each.planned_s)[:10],
     }
-
-
-def _late_s(each: ReportStatus, now_s: float) -> float | None:
-    """How far behind its deadline it is, or was when it was done; None: it is not."""
-    until_s = now_s if each.state in OPEN else each.finish_s
-    if until_s is None or until_s <= each.wanted.deadline_s:
-        return None
-    return round(until_s - each.wanted.deadline_s, 3)
-
-
-def _slack_s(each: ReportStatus, now_s: float) -> float | None:
-    """What the plan leaves; it was written a while ago, and is never more than the time left."""
-    left_s = each.wanted.deadline_s - now_s
-    if each.slack_s is None or each.state not in OPEN or left_s < 0.0:
-        return None
-    return round(min(each.slack_s, left_s), 3)
