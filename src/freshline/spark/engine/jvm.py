@@ -167,6 +167,36 @@ def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     return DataFrame(java_frame(frame).selectExpr(texts), session)
 
 
+def loaded(
+    session: SparkSession, kind: str, options: Mapping[str, str], schema: str, paths: Sequence[str]
+) -> DataFrame:
+    """``session.read.format(kind).options(**options).schema(...).load(paths)`` in few messages.
+
+    Options and schema are sent to the JVM once; a project has as many of them as feeds.
+
+    Args:
+        session: In which the files are read.
+        kind: Their format.
+        options: Of Spark's reader.
+        schema: Of the files, as JSON.
+        paths: Files or folders.
+    """
+
+    def parsed() -> Any:
+        return named(session, "org.apache.spark.sql.types.DataType.fromJson")(schema)
+
+    told = _constant(session, repr(sorted(options.items())), lambda: scala_map(session, options))
+    reader = java_session(session).read().format(kind).options(told)
+    reader = reader.schema(_constant(session, schema, parsed))
+    return DataFrame(reader.load(scala_seq(session, paths)), session)
+
+
+def without(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """``frame.drop(*columns)`` in half as many messages to the JVM."""
+    session = frame.sparkSession
+    return DataFrame(java_frame(frame).drop(scala_seq(session, columns)), session)
+
+
 def show(frame: DataFrame, name: str) -> None:
     """Make the frame a view of its session, in the place of an older one of that name.
 
@@ -236,15 +266,14 @@ def empty_frame(session: SparkSession, columns: str) -> DataFrame:
 
 
 def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
-    """The whole-number metrics that ``frame.observe(name, ...)`` measured when it ran.
+    """The whole-number metrics that :func:`measuring` asked for, when ``frame`` has run.
 
     Read from the query itself, so they are there as soon as it ended; None if it has not run.
     """
     metrics = java_frame(frame).queryExecution().observedMetrics().get(name)
     if not metrics.isDefined():
         return None
-    row = metrics.get()
-    return tuple(int(row.get(column)) for column in range(row.size()))
+    return tuple(int(each) for each in str(metrics.get().mkString(_BETWEEN)).split(_BETWEEN))
 
 
 def observing(frame: DataFrame, metrics: Mapping[str, str]) -> tuple[DataFrame, Any]:
@@ -257,12 +286,23 @@ def observing(frame: DataFrame, metrics: Mapping[str, str]) -> tuple[DataFrame, 
     Returns:
         The frame to put into a query, and what :func:`observation` takes.
     """
+    asked = named(frame.sparkSession, "org.apache.spark.sql.Observation")()
+    return measuring(frame, asked, metrics), asked
+
+
+def measuring(frame: DataFrame, into: Any, metrics: Mapping[str, str]) -> DataFrame:
+    """``frame.observe(into, ...)`` in half as many messages to the JVM.
+
+    Args:
+        frame: The rows.
+        into: What the metrics are found by: a name, for :func:`observed`, or Spark's Observation.
+        metrics: SQL of each metric, by a name that needs no quotes; at least one.
+    """
     session = frame.sparkSession
-    asked = named(session, "org.apache.spark.sql.Observation")()
     expression = named(session, "org.apache.spark.sql.functions.expr")
     first, *others = (expression(f"{sql} AS {name}") for name, sql in metrics.items())
-    observed = java_frame(frame).observe(asked, first, scala_seq(session, others))
-    return DataFrame(observed, session), asked
+    seen = java_frame(frame).observe(into, first, scala_seq(session, others))
+    return DataFrame(seen, session)
 
 
 def observation(

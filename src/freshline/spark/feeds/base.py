@@ -262,7 +262,7 @@ class BaseUpdates:
         Not counted (Spark saw that the query has no rows and read nothing) means maybe.
         """
         counts = jvm.observed(written, _COUNTS)
-        return counts is None or counts[1] > 0
+        return counts is None or counts[0] > 0
 
     def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
         """Raise if what a reader can tell without reading says that it is not all there."""

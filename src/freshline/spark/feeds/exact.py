@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
@@ -35,6 +33,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.project.sections.reader_options import csv_signs, option
+from freshline.spark.engine import jvm
 from freshline.sql.text.reads import backquoted
 
 NO_TEXT = "\ufffd"
@@ -147,8 +146,8 @@ class ExactColumns:
         frame: DataFrame,
         corrupt: str,
         *,
-        record: Column | None = None,
-        wrong: Sequence[Column] = (),
+        record: str | None = None,
+        wrong: str | None = None,
         more: Sequence[str] = (),
     ) -> DataFrame:
         """The schema's columns, and ``corrupt``: the text of each record that does not fit.
@@ -156,35 +155,55 @@ class ExactColumns:
         Args:
             frame: With the columns of :attr:`wide`.
             corrupt: The column that has the text where Spark found that it does not fit.
-            record: A record's text; without it, one is written from its values.
-            wrong: What else does not fit.
+            record: The column that has a record's text; without it, one is written from its values.
+            wrong: A column, never NULL, that says what else does not fit.
             more: Further columns to keep.
         """
         fits = [each.fits for each in self._columns if each.fits is not None]
         if not (fits or wrong):
             return frame
-        columns = []
-        for each in self._columns:
-            value = F.col(backquoted(each.field.name))
-            if each.is_changed:
-                # Of a plain decimal a cast that can fail says both at once.
-                is_plain = isinstance(each.kind, DecimalType)
-                right = F.when(F.expr(str(each.fits)), value.cast(each.kind))
-                value = value.try_cast(each.kind) if is_plain else right
-                value = value.alias(each.field.name, metadata=each.field.metadata)
-            columns.append(value)
-        text = self._written() if record is None else record
-        is_wrong = reduce(or_, wrong, ~F.expr(" AND ".join(fits) or "true"))
-        misfit = F.when(is_wrong, text)
-        return frame.select(*columns, F.coalesce(corrupt, misfit).alias(corrupt), *more)
+        is_right = " AND ".join(fits + ([f"NOT {wrong}"] if wrong else []))
+        text = record or self._written()
+        marks = f"coalesce({corrupt}, CASE WHEN NOT ({is_right}) THEN {text} END) AS {corrupt}"
+        columns = [self._value(each) for each in self._columns]
+        # As text it is one message to the JVM, however many columns there are.
+        texts = [each for each in columns if isinstance(each, str)]
+        if len(texts) == len(columns):
+            return jvm.selected(frame, [*texts, marks, *more])
+        mixed = (F.expr(each) if isinstance(each, str) else each for each in columns)
+        return frame.select(*mixed, F.expr(marks), *more)
 
-    def _written(self) -> Column:
-        """A record's text from its values as they were read."""
-        values = F.struct(*(F.col(backquoted(each.field.name)) for each in self._columns))
+    def _value(self, column: _Judged) -> str | Column:
+        """What a column becomes, as SQL where that can say it: not of types within, or comments."""
+        known, kind = backquoted(column.field.name), column.kind
+        # Of a plain decimal a cast that can fail says both at once.
+        is_plain = isinstance(kind, DecimalType)
+        if not column.is_changed:
+            return known
+        if column.field.metadata or isinstance(kind, _NESTED):
+            read = F.col(known)
+            right = F.when(F.expr(str(column.fits)), read.cast(kind))
+            value = read.try_cast(kind) if is_plain else right
+            return value.alias(column.field.name, metadata=column.field.metadata)
+        if is_plain:
+            return f"try_cast({known} AS {kind.simpleString()}) AS {known}"
+        cast = known if column.wide == kind else f"CAST({known} AS {kind.simpleString()})"
+        return f"CASE WHEN {column.fits} THEN {cast} END AS {known}"
+
+    def _written(self) -> str:
+        """SQL of a record's text from its values as they were read."""
+        values = f"struct({', '.join(backquoted(each.field.name) for each in self._columns)})"
         if self._format == "json":
-            return F.to_json(values)
-        separator, quote, escape = csv_signs(self._options)
-        return F.to_csv(values, {"sep": separator, "quote": quote, "escape": escape})
+            return f"to_json({values})"
+        signs = zip(("sep", "quote", "escape"), csv_signs(self._options), strict=True)
+        told = ", ".join(f"'{key}', {_sign(sign)}" for key, sign in signs)
+        return f"to_csv({values}, map({told}))"
+
+
+def _sign(text: str) -> str:
+    """SQL of a text, whichever way the session reads quotes and backslashes in literals."""
+    plain = (f"chr({ord(each)})" if each.isascii() else f"'{each}'" for each in text)
+    return " || ".join(plain) or "''"
 
 
 # ---- which values of one type are right, as SQL that is never NULL where the value is not ----

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
 from itertools import zip_longest
+from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,6 +43,8 @@ OF_THE_SOURCE = frozenset(
 
 _TEXT, _NO_TEXT = "_freshline_text", "_freshline_no_text"
 """A value as text, and whether its bytes are none."""
+_WRONG = "_freshline_wrong"
+"""Whether a record does not fit, as far as its text tells."""
 _NO_PATH = frozenset("'?\\")
 """Signs that a path in json cannot have."""
 
@@ -128,7 +132,8 @@ class TopicReader(FeedReader):
             if option(self._parsing, "locale") is None:
                 decimals = [f.name for f in schema if isinstance(f.dataType, DecimalType)]
                 wrong += [_has_comma(name) for name in decimals if not _NO_PATH & set(name)]
-        return exact.marked(flat, CORRUPT, record=F.col(_TEXT), wrong=wrong, more=[SOURCE])
+        judged = flat.withColumn(_WRONG, F.coalesce(reduce(or_, wrong), F.lit(False)))
+        return exact.marked(judged, CORRUPT, record=_TEXT, wrong=_WRONG, more=[SOURCE])
 
     def _has_more_than_one(self, text: Column, options: dict[str, str]) -> Column:
         """Whether a value holds several records: Spark would read only the first."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import (
     ArrayType,
@@ -31,6 +31,7 @@ from freshline.project.sections.reader_options import (
     is_read_as_whole,
     option,
 )
+from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
@@ -181,7 +182,8 @@ class FeedReader:
                     where=self.feed.place,
                     next_step="Declare its `schema:`, or run again when a file has arrived.",
                 )
-            self._schema = self._reader(session).load([self.path(names[0])]).schema
+            reader = session.read.format(self.feed.format).options(**self._options())
+            self._schema = reader.load([self.path(names[0])]).schema
             if self._records:
                 self._record(self._schema)
         return self._schema
@@ -224,7 +226,8 @@ class FeedReader:
         if not is_text:
             read_every_row(session, of_delta=False)
         wide = StructType([*exact.wide, *corrupt])
-        frame = self._reader(session).schema(wide).load([self.path(name) for name in names])
+        paths = [self.path(name) for name in names]
+        frame = jvm.loaded(session, self.feed.format, self._options(), wide.json(), paths)
         if len(frame.columns) > len(wide):  # a basePath adds the keys of all folders
             frame = frame.select([F.col(backquoted(name)) for name in wide.names])
         return exact.marked(frame, CORRUPT) if is_text else exact.strict(frame)
@@ -316,9 +319,8 @@ class FeedReader:
             return None
         return [(name, _IN_A_FOLDER) for name in names if "/" in name] or None
 
-    def _reader(self, session: SparkSession) -> DataFrameReader:
-        options = as_feeds_are_read(self.feed.format, self.feed.options)
-        reader = session.read.format(self.feed.format).options(**options)
+    def _options(self) -> dict[str, str]:
+        """Of Spark's reader."""
         forced = {
             # A file that is gone or broken is an error, never silently left out.
             "ignoreMissingFiles": "false",
@@ -326,7 +328,9 @@ class FeedReader:
         }
         if self.feed.format in _TEXT_FORMATS:
             forced |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-        return reader.options(**forced)
+        ours = {name.lower() for name in forced}
+        told = as_feeds_are_read(self.feed.format, self.feed.options).items()
+        return {name: value for name, value in told if name.lower() not in ours} | forced
 
 
 _IN_A_FOLDER = (
@@ -359,21 +363,20 @@ def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:
     is_named = any(token.text.strip("`").lower() == SOURCE for token in tokens(query))
     if (feed is None or feed.kind == "kafka") and not is_named:
         hidden.append(SOURCE)
-    return frame.drop(*hidden)
+    return jvm.without(frame, hidden)
 
 
 def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> DataFrame:
-    """``frame``, counting its records and those that do not fit while it is read.
+    """``frame``, counting those of its records that do not fit while it is read.
 
-    The third number is of no use in itself: it needs every column, so that Spark cannot leave
+    The second number is of no use in itself: it needs every column, so that Spark cannot leave
     out those that the query does not read. A value in them would then not be looked at, and
     whether a record fits would depend on the query.
     """
     # As text: put together from columns, these are hundreds of messages to the JVM.
     with_null = " OR ".join(f"{backquoted(field.name)} IS NULL" for field in schema.fields)
-    return frame.observe(
-        name,
-        F.expr("count(1) AS records"),
-        F.expr(f"count_if({misfit}) AS misfits"),
-        F.expr(f"count_if({with_null or 'false'}) AS with_null"),
-    )
+    metrics = {
+        "misfits": f"count_if({misfit})",
+        "with_null": f"count_if({with_null or 'false'})",
+    }
+    return jvm.measuring(frame, name, metrics)
