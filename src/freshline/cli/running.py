@@ -8,11 +8,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freshline.cli.push_thread import land_before_standing_by
 from freshline.cli.signals import ended_by
@@ -34,6 +36,9 @@ from freshline.runtime.observer import Level, Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from freshline.spark.updates import SparkExecutor
 
 LEFT_BEHIND = 3
 """The exit status of a run that could not bring everything up to date."""
@@ -89,12 +94,15 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         observer.spark = "starting"  # once more, where Spark is started again
         try:
             from freshline.spark.engine.session import start_session
-            from freshline.spark.updates import SparkExecutor
 
-            json_log = log.form == "json"
-            session = start_session(project, tell=observer.notice, json_log=json_log)
+            # Half a second of modules, read while Java starts.
+            with ThreadPoolExecutor(1) as beside:
+                updates = beside.submit(import_module, "freshline.spark.updates")
+                json_log = log.form == "json"
+                session = start_session(project, tell=observer.notice, json_log=json_log)
+                executor: type[SparkExecutor] = updates.result().SparkExecutor
             observer.spark_ui = session.sparkContext.uiWebUrl
-            return SparkExecutor(project, session, notice=partial(observer.notice, level="warning"))
+            return executor(project, session, notice=partial(observer.notice, level="warning"))
         except Exception as error:
             raise _run_error(error) from error
 

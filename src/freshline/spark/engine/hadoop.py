@@ -37,6 +37,8 @@ def forget_sources(session: SparkSession) -> None:
         settings.size()  # read by now
         notes = settings.getClass().getDeclaredField(_NOTES)
         notes.setAccessible(True)
-        notes.get(settings).clear()
+        # Not clear() of the map that is there: py4j removes one key after the other, in 5,500
+        # messages and a second of each start.
+        notes.set(settings, jvm.named(session, "java.util.concurrent.ConcurrentHashMap")())
     except SparkError as error:
         log.debug("Hadoop's notes on its settings stay: %s", one_line(error))

@@ -268,7 +268,8 @@ def empty_frame(session: SparkSession, columns: str) -> DataFrame:
 def observed(frame: DataFrame, name: str) -> tuple[int, ...] | None:
     """The whole-number metrics that :func:`measuring` asked for, when ``frame`` has run.
 
-    Read from the query itself, so they are there as soon as it ended; None if it has not run.
+    Read from the query itself, so they are there as soon as it ended. Where it did not get there,
+    counts are 0; None: what measures them is no part of the query.
     """
     metrics = java_frame(frame).queryExecution().observedMetrics().get(name)
     if not metrics.isDefined():

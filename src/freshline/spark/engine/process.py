@@ -48,7 +48,7 @@ class SparkProcess:
         gateway = SparkContext._gateway  # noqa: SLF001 - this module's purpose
         found = getattr(gateway, "proc", None)
         self._process: subprocess.Popen[bytes] | None = found
-        self._heap = session.sparkContext.getConf().get("spark.driver.memory") or "1g"
+        self._heap = str(session.conf.get("spark.driver.memory", "1g"))
         self._cancelled: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._waiting: set[str] = set()
         self._lock = threading.Lock()
