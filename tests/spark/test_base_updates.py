@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import PlatformError, UserError
@@ -214,6 +215,44 @@ def test_a_query_without_rows_still_counts_what_does_not_fit(shop):
     (folder / "a.csv").write_text("1\nx\n")
     result = shop.load("t", "a.csv")
     assert (result.rows, result.rejected_rows) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT f.id FROM STREAM f JOIN delta.`k` AS k ON f.id = k.id WHERE k.n > 100",
+        "SELECT f.id FROM STREAM f SEMI JOIN (SELECT id FROM delta.`k` WHERE n > 100) USING (id)",
+        "SELECT id FROM STREAM f WHERE id IN (SELECT id FROM delta.`k` WHERE n > 100)",
+        "SELECT f.id FROM delta.`k` AS k JOIN STREAM f ON f.id < k.id WHERE k.n > 100",
+    ],
+)
+def test_a_join_that_finds_nothing_still_counts_what_does_not_fit(shop, query):
+    folder = shop.feed("f", "csv", "id BIGINT")
+    write_deltalake(
+        str(shop.project.root / "k"),
+        pa.table({"id": pa.array(range(10)), "n": pa.array([n % 7 for n in range(10)])}),
+    )
+    shop.table("t", query)
+    for name in ("a.csv", "b.csv"):  # into a new table, and into one that is there
+        (folder / name).write_text("1\nx\n")
+        result = shop.load("t", name)
+        assert (result.rows, result.rejected_rows) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM STREAM f LIMIT 1",
+        "SELECT id FROM STREAM f TABLESAMPLE (1 ROWS)",
+        "SELECT 1 AS id WHERE EXISTS (SELECT 1 FROM STREAM f)",
+    ],
+)
+def test_a_query_that_some_rows_are_enough_for_still_counts_what_does_not_fit(shop, query):
+    folder = shop.feed("f", "csv", "id BIGINT")
+    shop.table("t", query)
+    (folder / "a.csv").write_text("1\n2\n3\nx\n")
+    result = shop.load("t", "a.csv")
+    assert (result.rows, result.rejected_rows) == (1, 1)
 
 
 def test_names_with_odd_characters_are_only_names(shop, orders: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyspark.sql.types import StructType
 
 from freshline.spark.answers import Prompt
 from freshline.spark.engine import jvm
@@ -49,6 +50,50 @@ def test_metrics_are_observed_in_a_query_that_another_frame_is_part_of(spark):
     )
     assert frame.filter("id > 3").count() == 6
     assert jvm.observation(spark, asked, ("some", "text"), 5.0) == {"some": "3", "text": "a9"}
+
+
+def test_metrics_by_name_are_told_by_the_frame_that_ran(spark):
+    metrics = {"some": "count_if(id > 6)", "none": "count_if(id < 0)"}
+    frame = jvm.measuring(spark.range(10), "told", metrics).filter("id > 3")
+    assert jvm.observed(frame, "told") == (0, 0)
+    assert jvm.observed(frame, "other") is None
+    assert len(frame.collect()) == 6
+    assert jvm.observed(frame, "told") == (3, 0)
+
+
+@pytest.mark.parametrize("columns", [["ID"], ["a b", "nowhere"], [], ["id", "a b", "c`d"]])
+def test_without_is_drop(spark, columns):
+    frame = spark.range(2).selectExpr("id", "1 AS `a b`", "'x' AS `c``d`")
+    one, other = jvm.without(frame, columns), frame.drop(*columns)
+    assert one.schema == other.schema
+    assert one.collect() == other.collect()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "ddl"),
+    [
+        ("csv", {}, "id BIGINT, `a b` STRING"),
+        (
+            "csv",
+            {"sep": ";", "SEP": ";", "nullValue": "\x1f"},
+            "id BIGINT COMMENT 'it is', s STRING",
+        ),
+        ("json", {"mode": "FAILFAST"}, "id INT NOT NULL, v STRUCT<`x y`: ARRAY<DATE>>"),
+    ],
+)
+def test_loaded_is_read_load(spark, tmp_path, kind, options, ddl):
+    texts = {"csv": "1;x\n2;y,z\n", "json": '{"id":1,"v":{"x y":["2026-03-02"]}}\n'}
+    paths = [tmp_path / "a.txt", tmp_path / "b c.txt"]
+    for path in paths:
+        path.write_text(texts[kind], "utf-8")
+    names = [f"file:{path}" for path in paths]
+    schema = StructType.fromDDL(ddl)
+    for session in (spark.newSession(), spark.newSession()):  # what is sent once serves both
+        one = jvm.loaded(session, kind, options, schema.json(), names)
+        other = session.read.format(kind).options(**options).schema(schema).load(names)
+        assert one.schema == other.schema
+        assert [field.metadata for field in one.schema] == [f.metadata for f in other.schema]
+        assert sorted(map(str, one.collect())) == sorted(map(str, other.collect()))
 
 
 def test_a_wrong_query_is_an_error_of_spark_as_ever(spark):

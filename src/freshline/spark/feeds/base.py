@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -31,8 +32,11 @@ from freshline.spark.feeds.several_values import several_values
 from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.storable import check_storable, noted
+from freshline.sql.text.tokens import tokens
 
 _COUNTS = "freshline.counts"
+_ENOUGH = ("LIMIT", "EXISTS", "TABLESAMPLE")
+"""Words of queries for which some rows are enough."""
 
 
 class BaseUpdates:
@@ -259,10 +263,11 @@ class BaseUpdates:
     def _some_misfit(self, written: DataFrame) -> bool:
         """Whether a record did not fit, as counted while ``written`` was written.
 
-        Not counted (Spark saw that the query has no rows and read nothing) means maybe.
+        Not counted means maybe, and so does no record: Spark reads nothing where it sees that the
+        query has no rows, before it runs or meanwhile (a join that finds nothing).
         """
-        counts = jvm.observed(written, _COUNTS)
-        return counts is None or counts[0] > 0
+        records, misfits, _ = jvm.observed(written, _COUNTS) or (0, 0, 0)
+        return records == 0 or misfits > 0 or _may_stop_early(self._table.query)
 
     def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
         """Raise if what a reader can tell without reading says that it is not all there."""
@@ -288,3 +293,9 @@ class BaseUpdates:
         faults = unreadable_files(session, self._reader, names, schema)
         if faults:
             raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
+
+
+@lru_cache(maxsize=4096)
+def _may_stop_early(query: str) -> bool:
+    """Whether Spark may have its rows before it has read all records of the feed."""
+    return any(token.text.upper() in _ENOUGH for token in tokens(query))

@@ -367,15 +367,16 @@ def view_of(frame: DataFrame, query: str, feed: Feed | None) -> DataFrame:
 
 
 def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> DataFrame:
-    """``frame``, counting those of its records that do not fit while it is read.
+    """``frame``, counting its records and those that do not fit while it is read.
 
-    The second number is of no use in itself: it needs every column, so that Spark cannot leave
+    The third number is of no use in itself: it needs every column, so that Spark cannot leave
     out those that the query does not read. A value in them would then not be looked at, and
     whether a record fits would depend on the query.
     """
     # As text: put together from columns, these are hundreds of messages to the JVM.
     with_null = " OR ".join(f"{backquoted(field.name)} IS NULL" for field in schema.fields)
     metrics = {
+        "records": "count(1)",
         "misfits": f"count_if({misfit})",
         "with_null": f"count_if({with_null or 'false'})",
     }
