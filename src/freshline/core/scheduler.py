@@ -560,17 +560,19 @@ class Scheduler:
     def _pins(self, table: Table, to_s: float) -> tuple[tuple[str, int], ...]:
         """The version of each parent to read: the newest of the oldest that are fresh to ``to_s``.
 
+        None is older than what was read last: late rows that it brought would go again.
         Where the update is not cut short a parent's newest version is read: it is the one
         that decides the trailing edge, or fresher than it.
         """
         cut = to_s < table.trailing_edge_s
+        read = table.pins or {}
         pins = []
         for source in table.sources:
             if source.version is None:
                 continue
             version, reached_s = source.version, _INFINITY
             for freshness_s, older in reversed(source.versions if cut else ()):
-                if freshness_s < to_s:
+                if freshness_s < to_s or older < read.get(source.name, older):
                     break
                 if freshness_s < reached_s:
                     version, reached_s = older, freshness_s
