@@ -552,8 +552,22 @@ class Scheduler:
         table.started_to_s = origin_s
         table.area_since_s = self.now_s
         for child in table.children:
-            if not child.known and all(source.known for source in child.sources):
+            if child.known:
+                self._lower(child, origin_s)
+            elif all(source.known for source in child.sources):
                 self._originate(child, min(source.freshness_s for source in child.sources))
+
+    def _lower(self, table: Table, most_s: float) -> None:
+        """A view has got a parent by another query, whose data begin before it is fresh to."""
+        if table.freshness_s <= most_s:
+            return
+        settle(table, self.now_s)
+        table.freshness_s = table.trailing_edge_s = table.started_to_s = most_s
+        waits = table.full or table.late_s > 0.0
+        table.pending = deque([PendingFile(most_s, self.now_s, None)] if waits else [])
+        self.rekey(table)
+        for child in table.children:
+            self._lower(child, most_s)
 
     # ---- versions ----
 
@@ -869,8 +883,10 @@ class Scheduler:
             table.cost.alpha_s, table.cost.beta = event.alpha_s, event.beta
             self.facts_changed += 1
         if event.freshness_s is not None:
-            table.freshness_s = table.started_to_s = event.freshness_s
-            table.trailing_edge_s = event.freshness_s
+            # No fresher than what it reads now: its query may be another one, or a parent put back.
+            known = [source.complete_s for source in table.sources if source.known]
+            fresh_s = min([event.freshness_s, *known])
+            table.freshness_s = table.started_to_s = table.trailing_edge_s = fresh_s
             table.area_since_s = self.now_s
             if event.version is not None and self._extent.cuts_derived:
                 self._remember_version(table, event.version)
