@@ -270,7 +270,8 @@ def _a_file(feed: Feed) -> list[str]:
         return []
     for path in sorted(folder.rglob("*")):
         hidden = any(part[0] in "_." for part in path.relative_to(folder).parts)
-        if not hidden and path.suffix not in (".tmp", ".crc", ".inprogress") and path.is_file():
+        is_draft = path.name.endswith((".tmp", ".crc", ".inprogress", "._COPYING_"))
+        if not (hidden or is_draft) and path.is_file():
             return [str(path.relative_to(folder))]
     return []
 

@@ -57,7 +57,7 @@ def test_a_second_run_loads_only_what_is_new(shop):
 def test_unfinished_files_are_not_read(shop):
     shop.file("orders", 1, [1])
     folder = shop.root / "feed" / "orders"
-    for name in ("_half.csv", ".hidden.csv", "a.tmp", "b.inprogress", "c.crc"):
+    for name in ("_half.csv", ".hidden.csv", "a.tmp", "b.inprogress", "c.crc", "d.csv._COPYING_"):
         (folder / name).write_text("broken")
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1]

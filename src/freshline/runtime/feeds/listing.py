@@ -1,8 +1,8 @@
 """Which complete files are in a feed's folder.
 
 A file is complete when no part of its name, the feed's folder downwards, starts with ``_``
-or ``.`` and it does not end in .tmp, .crc or .inprogress: producers write under such a name
-and rename. A file is known by its name relative to the feed's path; one that comes again
+or ``.`` and it does not end in .tmp, .crc, .inprogress or ._COPYING_: producers write under such
+a name and rename. A file is known by its name relative to the feed's path; one that comes again
 under a known name is the same file.
 
 The files of a Delta table are no feed's: after OPTIMIZE each of its rows is in two of them, and
@@ -28,7 +28,8 @@ from freshline.runtime.feeds.folders import Folder, Folders
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
 
-_UNFINISHED = (".tmp", ".crc", ".inprogress")
+_UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
+"""The last is of `hdfs dfs -put`: Spark passes over such files without a word."""
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
 
