@@ -1,0 +1,52 @@
+"""Files that could not be read, and people who have them tried again: each is loaded once."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import pytest
+
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.requests.handler import carry_out_offline
+from tests.support.shop import QUICK, LiveRun, eventually, made_shop
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A shop whose file of minute 2 could not be read by a run, and has been mended since."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, "rubbish")
+    shop.backoff = Backoff(first_s=600.0, most_s=600.0, attempts=3)
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("orders") == [1])
+    assert shop.journal_rows("SELECT state FROM files WHERE attempts=1") == [{"state": "retrying"}]
+    shop.file("orders", 2, [2])
+    return shop
+
+
+def test_a_file_that_waits_since_the_start_is_not_told_again_by_a_retry(shop):
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        carry_out_offline(journal, "pause", "orders", time.time())
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready", 2)
+        assert shop.ask("retry", "orders")["ok"]
+        assert shop.ask("resume", "orders")["ok"]
+        shop.recorder.wait_for("done orders", 2)
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_two_who_ask_for_a_retry_at_once_have_a_file_loaded_once(shop):
+    shop.file("orders", 3, "rubbish")
+    shop.backoff = QUICK
+    shop.run_until_idle()
+    assert shop.journal_rows("SELECT name FROM files WHERE state='quarantined'")
+    shop.file("orders", 3, [3])
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        for _ in range(2):
+            journal.ask(0.0, "retry", "orders")
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1, 2, 3]
