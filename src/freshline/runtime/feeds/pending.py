@@ -99,20 +99,18 @@ class PendingFiles:
         return tuple(self._files.get(table, {}).values())
 
     def all_files(self, table: str) -> tuple[FeedFile, ...]:
-        """Every file that is loaded or pending: what a full reload reads.
+        """Every file that is loaded or waits: what a full reload reads.
 
         One that could not be read comes back by itself, when it is tried again.
         """
-        return self._in_states(table, "'loaded','pending'")
+        # Not by the journal's states: a file that comes back may not be written down yet.
+        found = [*self.loaded_files(table), *self.waiting(table)]
+        return tuple(sorted(found, key=lambda file: (file.timestamp_s, file.name)))
 
     def loaded_files(self, table: str) -> tuple[FeedFile, ...]:
         """Every file that is in the table: what a backfill reads."""
-        return self._in_states(table, "'loaded'")
-
-    def _in_states(self, table: str, states: str) -> tuple[FeedFile, ...]:
         rows = self._journal.rows(
-            f"SELECT * FROM files WHERE table_name=? AND state IN ({states})"
-            " ORDER BY timestamp_s, name",
+            "SELECT * FROM files WHERE table_name=? AND state='loaded' ORDER BY timestamp_s, name",
             (table,),
         )
         return tuple(file_of(row) for row in rows)

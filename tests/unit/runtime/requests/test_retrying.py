@@ -10,6 +10,7 @@ import pytest
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.options import RunOptions
 from freshline.runtime.requests.handler import carry_out_offline
 from tests.support.shop import QUICK, LiveRun, eventually, made_shop
 
@@ -50,3 +51,8 @@ def test_two_who_ask_for_a_retry_at_once_have_a_file_loaded_once(shop):
             journal.ask(0.0, "retry", "orders")
     shop.run_until_idle()
     assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+def test_a_reload_reads_a_file_that_waits_since_the_start(shop):
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
+    assert shop.executor.numbers("orders") == [1, 2]
