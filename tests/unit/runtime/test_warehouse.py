@@ -296,6 +296,22 @@ def test_a_journal_that_is_lost_is_rebuilt_from_the_delta_log(shop):
     shop.check_views()
 
 
+def test_a_table_that_is_put_back_after_its_journal_was_lost_gets_all_files_again(shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    table, copy = shop.root / "warehouse" / "orders", shop.root / "copy"
+    shutil.copytree(table, copy)
+    for minute in (2, 3):
+        shop.file("orders", minute, [minute])
+        shop.run_until_idle()
+    shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    shop.run_until_idle()
+    shutil.rmtree(table)
+    shutil.copytree(copy, table)
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
 def test_spark_that_does_not_start_ends_the_run_with_its_error(shop):
     def refuse():
         raise PlatformError("spark-start", "Spark did not start: no Java")

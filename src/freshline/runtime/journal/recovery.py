@@ -187,6 +187,11 @@ def _repair(
             " WHERE table_name=? AND state='loaded' AND number>?",
             (table.name, there),
         )
+        # Of these a rebuilt journal knows the name alone: the feed's listing tells of them again.
+        journal.write(
+            "DELETE FROM files WHERE table_name=? AND state='pending' AND timestamp_s IS NULL",
+            (table.name,),
+        )
     if there > known:
         # Its process died before it told us, maybe before it flushed it.
         flush_version(project.table_path(table.name), commit.version if commit else 0)
