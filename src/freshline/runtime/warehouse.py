@@ -462,9 +462,8 @@ class Warehouse:
             failpoint("update.after_journal")
             if self._stopping_since_s is not None and event.version is not None:
                 parents = json.dumps(dict(result.parents))
-                self._ledger.table_restored(
-                    table, command.number, result.version, command.to_s, parents
-                )
+                to_s = command.to_s if event.to_s is None else event.to_s
+                self._ledger.table_restored(table, command.number, result.version, to_s, parents)
                 self._journal.flush()
             self._pending.loaded(table, names)
             self._failures.succeeded(table)

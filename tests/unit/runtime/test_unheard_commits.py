@@ -9,6 +9,7 @@ import pytest
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import PlatformError
 from freshline.delta.log import last_commit
+from freshline.times import seconds
 from tests.support.shop import LiveRun, eventually, made_shop
 
 
@@ -82,3 +83,24 @@ def test_a_rebuild_loads_all_files_that_wait_however_updates_are_cut(
         shop.file("orders", 9, [9])
         eventually(lambda: shop.executor.numbers("total") == list(range(1, 10)))
     assert shop.executor.numbers("orders") == list(range(1, 10))
+
+
+def test_a_stopped_run_writes_down_what_a_repeated_commit_is_fresh_to(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 5, [5])
+    unheard = Unheard(shop, "orders")
+    run = LiveRun(shop)
+    with run:
+        assert unheard.failed.wait(30.0)
+        shop.file("orders", 9, [9])
+        eventually(lambda: len(shop.journal_rows("SELECT 1 FROM files")) == 2)
+        gate = shop.executor.gates["orders"] = threading.Event()
+        unheard.go_on.set()
+        shop.recorder.wait_for("start orders", 2)
+        run.warehouse.stop()
+        eventually(lambda: run.warehouse._stopping_since_s is not None)
+        gate.set()
+    commit = last_commit(shop.project.table_path("orders"))
+    assert commit is not None
+    (row,) = shop.journal_rows("SELECT freshness_s FROM tables")
+    assert row["freshness_s"] == seconds(commit.metadata["to"])

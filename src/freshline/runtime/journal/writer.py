@@ -86,7 +86,8 @@ class Ledger:
         self.journal.write(
             "INSERT INTO files (table_name, name, size_bytes, modified_s, timestamp_s, arrived_s,"
             " state) VALUES (?,?,?,?,?,?,'pending') ON CONFLICT DO UPDATE SET state='pending',"
-            " size_bytes=excluded.size_bytes, modified_s=excluded.modified_s, reason=NULL",
+            " size_bytes=excluded.size_bytes, modified_s=excluded.modified_s, reason=NULL,"
+            " timestamp_s=excluded.timestamp_s, arrived_s=excluded.arrived_s",
             (table, file.name, file.size_bytes, file.modified_s, file.timestamp_s, now_s),
         )
 

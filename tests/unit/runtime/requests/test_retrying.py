@@ -7,9 +7,11 @@ from contextlib import closing
 
 import pytest
 
+from freshline.executor.records import FeedFile
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
 from freshline.runtime.requests.handler import carry_out_offline
 from tests.support.shop import QUICK, LiveRun, eventually, made_shop
@@ -56,3 +58,14 @@ def test_two_who_ask_for_a_retry_at_once_have_a_file_loaded_once(shop):
 def test_a_reload_reads_a_file_that_waits_since_the_start(shop):
     shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
     assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_a_file_that_vanished_and_comes_again_stands_for_its_new_time(tmp_path):
+    with closing(Journal(tmp_path / "journal.db", create=True)) as journal:
+        ledger = Ledger(journal)
+        ledger.file_arrived("orders", FeedFile("a.csv", 1, 500.0, 500.0), 600.0)
+        ledger.file_unreadable("orders", "a.csv", "vanished", 0, "it is no longer there", None)
+        ledger.file_arrived("orders", FeedFile("a.csv", 2, 50.0, 50.0), 700.0)
+        journal.flush()
+        (row,) = journal.rows("SELECT timestamp_s, arrived_s FROM files")
+    assert tuple(row) == (50.0, 700.0)
