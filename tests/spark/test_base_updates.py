@@ -280,6 +280,16 @@ def test_names_with_odd_characters_are_only_names(shop, orders: Path):
     }
 
 
+def test_a_name_that_hadoop_cannot_read_is_told_with_what_is_wrong(shop, orders: Path):
+    for name in ("12:30.csv", "12:30 [1].csv"):
+        (orders / name).write_text("1,2026-01-01 12:00:00,1\n")
+    with pytest.raises(UnreadableFilesError) as unreadable:
+        shop.load("orders", "12:30.csv", "12:30 [1].csv")
+    ((name, reason),) = unreadable.value.files
+    assert (name, reason[:37]) == ("12:30 [1].csv", "a part of its name has both a colon a")
+    assert shop.load("orders", "12:30.csv").rows == 1
+
+
 def test_compressed_files_and_headers(shop):
     folder = shop.feed("f", "csv", "id BIGINT, v STRING", {"header": "true", "sep": ";"})
     shop.table("t", "SELECT * FROM STREAM f")

@@ -21,6 +21,10 @@ _PLAIN = {
     "PATH_NOT_FOUND": "it is no longer there",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
 }
+_COLON = (
+    "a part of its name has both a colon and one of \\ * ? [ ] { } or a comma, which Hadoop cannot"
+    " read: rename it"
+)
 
 
 def unreadable_files(
@@ -100,6 +104,8 @@ def _fault(
         reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
     except SparkError as error:
         name = condition(error)
+        if "Relative path in absolute URI" in message(error):
+            return _COLON
         return (
             _PLAIN.get(name)
             or _header_fault(message(error))
