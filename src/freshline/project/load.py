@@ -140,11 +140,11 @@ def collect(
         return None, errors  # no mapping at all
     top.only(*KEYS)
     top.require("name", "storage", "libraries")
-    _check_name(top)
+    name = _name(top)
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
     library = read_libraries(top, root)
     storage = feeds_.storage_place(top.text("storage") or "", root)
-    parts = Parts(top.text("name") or "", root, storage, feeds, feed_names, library)
+    parts = Parts(name, root, storage, feeds, feed_names, library)
     return assembled(top, parts, analyse=analyse)
 
 
@@ -242,7 +242,8 @@ def assembled(
     return project, []
 
 
-def _check_name(top: Section) -> None:
+def _name(top: Section) -> str:
+    """The project's name; empty where it has none."""
     name = top.text("name")
     if name is not None and not PROJECT_NAME.match(name):
         top.fault(
@@ -252,6 +253,7 @@ def _check_name(top: Section) -> None:
             rule=PROJECT_NAME_RULE,
             next_step="Rename the project.",
         )
+    return name or ""
 
 
 def _analysed(tables: list[TableDef], library: Library, errors: list[UserError]) -> list[TableDef]:

@@ -97,11 +97,15 @@ class YamlFile:
             return None if root is None else _loader()("").construct_document(root)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
+            problem = getattr(error, "problem", None) or "it cannot be parsed"
+            next_step = "Correct the syntax; indentation and quotes are the usual cause."
+            if mark and _TAB.match("".join(self._text.splitlines()[mark.line : mark.line + 1])):
+                problem, next_step = "a tab indents this line", "Indent with spaces alone."
             raise UserError(
                 "bad-yaml",
-                f"this is not YAML: {getattr(error, 'problem', None) or 'it cannot be parsed'}",
+                f"this is not YAML: {problem}",
                 where=Place(self.shown_as, mark.line + 1 if mark else None),
-                next_step="Correct the syntax; indentation and quotes are the usual cause.",
+                next_step=next_step,
             ) from error
         except RecursionError as error:
             raise UserError(
@@ -129,6 +133,7 @@ def _json(text: str) -> Any:
 
 
 _OBJECT = re.compile(r"\s*\{")
+_TAB = re.compile(" *\t")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 """How JSON writes a character beyond 16 bits, which YAML does not know."""

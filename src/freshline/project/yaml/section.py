@@ -89,7 +89,9 @@ class Section:
             return None
         if isinstance(value, str) and value.strip():
             return value
-        self._bad(key, value, "it is a text that is not empty")
+        is_word = not isinstance(value, str | dict | list)  # YAML reads no, 7 and dates as such
+        next_step = "Put the value in quotes." if is_word else "Correct the value."
+        self._bad(key, value, "it is a text that is not empty", next_step)
         return None
 
     def choice(self, key: str, known: Iterable[str], default: str) -> str:
@@ -205,13 +207,15 @@ class Section:
             )
             return None
 
-    def _bad(self, key: str, value: object, rule: str) -> None:
+    def _bad(
+        self, key: str, value: object, rule: str, next_step: str = "Correct the value."
+    ) -> None:
         self.fault(
             "bad-value",
             f"{key} of {self.what} is {_shown(value)}",
             key=key,
             rule=rule,
-            next_step="Correct the value.",
+            next_step=next_step,
         )
 
 
