@@ -13,11 +13,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from freshline.cli.errors import reported
+from freshline.cli.errors import error_record, reported
+from freshline.core.errors import UserError
+from freshline.render.output import print_json
 
 COMMANDS = (
     "init", "import", "validate", "dry-run", "explain", "run", "ui", "ingest", "status", "refresh",
@@ -28,6 +31,23 @@ COMMANDS = (
 
 Where the name is a word of Python's, both have an underscore behind it, and one for each hyphen.
 """
+
+
+class _Program(TyperGroup):
+    """With ``--json`` also a command or an option that there is not is an object."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and tell a wrong use of it; the caller shows that to people."""
+        as_json = "--json" in ctx.args
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            # What is wrong with a command line has this; its class typer keeps to itself.
+            message = getattr(error, "format_message", None)
+            if as_json and message is not None:
+                told = UserError("bad-usage", message(), next_step="See the command's --help.")
+                print_json({"error": error_record(told)})
+            raise
 
 
 def main() -> None:
@@ -67,6 +87,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     typed = next((each for each in arguments if not each.startswith("-")), None)
     app = typer.Typer(
         name="freshline",
+        cls=_Program,
         help="Keeps the tables of a warehouse fresh: the one that matters most first.",
         no_args_is_help=True,
         rich_markup_mode=None,

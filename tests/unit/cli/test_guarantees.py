@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from freshline.runtime.journal.paths import journal_path
@@ -82,3 +84,9 @@ def test_the_object_has_keys_more(answer):
         "share": pytest.approx((83.75 + 0.03) / 3600),
         "burst": pytest.approx((83.75 + 0.03) * (2 + 120 / 3600)),
     }
+
+
+def test_with_json_what_is_wrong_is_an_object_too(freshline):
+    done = freshline("guarantees", "--quantile", "2", "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"]["code"] == "bad-option"

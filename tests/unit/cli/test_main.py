@@ -69,6 +69,24 @@ def test_what_nobody_knows_is_the_users_error(arguments, tmp_path):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("fly", "--json"), "No such command 'fly'"),
+        (("status", "--json", "--fly"), "No such option: --fly"),
+        (("pause", "--json"), "Missing argument"),
+        (("run", "--log-format", "xml", "--json"), "'xml' is not one of"),
+    ],
+)
+def test_with_json_a_wrong_use_is_an_object_on_standard_output_too(arguments, says, tmp_path):
+    done = run(*arguments, directory=tmp_path)
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], error["next"]) == ("bad-usage", "See the command's --help.")
+    assert says in error["message"]
+    assert "Usage: " in done.stderr
+
+
 def test_outside_of_a_project_it_says_how_to_make_one(tmp_path):
     done = run("status", directory=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -40,7 +40,7 @@ def guarantees(
                      show_default=False),
     ] = None,
     project: ProjectDir = None,
-    json_out: AsJson = False,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Bound each table's tardiness, response and staleness, and say what tracks are needed."""
     outage_s = None if outage is None else length_s(outage)
@@ -52,12 +52,12 @@ def guarantees(
             next_step="Correct it.",
         )
     if file is not None:
-        _of_scenario(file, outage_s, quantile, as_json=json_out)
+        _of_scenario(file, outage_s, quantile, as_json=as_json)
         return
     from freshline.runtime.status.guarantees import project_guarantees
 
     found = project_guarantees(opened(project), outage_s=outage_s, quantile=quantile)
-    if json_out:
+    if as_json:
         print_json(found.record())
         return
     mean_s = {}
