@@ -14,11 +14,19 @@ def named_tables(project: Project, names: Iterable[str]) -> tuple[str, ...]:
     """The names as the project writes them, each once.
 
     Raises:
-        UserError: There is no such table (``unknown-table``).
+        UserError: There is no such table (``unknown-table``), or it is a report (``a-report``).
     """
     known = [table.name for table in project.tables]
     found: dict[str, None] = {}
     for name in names:
+        report = project.report(name)
+        if report is not None:
+            raise UserError(
+                "a-report",
+                f"{report.name} is a report, and no table that is kept fresh",
+                rule="each window of it is made once, by its deadline",
+                next_step=f"See `freshline report list` or `freshline report plan {report.name}`.",
+            )
         if not project.has_table(name):
             raise UserError(
                 "unknown-table",

@@ -117,6 +117,11 @@ def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline
     assert planned["name"].startswith("daily@")
     assert answer("report", "list")["reports"] == []
     assert "known reports: daily" in freshline("report", "plan", "nobody").stderr
+    assert "Did you mean daily?" in freshline("report", "plan", "Dayly").stderr
+    for command in ("story", "pause", "refresh", "explain"):
+        done = freshline(command, "DAILY")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.startswith("[a-report] daily is a report, and no table")
 
 
 def test_beside_a_running_warehouse_the_journal_is_neither_made_nor_moved(

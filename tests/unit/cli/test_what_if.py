@@ -38,6 +38,7 @@ def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshlin
     for option, said in (
         ("small", "--priority is 'small'; it is TABLE=NUMBER, the number greater than 0"),
         ("tiny=3", "run 2 of the journal has no table 'tiny'; it has big, orders, small"),
+        ("ordrs=4", "Did you mean orders?"),
     ):
         refused = freshline("simulate", "--from-run", "--priority", option)
         assert (refused.exit_code, refused.stdout) == (2, "")

@@ -21,6 +21,7 @@ from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
+from freshline.project.names import correction, listed
 from freshline.render.output import clock, console, counted, moment, print_json
 from freshline.render.report_table import report_record, report_table, signed
 from freshline.reports.joint.together import Stretch
@@ -272,8 +273,10 @@ def _known(project: Project, journal: Journal, name: str, now_s: float) -> Repor
         raise UserError(
             "unknown-report",
             f"no report is called '{name}'",
-            rule=f"known reports: {', '.join(known) or 'there is none'}",
-            next_step="Correct the name, or submit it with `freshline report submit`.",
+            rule=f"known reports: {listed(known)}",
+            next_step=correction(
+                name, known, "Correct the name, or submit it with `freshline report submit`."
+            ),
         )
     return found
 

@@ -10,6 +10,7 @@ from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.core.objective.targets import stated_lags
 from freshline.core.recorded import RecordedRun
+from freshline.project.names import correction, listed
 from freshline.sim.accounts import Accounts, Figures
 from freshline.sim.whatif.history import Durations, History, history_of
 from freshline.sim.whatif.recorded import Overrides, played
@@ -215,14 +216,14 @@ def with_priorities(
 
 
 def _check_names(specs: Sequence[TableSpec], named: Iterable[str], of: str) -> None:
-    names = {spec.name for spec in specs}
+    names = sorted(spec.name for spec in specs)
     for name in named:
         if name not in names:
             raise UserError(
                 "unknown-table",
                 f"{of} has no table '{name}'",
-                rule=f"it has {', '.join(sorted(names))}",
-                next_step="Correct the name.",
+                rule=f"it has {listed(names)}",
+                next_step=correction(name, names, "Use one of these names."),
             )
 
 
