@@ -280,7 +280,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "released": "When the oldest work in it arrived.",
         "started": "When it started.",
         "finished": "When it ended.",
-        "waited_s": "`started` less `released`.",
+        "waited_s": "`started` less `released`, or less the end of an attempt that failed since.",
         "seconds": "How long it held its track.",
         "expected_s": "Estimate when it was chosen.",
         "from": "Freshness before.",

@@ -20,9 +20,12 @@ def told(name: str, chapter: UpdateStory) -> str:
     if chapter.released_s is None or chapter.waited_s is None:
         lines.append(f"Started {start}; nothing had to arrive for it.")
     else:
+        failed = ""
+        if chapter.failed_s is not None:
+            failed = f" since an attempt failed at {clock(chapter.failed_s, chapter.started_s)}"
         lines.append(
             f"Pending since {clock(chapter.released_s, chapter.started_s)},"
-            f" started {start} (waited {brief_s(chapter.waited_s)})."
+            f" started {start} (waited {brief_s(chapter.waited_s)}{failed})."
         )
     lines.append(_loads(chapter))
     over = "; ".join(f"{each.table} ({each.score})" for each in chapter.over)

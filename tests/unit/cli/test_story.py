@@ -56,6 +56,14 @@ def test_an_update_that_waited_is_told_in_full():
     )
 
 
+def test_an_attempt_after_one_that_failed_says_since_when_it_waited():
+    chapter = dataclasses.replace(CHAPTER, attempt=2, failed_s=START_S - 1.5, waited_s=1.5)
+    assert (
+        "  Pending since 12:00:06, started 2026-01-02 12:00:10 UTC on track 1"
+        " (waited 1.5 s since an attempt failed at 12:00:08).\n"
+    ) in told("orders", chapter)
+
+
 def test_a_failed_attempt_of_a_view_that_was_asked_for():
     chapter = dataclasses.replace(
         CHAPTER,

@@ -46,7 +46,8 @@ class UpdateStory:
     Attributes:
         state: running, done, failed, or lost (the process ended during it).
         released_s: When the oldest work in it arrived; None where nothing had to arrive.
-        waited_s: From there to the start; None likewise.
+        failed_s: When an attempt with that work had failed; None: it is the first.
+        waited_s: From the later of the two to the start; None where nothing had to arrive.
         from_s, to_s: Freshness before and after.
         files: How many files it was given; None for a derived table.
         parents: The version of each table that it read.
@@ -79,6 +80,7 @@ class UpdateStory:
     score: str
     over: tuple[PassedOver, ...]
     meanwhile: tuple[ConcurrentUpdate, ...]
+    failed_s: float | None = None
 
 
 def story_of(journal: Journal, table: str, *, base: bool, last: int = 5) -> list[UpdateStory]:
@@ -103,6 +105,8 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
     # SQLite keeps an infinite release as it is: an update that was asked for without news.
     known = row["release_s"] is not None and row["release_s"] <= start_s
     release_s = row["release_s"] if known else None
+    failed_s = None if release_s is None else _failed_s(journal, row, release_s)
+    since_s = release_s if failed_s is None else failed_s
     return UpdateStory(
         number=row["number"],
         attempt=row["attempt"],
@@ -111,7 +115,7 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
         released_s=release_s,
         started_s=start_s,
         finished_s=row["finish_s"],
-        waited_s=None if release_s is None else start_s - release_s,
+        waited_s=None if since_s is None else start_s - since_s,
         seconds=row["seconds"],
         expected_s=row["expected_s"],
         from_s=row["from_s"],
@@ -127,28 +131,42 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
         parents=tuple(sorted(json.loads(row["parents"] or "{}").items())),
         score=row["score"] or "",
         over=tuple(PassedOver(name, score) for name, score in json.loads(row["passed_over"])),
-        meanwhile=() if release_s is None or not meanwhile else _meanwhile(journal, row, release_s),
+        meanwhile=() if since_s is None or not meanwhile else _meanwhile(journal, row, since_s),
+        failed_s=failed_s,
     )
 
 
-def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[ConcurrentUpdate, ...]:
-    """What was on the tracks between the release and the start.
+def _failed_s(journal: Journal, row: Row, release_s: float) -> float | None:
+    """The end of the failed attempt before this one, which was no waiting; None: there is none."""
+    before = journal.row(
+        f"SELECT state, start_s, finish_s FROM updates WHERE table_name=? AND id<? AND {NO_CHECK}"
+        " ORDER BY id DESC LIMIT 1",
+        (row["table_name"], row["id"]),
+    )
+    if before is None or before["state"] != "failed" or before["start_s"] < release_s:
+        return None
+    ended_s: float | None = before["finish_s"]
+    return ended_s if ended_s is not None and ended_s <= row["start_s"] else None
 
-    A track runs one update at a time, so what ran at the release is the last update that
-    each track had started before it.
+
+def _meanwhile(journal: Journal, row: Row, since_s: float) -> tuple[ConcurrentUpdate, ...]:
+    """What was on the tracks from when its work waited to the start.
+
+    A track runs one update at a time, so what ran at first is the last update that each track
+    had started before it.
     """
     start_s = row["start_s"]
     # The sign keeps SQLite from walking through all ids below this one.
     found = journal.rows(
         "SELECT * FROM updates WHERE start_s>=? AND start_s<=? AND +id<? ORDER BY start_s",
-        (release_s, start_s, row["id"]),
+        (since_s, start_s, row["id"]),
     )
     before = []
     for track in _tracks(journal, row["run"]):
         running = journal.row(
             "SELECT * FROM updates WHERE start_s<? AND track=? ORDER BY start_s DESC, id DESC"
             " LIMIT 1",
-            (release_s, track),
+            (since_s, track),
         )
         if running is not None:
             before.append(running)
@@ -157,7 +175,7 @@ def _meanwhile(journal: Journal, row: Row, release_s: float) -> tuple[Concurrent
         if other["finish_s"] is None and other["run"] != row["run"]:
             continue  # lost with its process; when it ended nobody knows
         end_s = start_s if other["finish_s"] is None else min(start_s, other["finish_s"])
-        overlap_s = end_s - max(release_s, other["start_s"])
+        overlap_s = end_s - max(since_s, other["start_s"])
         if overlap_s > 0.0:
             told.append(
                 ConcurrentUpdate(

@@ -80,6 +80,20 @@ def test_failed_attempts_are_told_with_their_reason(tmp_path, stories):
     ]
 
 
+def test_the_time_of_a_failed_attempt_is_no_waiting(tmp_path, stories):
+    shop = made_shop(tmp_path, {"a": ()})
+    shop.executor.failing["a"] = "no room"
+    shop.file("a", 1, [1])
+    shop.run_until_idle()
+    first, second, third = stories(shop, "a", base=True)
+    assert first.failed_s is None
+    assert first.waited_s == first.started_s - first.released_s
+    for earlier, later in ((first, second), (second, third)):
+        assert later.failed_s == earlier.finished_s > later.released_s
+        assert later.waited_s == later.started_s - earlier.finished_s
+        assert later.meanwhile == ()
+
+
 def test_a_view_tells_what_versions_it_read_and_has_no_files(tmp_path, stories):
     shop = made_shop(tmp_path, {"a": (), "view": ("a",)})
     for minute in (1, 2, 3):
