@@ -79,6 +79,16 @@ def verified_lines(checks: Checks) -> list[str]:
     return lines
 
 
+def unverified_lines(tables: Sequence[str], checks: Checks) -> list[str]:
+    """The next step where the newest version of tables was not verified; none where all were."""
+    names = [name for name in tables if checks.get(name) and checks[name][-1].outcome == SKIPPED]
+    if not names:
+        return []
+    which = " ".join(names) if len(names) <= SAMPLE_ROWS else "TABLE..."
+    made = f"`freshline refresh {which} --full` makes versions that can be verified"
+    return [f"next: {made}, unless a reason holds for every version"]
+
+
 def wrong_record(wrong: WrongView, *, rebuilt: bool) -> dict[str, Any]:
     """What an audit found, as ``status --json`` has it."""
     return {

@@ -18,7 +18,12 @@ from freshline.executor.verified import (
     RowCheck,
     VersionCheck,
 )
-from freshline.render.verified import row_lines, verified_lines, verified_record
+from freshline.render.verified import (
+    row_lines,
+    unverified_lines,
+    verified_lines,
+    verified_record,
+)
 from tests.support.shop import LiveRun, made_shop
 
 GONE = "what it was made of is gone: VACUUM"
@@ -52,6 +57,13 @@ def test_people_get_a_line_a_table_and_what_is_wrong():
         "  others version 4 is wrong: it has other",
         "new: it has no version yet",
     ]
+
+
+def test_the_next_step_where_a_newest_version_was_not_verified():
+    assert unverified_lines(["orders", "sales", "new"], CHECKS) == []
+    skipped = {**CHECKS, "sales": CHECKS["sales"][:2], "report": CHECKS["sales"][:1]}
+    (line,) = unverified_lines(["orders", "sales", "new"], skipped)
+    assert line.startswith("next: `freshline refresh sales --full` makes versions that can be")
 
 
 OF_ROWS = [

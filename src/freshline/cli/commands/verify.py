@@ -15,8 +15,13 @@ from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
 from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
-from freshline.render.output import print_json
-from freshline.render.verified import row_lines, verified_lines, verified_record
+from freshline.render.output import counted, print_json
+from freshline.render.verified import (
+    row_lines,
+    unverified_lines,
+    verified_lines,
+    verified_record,
+)
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.requests.client import ask, running_process
 from freshline.runtime.requests.handler import Answer
@@ -24,6 +29,8 @@ from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
 
 WRONG_STATUS = 3
+_TOLD_EVERY_S = 10.0
+"""Where no terminal shows how far it is: so often a log hears of it."""
 _REBUILT = (
     "SELECT DISTINCT table_name FROM updates"
     " WHERE run=(SELECT max(id) FROM runs) AND state='done' AND full=1"
@@ -59,7 +66,8 @@ def verify(
     checks, of_rows = _checked(found, tables or [], wanted)
     record = verified_record(checks, of_rows)
     if not as_json:
-        print("\n".join([*verified_lines(checks), *row_lines(of_rows)]), flush=True)
+        last = unverified_lines([t.name for t in found.tables], checks)
+        print("\n".join([*verified_lines(checks), *row_lines(of_rows), *last]), flush=True)
     wrong = [each for found in checks.values() for each in found if each.outcome == WRONG]
     if repair:
         answers = _repair(found, [found[-1] for found in checks.values() if found])
@@ -103,11 +111,16 @@ def _checked(
     tables = [table for table in project.tables if table.name in chosen]
     checks: dict[str, list[VersionCheck]] = {table.name: [] for table in tables}
     session = start_session(project)
+    told_s = time.monotonic()
     try:
         for number, each in enumerate(verified(session, project, tables, wanted), 1):
             checks[each.table].append(each)
+            told = f"{counted(number, 'version')} verified"
             if sys.stderr.isatty():
-                print(f"\r{number} versions verified", end="", file=sys.stderr)
+                print(f"\r{told}", end="", file=sys.stderr)
+            elif time.monotonic() - told_s >= _TOLD_EVERY_S:
+                told_s = time.monotonic()
+                print(f"{told}, {each.table} last", file=sys.stderr, flush=True)
         of_rows = list(checked(session, project, [*tables, *reports]))
     finally:
         session.stop()
