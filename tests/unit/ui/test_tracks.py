@@ -25,8 +25,9 @@ def written(project, runs, updates):
         )
     for run, start, end in updates:
         journal.write(
-            "INSERT INTO updates (run, table_name, number, track, start_s, finish_s, state)"
-            " VALUES (?,'orders',1,0,?,?,?)",
+            "INSERT INTO updates (run, table_name, number, attempt, track, start_s, finish_s,"
+            " from_s, to_s, expected_s, state, passed_over)"
+            " VALUES (?,'orders',1,1,0,?,?,0.0,1.0,1.0,?,'[]')",
             (run, NOW_S - start, None if end is None else NOW_S - end, "running"),
         )
     journal.close()
@@ -61,3 +62,13 @@ def test_only_the_time_of_runs_counts(
         found = ask("/v1/tracks?last=3600").json
     assert found["ran_s"] == ran_s
     assert found["busy"] == ({} if busy is None else {"0": busy})
+
+
+def test_a_table_that_the_project_no_longer_has_is_named_as_dropped(tmp_path, serve):
+    written(made_project(tmp_path, {"orders": ()}), [(60.0, None)], [(1, 45.0, 15.0)])
+    project = made_project(tmp_path, {"others": ()})
+    with serve(project, clock=lambda: NOW_S) as ask:
+        found = ask("/v1/tracks?last=3600").json
+        update = ask(f"/v1/updates/{found['updates'][0][0]}").json
+    assert (found["tables"], found["dropped"]) == (["orders"], ["orders"])
+    assert (update["table"], update["dropped"]) == ("orders", True)

@@ -35,7 +35,9 @@ export function Link({ href, children, ...rest }) {
 }
 
 export const tableHref = (name, extra = "") => `/tables/${encodeURIComponent(name)}${extra}`;
-export const TableLink = ({ name }) => html`<${Link} href=${tableHref(name)} class="name">${name}</${Link}>`;
+// A table that the project no longer has, has no page.
+export const TableLink = ({ name, dropped = false }) =>
+  dropped ? html`<span class="name" title="no longer in the project">${name}</span>` : html`<${Link} href=${tableHref(name)} class="name">${name}</${Link}>`;
 
 // How stale, against the target: the bar is full at twice the target, the tick is the target.
 export function Meter({ staleness, target, late }) {

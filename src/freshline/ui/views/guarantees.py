@@ -31,6 +31,7 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
         tables.append(
             {
                 "name": item.name,
+                "dropped": item.state == "dropped",
                 "mode": seen.mode,
                 "bounds_s": dict(seen.bounds_s),
                 "worst_s": dict(seen.worst_s),

@@ -11,6 +11,7 @@ from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import Problem
 from freshline.ui.reads.reading import Reader
+from freshline.ui.views.table import has_page
 from freshline.ui.views.updates import whole
 
 _MOST_MEANWHILE = 100
@@ -42,4 +43,10 @@ def update_record(reader: Reader, journal: Journal, row: Row) -> dict[str, Any]:
     meanwhile = sorted(record["meanwhile"], key=lambda each: -each["overlap_s"])
     record["meanwhile_total"] = len(meanwhile)
     record["meanwhile"] = meanwhile[:_MOST_MEANWHILE]
-    return {"id": row["id"], "table": name, **record, "told": told(name, chapter).splitlines()}
+    return {
+        "id": row["id"],
+        "table": name,
+        "dropped": not has_page(project, name),
+        **record,
+        "told": told(name, chapter).splitlines(),
+    }

@@ -46,6 +46,11 @@ def known_name(project: Project, name: str) -> str:
     return project.table(name).name
 
 
+def has_page(project: Project, name: str) -> bool:
+    """Whether a name leads to a page: a report's says where its windows are."""
+    return project.has_table(name) or project.report(name) is not None
+
+
 def answer(reader: Reader, name: str) -> dict[str, Any]:
     """The table's status, definition and relations; ``reason`` says why it is late."""
     project = reader.project

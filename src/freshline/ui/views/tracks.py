@@ -11,6 +11,7 @@ from freshline.ui.reads.reading import Reader
 from freshline.ui.reads.runs import ran_s
 from freshline.ui.reads.updates import first_id
 from freshline.ui.reads.window import AskedWindow, asked_window
+from freshline.ui.views.table import has_page
 
 _MOST = 2000
 _COLUMNS = ("id", "track", "table", "number", "start_s", "finish_s", "state", "strategy")
@@ -23,6 +24,8 @@ def asked(_: Reader, request: Request) -> AskedWindow:
 
 def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
     """The updates that ran in the window, newest 2,000, oldest first; ``tables`` names them.
+
+    ``dropped`` are those among them that the project no longer has.
 
     ``busy`` is each track's share of ``ran_s``, the part of the window in which a run went on;
     ``needed`` is what the tables need by what their updates cost, in tracks. Where ``cut``, updates
@@ -81,6 +84,7 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
         "needed": round(need.tracks_needed, 3),
         "busy": {str(track): round(share, 4) for track, share in sorted(busy.items())},
         "tables": list(names),
+        "dropped": [name for name in names if not has_page(reader.project, name)],
         "columns": list(_COLUMNS),
         "updates": told,
     }

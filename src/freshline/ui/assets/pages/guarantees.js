@@ -13,7 +13,7 @@ function Audits({ tables }) {
     ${audited.length
       ? html`<div class="scroller"><table class="tables"><thead><tr><th>view</th><th>last audit (UTC)</th><th class="num">right</th><th class="num">wrong</th><th class="num">not verified</th><th>remarks</th></tr></thead>
         <tbody>${audited.map((each) => html`<tr data-table=${each.name} data-audit=${each.audits.last_outcome || ""} data-wrong=${each.wrong ? each.wrong.version : ""} class=${each.wrong ? "late" : ""}>
-          <td><${TableLink} name=${each.name} /></td><td>${clock(epoch(each.audits.last), now())}</td>
+          <td><${TableLink} name=${each.name} dropped=${each.dropped} /></td><td>${clock(epoch(each.audits.last), now())}</td>
           <td class="num">● ${number(each, "right")}</td><td class="num">${number(each, "wrong") ? html`<span class="bad-text">≠ ${number(each, "wrong")}</span>` : "0"}</td><td class="num">${number(each, "skipped")}</td>
           <td>${each.wrong ? html`<span class="bad-text">version ${each.wrong.version} was wrong</span>; evidence: <code>${each.wrong.evidence}</code>` : each.audits.last_outcome === "skipped" ? each.audits.reason : ""}</td></tr>`)}</tbody></table></div>`
       : html`<${Empty}>No view was verified yet. <code>freshline verify</code> does it now.</${Empty}>`}`;
@@ -31,7 +31,7 @@ export function Guarantees() {
           <tbody>${promised.map((each) => {
             const broken = Object.values(each.broken).reduce((sum, number) => sum + number, 0);
             const bound = each.bounds_s.staleness ?? (each.bound && each.bound.staleness) ?? null;
-            return html`<tr data-table=${each.name} data-broken=${broken} class=${broken ? "late" : ""}><td><${TableLink} name=${each.name} /></td><td>${each.mode || "–"}</td>
+            return html`<tr data-table=${each.name} data-broken=${broken} class=${broken ? "late" : ""}><td><${TableLink} name=${each.name} dropped=${each.dropped} /></td><td>${each.mode || "–"}</td>
               <td class="num">${typeof bound === "number" ? brief(bound) : "none"}</td><td class="num">${each.worst_s.staleness === undefined ? "–" : brief(each.worst_s.staleness)}</td>
               <td class="num">${broken ? html`<span class="bad-text">✕ ${broken}</span>` : typeof bound === "number" ? "● 0" : "–"}</td>
               <td>${Object.entries(each.broken).map(([cause, number]) => `${cause} ${number}`).join(", ")}${each.last_broken ? html` <small class="muted">${each.last_broken}</small>` : null}</td></tr>`;

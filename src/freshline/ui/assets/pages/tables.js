@@ -44,7 +44,7 @@ function Row({ item, at, strategies, total }) {
     <td class="c-last"><${Dots} last=${item.last} strategies=${strategies} /></td>`, [item, total]);
   return html`<tr class=${late ? "late" : ""} data-table=${item.name} data-state=${item.state} data-late=${String(late)}
       data-staleness-s=${staleness === null ? "" : staleness.toFixed(1)} data-target-s=${item.target_lag_s ?? ""}>
-    <td class="c-name">${item.state === "dropped" ? html`<span class="name">${item.name}</span>` : html`<${TableLink} name=${item.name} />`}
+    <td class="c-name"><${TableLink} name=${item.name} dropped=${item.state === "dropped"} />
       <small class="muted">${item.kind === "base" ? "from a feed" : "view"}</small></td>
     <td class="c-state"><${State} state=${item.state} late=${late} failures=${item.failures} /></td>
     <td class="c-stale"><${Meter} staleness=${staleness} target=${item.target_lag_s} late=${late} /></td>

@@ -130,7 +130,7 @@ function Lanes({ data, chosen, end }) {
 function Decision({ id }) {
   const got = useView(`/v1/updates/${id}`);
   return html`<section class="card decision" data-decision=${id}><h2>Why this update</h2><${Shown} got=${got}>${(data) => html`
-    <p><${TableLink} name=${data.table} /></p><${Told} update=${data} />`}</${Shown}></section>`;
+    <p><${TableLink} name=${data.table} dropped=${data.dropped} /></p><${Told} update=${data} />`}</${Shown}></section>`;
 }
 
 export function Tracks() {
@@ -152,6 +152,6 @@ export function Tracks() {
         ${chosen ? html`<${Decision} id=${chosen} key=${chosen} />` : html`<p class="muted">Click an update, or use the arrow keys, to see why it was chosen.</p>`}
         ${recent.length ? html`<details><summary>The latest updates as a list</summary><div class="scroller"><table class="plain"><thead><tr><th>started</th><th>track</th><th>table</th><th class="num">took</th><th>outcome</th></tr></thead>
           <tbody>${recent.map(([id, track, table, number, start, finish, state, strategy]) => html`<tr data-update=${number} data-strategy=${strategy || ""}><td><button type="button" class="linklike" onClick=${() => setQuery({ update: id })}>${clock(start, now())}</button></td>
-            <td>${track}</td><td><${TableLink} name=${data.tables[table]} /></td><td class="num">${finish ? brief(finish - start) : "…"}</td><td>${state === "done" ? strategy : state}</td></tr>`)}</tbody></table></div></details>` : null}`;
+            <td>${track}</td><td><${TableLink} name=${data.tables[table]} dropped=${data.dropped.includes(data.tables[table])} /></td><td class="num">${finish ? brief(finish - start) : "…"}</td><td>${state === "done" ? strategy : state}</td></tr>`)}</tbody></table></div></details>` : null}`;
     }}</${Shown}>`;
 }
