@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from typing import Any
 
 from freshline.project.model import Project
@@ -40,7 +40,8 @@ def act(project: Project, name: str, action: str, body: bytes) -> dict[str, Any]
     if action == "prioritise":
         priority = said.get("priority")
         number = isinstance(priority, int | float) and not isinstance(priority, bool)
-        if not number or not 0.0 < float(priority) < math.inf:  # type: ignore[arg-type]
+        # A whole number of JSON may be larger than any double: it is compared as it is.
+        if not number or not 0 < priority <= sys.float_info.max:  # type: ignore[operator]
             raise Problem(400, "bad-request", "priority is a number greater than 0")
         argument = repr(float(priority))  # type: ignore[arg-type]
     if action in ("refresh", "prioritise") and running_process(project) is None:

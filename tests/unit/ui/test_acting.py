@@ -51,8 +51,10 @@ def test_a_table_is_paused_and_resumed_at_rest(shop, token, serve):
         assert (refused.status, refused.json["error"]) == (409, "not-running")
         assert ask("/v1/tables/bigger/pause", method="POST", **given).status == 404
         assert ask("/v1/tables/big/drop", method="POST", **given).status == 404
-        wrong = ask("/v1/tables/big/prioritise", method="POST", body={"priority": -1}, **given)
-        assert (wrong.status, wrong.json["error"]) == (400, "bad-request")
+        for priority in (-1, 0, 10**400, "5", None, True):
+            body = {"priority": priority}
+            wrong = ask("/v1/tables/big/prioritise", method="POST", body=body, **given)
+            assert (wrong.status, wrong.json["error"]) == (400, "bad-request")
 
 
 def test_what_happens_is_streamed_and_a_running_warehouse_obeys(shop, token, serve):
