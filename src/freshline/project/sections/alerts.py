@@ -11,7 +11,10 @@ from freshline.project.yaml.section import Section
 
 RECOVERED = "recovered"
 _WORDS = (ALERT_KINDS[0], RECOVERED, *ALERT_KINDS[1:])
-_URL_RULE = "it is an address like https://hooks.example.com/freshline"
+_URL_RULE = (
+    "it is an address like https://hooks.example.com/freshline, without a user's name, and other"
+    " characters than ASCII's are percent-encoded"
+)
 
 
 def read_alerts(top: Section) -> tuple[AlertSettings, ...]:
@@ -78,9 +81,13 @@ def _entry(section: Section) -> AlertSettings | None:
 
 
 def _is_address(url: str) -> bool:
+    """Whether events can be posted to it: HTTP's first line takes nothing else as it is."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        return False
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_http = parts.scheme in ("http", "https") and parts.username is None
+        return is_http and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
 
