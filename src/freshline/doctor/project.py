@@ -17,6 +17,7 @@ from freshline.core.errors import UserError
 from freshline.delta.log import local_log
 from freshline.doctor.finding import Finding, gigabytes
 from freshline.project.model import Project
+from freshline.runtime.journal.lock import holder
 from freshline.spark.engine.session import is_local, settings
 
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2_000_000_000, 200_000_000
@@ -266,11 +267,21 @@ def _port(project: Project, served_at: str | None) -> Finding:
             probe.bind((server.host, server.port))
         except OSError as error:
             taken = f"{server.host}:{server.port} cannot be taken: {error.strerror}"
-            if server.written:
+            if not _moves(project):
                 step = "Stop what holds it, or name another port under `server:`."
                 return Finding("port", "wrong", taken, step)
             return Finding("port", "ok", f"{taken}; a run takes a free one instead")
     return Finding("port", "ok", f"{server.host}:{server.port} is free")
+
+
+def _moves(project: Project) -> bool:
+    """Whether a run takes another port than its own where that is taken.
+
+    Who pushes has the address written down; but where the project's gateway has it, it may move.
+    """
+    if project.ingest is not None and holder(project.ingest.folder) is not None:
+        return True
+    return not (project.server.written or any(f.kind == "push" for f in project.feeds.values()))
 
 
 def _heap_bytes(project: Project) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -15,6 +16,7 @@ from freshline.cli.main import app_for
 from freshline.doctor import project as checks
 from freshline.doctor.project import findings
 from freshline.project.load import load_project
+from freshline.runtime.journal.lock import WarehouseLock
 from freshline.spark.engine.jars import DELTA_JARS, DELTA_PACKAGE
 
 YML = """\
@@ -212,3 +214,23 @@ def test_the_port(write):
         url = f"http://127.0.0.1:{port}"
         assert found(taken, "port", url) == [("ok", f"a run of this project answers at {url}", "")]
     assert found(taken, "port") == [("ok", f"127.0.0.1:{port} is free", "")]
+
+
+def test_a_port_that_clients_push_to_does_not_move_unless_the_gateway_has_it(write, monkeypatch):
+    folder = write()
+    pushed = 'feeds: {clicks: {kind: push, schema: "n BIGINT"}, lines'
+    text = (folder / "freshline.yml").read_text().replace("server: {port: 0}\n", "")
+    (folder / "freshline.yml").write_text(text.replace("feeds: {lines", pushed))
+    (folder / "c.sql").write_text("CREATE STREAMING TABLE c AS SELECT n FROM STREAM clicks;")
+
+    def taken(*_):
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    monkeypatch.setattr(checks.socket.socket, "bind", taken)
+    what = "127.0.0.1:8787 cannot be taken: Address already in use"
+    step = "Stop what holds it, or name another port under `server:`."
+    assert found(folder, "port") == [("wrong", what, step)]
+    ingest = load_project(folder, folder).ingest
+    assert ingest is not None
+    with WarehouseLock(ingest.folder):
+        assert found(folder, "port") == [("ok", f"{what}; a run takes a free one instead", "")]
