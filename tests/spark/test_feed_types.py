@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed
+from freshline.project.sections.reader_options import unknown_options
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.feeds.reader import declared_schema
 
@@ -66,3 +67,20 @@ def test_a_topic_whose_records_are_kept_as_they_are_has_columns():
     schema = declared_schema(feed)
     assert schema is not None
     assert schema.names == ["key", "value", "topic", "headers"]
+
+
+@pytest.mark.parametrize(
+    ("format_", "where"),
+    [
+        ("csv", "catalyst.csv.CSVOptions"),
+        ("json", "catalyst.json.JSONOptions"),
+        ("parquet", "execution.datasources.parquet.ParquetOptions"),
+    ],
+)
+def test_every_option_of_sparks_readers_is_known(spark, format_, where):
+    named = spark._jvm.org.apache.spark.sql
+    for part in where.split("."):
+        named = getattr(named, part)
+    names = str(named.getAllOptions().mkString(" ")).split()
+    assert len(names) > 3
+    assert unknown_options(format_, dict.fromkeys(names, "")) == []

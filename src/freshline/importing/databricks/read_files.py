@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshline.importing.items import FEED_NAME
-from freshline.project.sections.reader_options import as_spark_reads
+from freshline.project.sections.reader_options import as_spark_reads, unknown_options
 from freshline.sql.text.tokens import Token, tokens
 
 _FORMATS = ("csv", "json", "parquet")
@@ -98,7 +98,7 @@ def _entry(path: str | None, named: dict[str, str]) -> Mapping[str, Any]:
         raise NoFeedError(f"read_files of {format_} has no schema, which a feed needs")
     given = {key: value for key, value in named.items() if key not in _LEFT_OUT}
     options = as_spark_reads(format_, given)
-    strange = [key for key in options if key.startswith("schema") or "rescued" in key]
+    strange = [name for name, _ in unknown_options(format_, options)]
     if strange:
         raise NoFeedError(f"read_files has {strange[0]}, which a feed does not know")
     entry: dict[str, Any] = {"kind": "files", "path": path.rstrip("/"), "format": format_}

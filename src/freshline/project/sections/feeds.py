@@ -23,9 +23,11 @@ from freshline.project.names import name_fault
 from freshline.project.schema import RULE as SCHEMA_RULE
 from freshline.project.schema import schema_columns
 from freshline.project.sections.reader_options import (
+    FLAGS,
     has_plain_lines,
     has_wide_characters,
     option,
+    unknown_options,
 )
 from freshline.project.yaml.section import Section
 
@@ -126,8 +128,28 @@ def _files(section: Section, name: str, root: Path) -> Feed:
 
 
 def _options_of_files(section: Section, format_: str) -> dict[str, str]:
-    """Spark's csv reader takes lines apart before it knows that a character has two bytes."""
+    """Spark's reader passes over names that it does not know.
+
+    And its csv reader takes lines apart before it knows that a character has two bytes.
+    """
     options = section.texts("options", words=_WORDS)
+    for name, value in options.items():
+        if name.lower() in FLAGS and value.lower() not in ("true", "false") and "${" not in value:
+            section.fault(
+                "bad-option",
+                f"the option {name} of {section.what} is '{value}'",
+                key="options",
+                rule="it is true or false",
+                next_step="Correct the value.",
+            )
+    for name, meant in unknown_options(format_, options):
+        section.fault(
+            "bad-option",
+            f"the options of {section.what} have {name}",
+            key="options",
+            rule=f"Spark's reader of {format_} files has no option of that name",
+            next_step=f"Did you mean {meant}?" if meant else "Remove it, or correct its name.",
+        )
     if format_ == "csv" and has_wide_characters(options) and has_plain_lines(options):
         encoding = str(option(options, "encoding", "charset"))
         section.fault(
@@ -459,7 +481,9 @@ def absent_folders(feeds: Mapping[str, Feed]) -> list[str]:
     for feed in feeds.values():
         if feed.kind == "files" and "://" not in feed.path and not os.path.isdir(feed.path):  # noqa: PTH112
             fault = "is no folder" if os.path.exists(feed.path) else "does not exist"  # noqa: PTH110
+            pattern = ", a feed being a folder and no pattern" if set("*?") & set(feed.path) else ""
             found.append(
-                f"{feed.place}: {feed.path} of feed {feed.name} {fault}: nothing arrives from it"
+                f"{feed.place}: {feed.path} of feed {feed.name} {fault}{pattern}:"
+                " nothing arrives from it"
             )
     return found

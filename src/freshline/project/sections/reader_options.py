@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from freshline.project.names import nearest
+
 _OF_A_FEED: Mapping[str, Mapping[str, str]] = {
     "csv": {
         # A header with other names, or none, is an error: Spark itself takes columns by place.
@@ -16,6 +18,62 @@ _OF_A_FEED: Mapping[str, Mapping[str, str]] = {
     "json": {"enableDateTimeParsingFallback": "false"},
 }
 """Options that a feed has unless it says otherwise, by format."""
+
+
+_OF_FILES = (
+    "basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "modifiedAfter", "modifiedBefore",
+    "pathGlobFilter", "recursiveFileLookup",
+)  # fmt: skip
+_OF_TEXTS = (
+    "charset", "codec", "columnNameOfCorruptRecord", "compression", "dateFormat",
+    "enableDateTimeParsingFallback", "encoding", "lineSep", "locale", "mode", "multiLine",
+    "preferDate", "prefersDate", "samplingRatio", "singleVariantColumn", "timeFormat", "timeZone",
+    "timestampFormat", "timestampNTZFormat",
+)  # fmt: skip
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "csv": (
+        "header", "sep", "delimiter", "quote", "escape", "comment", "nullValue", "nanValue",
+        "emptyValue", "positiveInf", "negativeInf", "enforceSchema", "ignoreLeadingWhiteSpace",
+        "ignoreTrailingWhiteSpace", "charToEscapeQuoteEscaping", "unescapedQuoteHandling",
+        "maxColumns", "maxCharsPerColumn", "maxMalformedLogPerPartition", "inputBufferSize",
+        "columnPruning", "inferSchema", "escapeQuotes", "quoteAll", "extension", *_OF_TEXTS,
+        *_OF_FILES,
+    ),
+    "json": (
+        "primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames",
+        "allowSingleQuotes", "allowNumericLeadingZero", "allowNumericLeadingZeros",
+        "allowNonNumericNumbers", "allowBackslashEscapingAnyCharacter",
+        "allowUnquotedControlChars", "dropFieldIfAllNull", "ignoreNullFields", "inferTimestamp",
+        "maxNestingDepth", "maxNumLen", "maxStringLen", "pretty", "sortKeys", "useUnsafeRow",
+        "writeNonAsciiCharacterAsCodePoint", *_OF_TEXTS, *_OF_FILES,
+    ),
+    "parquet": (
+        "mergeSchema", "compression", "datetimeRebaseMode", "int96RebaseMode", *_OF_FILES,
+    ),
+}  # fmt: skip
+"""What Spark 4.2 takes, by format; it passes over any other name."""
+
+
+FLAGS = frozenset({
+    "header", "enforceschema", "multiline", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
+    "recursivefilelookup", "mergeschema", "allowcomments", "allowsinglequotes",
+})  # fmt: skip
+"""Options that are true or false, in lower case: with another value each file would fail."""
+
+
+def unknown_options(file_format: str, options: Mapping[str, str]) -> list[tuple[str, str | None]]:
+    """Options that Spark's reader does not know, each with the one that was probably meant.
+
+    A name with a dot is a setting of the file system, which has its own.
+
+    Args:
+        file_format: csv, json or parquet.
+        options: What the feed says.
+    """
+    known = _KNOWN.get(file_format, ())
+    lowered = {name.lower() for name in known}
+    strange = [name for name in options if "." not in name and name.lower() not in lowered]
+    return [(name, nearest(name, known)) for name in strange] if known else []
 
 
 def as_feeds_are_read(file_format: str, options: Mapping[str, str]) -> dict[str, str]:
