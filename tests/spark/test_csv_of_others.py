@@ -118,8 +118,36 @@ def test_a_header_that_is_not_the_schema_is_told_and_no_row_is_lost(text, shop):
     assert name == "bad.csv"
     assert "header" in why
     assert "enforceSchema" in why
+    hint = """if its values are parted by ';', set `options: {sep: ";"}`"""
+    assert (hint in why) == (";" in text)
     shop.load("t", "good.csv")
     assert shop.rows("t") == [{"id": 1, "amount": 2, "note": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "loaded"),
+    [
+        ("city STRING, Note STRING", {}, ["Bergen", "x"]),
+        ("city STRING, note BIGINT", {}, ["Bergen", "x"]),
+        ("city STRING, note STRING", {"header": "false"}, ["city", "Bergen", "x"]),
+        # As Spark reads the files of a pipeline's stream.
+        ("city STRING, note STRING", {"enforceSchema": "true"}, ["city", "Bergen", "x"]),
+        ("city STRING", {}, ["city", "Bergen", "x"]),
+    ],
+)
+def test_a_header_that_nobody_told_of_is_no_row(schema, options, loaded, shop):
+    folder = shop.feed("f", "csv", schema, options)
+    shop.table("t", "SELECT city FROM STREAM f")
+    note = "" if schema == "city STRING" else ",1"
+    (folder / "a.csv").write_text(f"city{note and ',note'}\nBergen{note}\nx{note}\n")
+    result = shop.load("t", "a.csv")
+    assert sorted(row["city"] for row in shop.rows("t")) == sorted(loaded)
+    assert result.rejected_rows == 3 - len(loaded)
+    if result.rejected_rows:
+        (rejected,) = shop.rows("t__rejected")
+        assert rejected["reason"] == (
+            'it has the names of the columns: set the feed\'s `options: {header: "true"}`'
+        )
 
 
 def test_by_place_where_the_feed_says_so(shop):

@@ -20,6 +20,7 @@ from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
 from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
+IS_HEADER = 'it has the names of the columns: set the feed\'s `options: {header: "true"}`'
 _NO_OBJECT = "it is no JSON object"
 _OF_ARRAY = "it is in an array in which a record does not fit the schema: none of it is loaded"
 
@@ -35,7 +36,7 @@ def reason(
 
     Args:
         text: The record, or None where it parsed: it has a null that the schema forbids, or
-            quotes that its writer escaped by a backslash.
+            quotes that its writer escaped by a backslash, or the columns' names.
         schema: The feed's.
         nulls: Columns that are null in what Spark made of the record.
         backslashed: Columns whose quotes were escaped by a backslash.
@@ -45,6 +46,8 @@ def reason(
         forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
         if forbidden:
             return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
+        if not backslashed:
+            return IS_HEADER
         return (
             f"column {', '.join(backslashed)}: its quotes have a backslash before them, where the"
             " feed expects them doubled: set the feed's `options: {escape: '\\'}`"
@@ -132,7 +135,13 @@ def _csv_reason(
         return f"it has {len(records)} records, and Spark reads only the first"
     values = records[0] if records else []
     if len(values) != len(schema):
-        return f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
+        meant = separator_meant(text, len(schema), separator)
+        return (
+            f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
+            f"{': ' + meant if meant else ''}"
+        )
+    if [each.strip().lower() for each in values] == [name.lower() for name in schema.names]:
+        return IS_HEADER
     wrong = [
         f"column {field.name}: {_shown(repr(value))} is no {field.dataType.simpleString().upper()}"
         f"{_hint(field.dataType, value)}"
@@ -140,6 +149,16 @@ def _csv_reason(
         if field.name in nulls and value not in nothing
     ]
     return "; ".join(wrong) or "it does not fit the schema"
+
+
+def separator_meant(line: str, columns: int, separator: str) -> str | None:
+    """What to set where another sign parts a line into so many columns; None: none does."""
+    for sign, written in ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ",")):
+        if sign != separator and columns > 1 and line.count(sign) == columns - 1:
+            return (
+                f"""if its values are parted by '{written}', set `options: {{sep: "{written}"}}`"""
+            )
+    return None
 
 
 def _counted(count: int) -> str:

@@ -38,7 +38,7 @@ from freshline.spark.engine.pins import location
 from freshline.spark.engine.session import is_local
 from freshline.spark.feeds.exact import TEXT_TYPES, ExactColumns
 from freshline.sql.strategy import APPEND_FILES
-from freshline.sql.text.reads import backquoted
+from freshline.sql.text.reads import backquoted, string_literal
 from freshline.sql.text.tokens import tokens
 
 CORRUPT = "_freshline_corrupt"
@@ -247,7 +247,26 @@ class FeedReader:
         if self.feed.format in _TEXT_FORMATS:
             conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
         conditions += self.backslashed(schema).values()
+        conditions += [self._header(schema)] if self._may_have_header(schema) else []
         return " OR ".join(conditions) or None
+
+    def _may_have_header(self, schema: StructType) -> bool:
+        """Whether a line of the columns' names would be a row, and nobody says that it is one.
+
+        It does not fit anyway where a column is no text. A single name may well be a value.
+        """
+        if self.feed.kind != "files" or self.feed.format != "csv" or len(schema) == 1:
+            return False
+        said = option(self.feed.options, "header", "enforceSchema")
+        return said is None and all(isinstance(each.dataType, TEXT_TYPES) for each in schema)
+
+    def _header(self, schema: StructType) -> str:
+        """SQL that says whether a record is the line with the columns' names, never NULL."""
+        same = (
+            f"lower(trim({backquoted(each.name)})) <=> {string_literal(each.name.lower())}"
+            for each in schema
+        )
+        return f"({' AND '.join(same)})"
 
     def backslashed(self, schema: StructType) -> dict[str, str]:
         """SQL by text column that says whether its csv value had a backslash before its quotes.

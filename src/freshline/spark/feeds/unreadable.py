@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.project.sections.reader_options import csv_signs
 from freshline.spark.engine.errors import SparkError, condition, message, one_line
+from freshline.spark.feeds.misfits import separator_meant
 from freshline.spark.feeds.reader import FeedReader
+from freshline.spark.feeds.search import opened
 
 _HEADER = re.compile(
     r"CSV header.*?\bHeader(?: length)?: (.*?),?\s+[Ss]chema(?: size)?: (.*?)"
     r"\s+(?:Expected|CSV file)",
     re.DOTALL,
 )
+_FIRST = "its first line"
+_LONGEST_HEADER_BYTES = 100_000
 _PLAIN = {
     "PATH_NOT_FOUND": "it is no longer there",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
@@ -57,7 +63,8 @@ def unreadable_files(
         group = waiting.pop()
         fault = _fault(session, reader, group, schema)
         if fault and len(group) == 1:
-            faults.append((group[0], fault))
+            meant = _separator_meant(reader, group[0], schema) if fault.startswith(_FIRST) else None
+            faults.append((group[0], f"{fault}; {meant}" if meant else fault))
         elif fault:
             middle = len(group) // 2
             waiting += [group[middle:], group[:middle]]
@@ -114,13 +121,26 @@ def _fault(
     return None
 
 
+def _separator_meant(reader: FeedReader, name: str, schema: StructType | None) -> str | None:
+    """What to set where a file's header has the schema's columns, parted by another sign."""
+    path = _local(reader, name)
+    if path is None or schema is None:
+        return None
+    try:
+        with opened(path) as file:
+            line = file.readline(_LONGEST_HEADER_BYTES).decode("utf-8", "replace").rstrip()
+    except (OSError, EOFError, zlib.error):
+        return None
+    return separator_meant(line, len(schema), csv_signs(reader.feed.options)[0])
+
+
 def _header_fault(text: str) -> str | None:
     """What is wrong with a csv file's header, from Spark's message; None: something else is."""
     found = _HEADER.search(text)
     if found is None:
         return None
     return (
-        f"its first line is to be a header with the schema's columns ({found[2]}), and has"
+        f"{_FIRST} is to be a header with the schema's columns ({found[2]}), and has"
         f" {found[1]}: correct the file or the feed's `schema:`, or set the feed's `options:"
         ' {enforceSchema: "true"}`, which takes columns by place, whatever the header says'
     )
