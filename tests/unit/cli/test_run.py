@@ -111,6 +111,21 @@ def test_a_file_in_quarantine_is_left_behind(freshline, shop):
     assert shop.executor.numbers("small") == [7]
 
 
+def test_a_name_without_the_timestamp_that_the_feed_says_it_has_is_told_once(freshline, shop):
+    feed = Path(shop.project.feeds["orders_feed"].path)
+    for name in ("b.csv", "a.csv", "orders-20260231T101010.csv"):
+        (feed / name).write_text("1")
+    shop.file("orders", 1, [1])
+    done = freshline("run", "--until-idle")
+    told = (
+        "warning: feed orders_feed: a.csv and 2 more: the name has no timestamp as"
+        " `timestamp:` reads it; the modification time is taken"
+    )
+    assert [line[20:] for line in done.stderr.splitlines() if "timestamp" in line] == [told]
+    assert done.exit_code == 0
+    assert "timestamp" not in freshline("run", "--until-idle").stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_the_running_update_finish(freshline, shop, number):
     gate = shop.executor.gates["orders"] = threading.Event()

@@ -58,6 +58,7 @@ class Heard:
         error: Why nothing of it was found; None: it went well.
         problems: What of a folder could not be listed or cannot be loaded.
         changed: Loaded files that are no longer as they were.
+        undated: Names without a timestamp, of the first look that found such.
         last: No more comes of itself: the first listing of a run is done, or given up.
         generation: Of what is looked at through Spark, which start of the looking found it.
     """
@@ -71,12 +72,13 @@ class Heard:
     last: bool = True
     problems: tuple[FreshlineError, ...] = ()
     changed: tuple[ChangedFile, ...] = ()
+    undated: tuple[str, ...] = ()
     generation: int | None = None
 
     @property
     def faulty(self) -> bool:
         """Whether somebody should look at it."""
-        return bool(self.problems or self.error or self.changed)
+        return bool(self.problems or self.error or self.changed or self.undated)
 
 
 @dataclass(slots=True)
@@ -124,6 +126,7 @@ class Listening:
         self._watchers: list[FeedWatcher] = []
         self._complaints: dict[str, _Complaint] = {}
         self._states: dict[str, tuple[str, str]] = {}
+        self._undated: set[str] = set()
         self.deaf: set[str] = set()
         self.unheard: set[str] = set()
         for name, readers in self._readers.items():
@@ -201,7 +204,7 @@ class Listening:
             self.unheard.discard(heard.key)
         if not self._is_topic(heard.feed.name):
             told = note_changes(self._ledger, heard.changed, now_s)
-            return self._folder(heard, now_s) + told
+            return self._folder(heard, now_s) + told + _of_undated(heard)
         notices = self._state(heard, now_s)
         if heard.topic is not None:
             notices += heard.topic.notices
@@ -316,9 +319,12 @@ class Listening:
     def _tell(self, feed: str, found: Look, last: bool) -> None:  # noqa: FBT001 - a callback
         problems = tuple(found.problems)
         readers = self._readers[feed]
+        undated = () if feed in self._undated else tuple(found.undated)
+        if undated:
+            self._undated.add(feed)
         heard = Heard(
             feed, self._project.feeds[feed], readers, found.files, last=last, problems=problems,
-            changed=tuple(found.changed),
+            changed=tuple(found.changed), undated=undated,
         )  # fmt: skip
         self._put(("heard", heard))
 
@@ -337,6 +343,16 @@ class Listening:
             generation=generation,
         )  # fmt: skip
         self._put(("heard", heard))
+
+
+def _of_undated(heard: Heard) -> list[str]:
+    """That files have other timestamps than the feed says: how fresh tables are follows from it."""
+    if not heard.undated:
+        return []
+    others = len(heard.undated) - 1
+    more = f" and {others:,} more" if others else ""
+    told = "the name has no timestamp as `timestamp:` reads it; the modification time is taken"
+    return [f"feed {heard.feed.name}: {min(heard.undated)}{more}: {told}"]
 
 
 def _shown(state: str, error: FreshlineError | None) -> str | None:

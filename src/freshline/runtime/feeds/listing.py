@@ -49,12 +49,14 @@ class Look:
         problems: What could not be listed or cannot be loaded. The rest of the feed was listed.
         moving: How many files are left out since they may still be written (``settle:``).
         changed: Loaded files that are no longer as they were, among those looked at this time.
+        undated: Names that have no timestamp, where the feed says how a name tells one.
     """
 
     files: list[FeedFile] = field(default_factory=list)
     problems: list[PlatformError] = field(default_factory=list)
     moving: int = 0
     changed: list[ChangedFile] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)
 
 
 class FeedListing:
@@ -313,6 +315,8 @@ class FeedListing:
         timestamp_s = None
         if self.feed.timestamp is not None:
             timestamp_s = self.feed.timestamp.timestamp_s(name.rsplit("/", 1)[-1])
+            if timestamp_s is None:
+                found.undated.append(name)
         if timestamp_s is None:
             timestamp_s = modified_s
         # To the microsecond, as commits record it: what is read back is the same.
