@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
+
+import pytest
 
 from freshline.client import push
 from freshline.ingest.gateway import Gateway
@@ -81,6 +84,43 @@ def test_a_network_that_drops_is_told_and_nothing_grows_late_meanwhile(shop, ser
         expect(page.locator('[data-connection="live"]')).to_be_visible()
         expect(page.locator("tr[data-feed]")).to_have_count(1)
         expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_server_that_wants_a_token_is_no_lost_connection(shop, serve, chromium):
+    """At first, and when the token that was right is so no longer: the server does answer."""
+    refusal = json.dumps({"error": "unauthorized", "message": "a bearer token is required"})
+
+    def refuse(route):
+        route.fulfill(status=401, content_type="application/json", body=refusal)
+
+    with serve(shop.project) as ask:
+        page = chromium.new_page()
+        page.route("**/v1/**", refuse)
+        page.goto(ask.url)
+        badge = page.locator("[data-connection]")
+        expect(badge).to_have_attribute("data-connection", "refused")
+        expect(badge).to_have_text("a token is needed")
+        with page.expect_response("**/v1/events"):
+            pass  # it goes on to ask
+        redraw(page)
+        expect(badge).to_have_attribute("data-connection", "refused")
+        expect(page.get_by_text("does not answer")).to_have_count(0)
+        kept(page, "token-needed")
+        page.unroute("**/v1/**")
+        expect(badge).to_have_attribute("data-connection", "stopped")
+        expect(page.get_by_text("A token is needed")).to_have_count(0)
+        page.context.close()
+
+
+@pytest.mark.parametrize("address", ["tables/100%", "tables/%E0%A4%A"])
+def test_an_address_that_is_no_text_says_that_there_is_no_such_table(
+    shop, serve, chromium, address
+):
+    with serve(shop.project) as ask:
+        page = chromium.new_page()
+        page.goto(f"{ask.url}/{address}")
+        expect(page.locator('[data-error="unknown-table"]')).to_be_visible()
+        page.context.close()
 
 
 def test_a_report_behind_its_deadline_says_by_how_much(tmp_path, serve, opened):

@@ -76,7 +76,8 @@ const SILENT_MS = 45_000;
 const STEADY_MS = 5_000;
 
 // EventSource cannot send a token, so the stream is read by hand; it comes back by itself.
-// `connected` gets whether there is one, and when the server said something last.
+// `connected` gets whether there is one, null where the server lets nobody in without a token, and
+// when the server said something last.
 export function listen({ happened, connected }) {
   let stopped = false;
   let latest = 0;
@@ -88,10 +89,12 @@ export function listen({ happened, connected }) {
       stream = new AbortController();
       const begun = performance.now();
       latest = begun;
+      let refused = false;
       try {
         const response = await fetch("/v1/events", { headers: headers(), signal: stream.signal });
-        if (!response.ok) throw new Error(response.statusText);
         heard();
+        refused = response.status === 401;
+        if (!response.ok) throw new Error(response.statusText);
         connected(true);
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         let rest = "";
@@ -116,7 +119,7 @@ export function listen({ happened, connected }) {
       } catch (error) {
         if (stopped) return;
       }
-      connected(false, heardAt);
+      connected(refused ? null : false, heardAt);
       if (performance.now() - begun > STEADY_MS) pause = 500;
       await wait(pause);
       pause = Math.min(pause * 1.6, 5000);

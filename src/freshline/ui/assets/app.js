@@ -23,6 +23,16 @@ const PAGES = [
   ["/what-if", "What if", WhatIf, "what-if"],
 ];
 
+// The table's name in an address; one that nobody's page wrote, like /tables/100%, is taken as it is.
+function nameIn(path) {
+  const text = path.slice("/tables/".length);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 const THEMES = ["auto", "light", "dark"];
 
 function useTheme() {
@@ -36,12 +46,13 @@ function useTheme() {
   return [theme, () => set(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length])];
 }
 
-function RunPill() {
+function RunPill({ failed }) {
   const { session, connected, run } = useStore();
   if (connected === false)
     return html`<span class="pill bad" data-connection="lost" role="status">✕ connection lost since ${clock(now(), now())}</span>`;
   if (session && session.run !== null)
     return html`<span class="pill" data-connection="recorded">run ${session.run}, recorded</span>`;
+  if (!run && failed && failed.status === 401) return html`<span class="pill" data-connection="refused">a token is needed</span>`;
   if (!run) return html`<span class="pill" data-connection="connecting">…</span>`;
   if (run.running)
     return html`<span class="pill good" data-connection="live"><i class="beat" aria-hidden="true"></i>${run.ready ? "running" : "Spark is starting"}
@@ -73,7 +84,7 @@ function App() {
   const [theme, nextTheme] = useTheme();
   const [failed, setFailed] = useState(null);
   const path = store.path === "/" ? "/tables" : store.path.replace(/\/+$/, "");
-  const name = path.startsWith("/tables/") ? decodeURIComponent(path.slice("/tables/".length)) : null;
+  const name = path.startsWith("/tables/") ? nameIn(path) : null;
   const page = PAGES.find(([href]) => path === href) || PAGES[0];
 
   useEffect(() => {
@@ -111,7 +122,7 @@ function App() {
         change({ session, run: session.now, offset: session.at_s - Date.now() / 1000 });
       } catch (error) {
         if (mine !== asked) return;
-        if (error.status === 401) change({ session: null });
+        if (error.status === 401) change({ session: null, run: null });
         else retry = setTimeout(open, 3000);
         setFailed(error.status ? error : null);
       }
@@ -127,7 +138,8 @@ function App() {
       connected: (yes, heardAt = null) => {
         if (yes) open();
         if (state.connected === yes) return;
-        change({ connected: yes, lostAt: yes ? null : heardAt ?? Date.now() / 1000, version: state.version + 1 });
+        if (yes === null) open(); // its answer says that a token is needed
+        change({ connected: yes, lostAt: yes === false ? heardAt ?? Date.now() / 1000 : null, version: state.version + 1 });
       },
     });
   }, []);
@@ -157,7 +169,7 @@ function App() {
       <nav aria-label="Pages">${PAGES.map(
         ([href, title]) => html`<${Link} href=${href} aria-current=${(name === null ? path === href || (href === "/tables" && page[0] === href) : href === "/tables") ? "page" : null}>${title}</${Link}>`,
       )}</nav>
-      <span class="tools"><${RunPill} /><${TokenButton} />
+      <span class="tools"><${RunPill} failed=${failed} /><${TokenButton} />
         <button type="button" class="icon" aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`} onClick=${nextTheme}>${{ auto: "◐", light: "☀", dark: "☾" }[theme]}</button>
       </span>
     </header>

@@ -97,7 +97,7 @@ export function Tables() {
               <th class="num" title="Share of all tables' executor time, and that time">executor</th><th class="num">pending</th><th>updates</th><th>next, or why late</th></tr></thead>
             <${Rows} tables=${tables} strategies=${data.strategies} total=${data.executor_s} at=${store.session && store.session.run !== null ? data.at_s : at} />
           </table></div>`
-        : html`<${Empty}>No table matches. <button type="button" class="chip" onClick=${() => setQuery({ state: null, q: null, after: null })}>Show all</button></${Empty}>`}
+        : html`<${Empty}>${data.next ? "None of these tables matches." : "No table matches."} <button type="button" class="chip" onClick=${() => setQuery({ state: null, q: null, after: null })}>Show all</button></${Empty}>`}
       ${data.next ? html`<p class="more"><button type="button" class="chip" onClick=${() => setQuery({ after: new URL(data.next, location.origin).searchParams.get("after") }, {})}>More tables</button></p>` : null}`;
   }}</${Shown}>`;
 }
