@@ -203,6 +203,39 @@ def test_24_hours_are_a_wall_clock_day_and_less_are_not():
     assert hi >= -24 * H
 
 
+FRAMED = "SELECT ts, id, count(*) OVER (ORDER BY {}) AS n FROM {}"
+
+
+@pytest.mark.parametrize(
+    ("frame", "reads"),
+    [
+        ("ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING", (-3 * D, 31 * D)),
+        ("ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW", (-31 * D, 0)),
+        ("ts DESC RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING", (-31 * D, 3 * D)),
+        (
+            "ts RANGE BETWEEN INTERVAL 2 MONTHS PRECEDING AND INTERVAL 1 MONTH PRECEDING",
+            (-62 * D, 0),
+        ),
+        ("ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 DAY FOLLOWING", (0, D)),
+    ],
+)
+def test_a_row_whose_frame_would_end_earlier_than_one_before_it_has_that_ones_end(frame, reads):
+    assert bounds(FRAMED.format(frame, "orders")) == reads
+
+
+def test_frames_of_dates_never_go_back():
+    frame = "d RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING"
+    found = bounds(FRAMED.format(frame, "days").replace("ts, id", "d"), "days")
+    assert found == (0, 31 * D)
+
+
+def test_where_clocks_are_put_back_frames_of_days_look_before_their_rows():
+    frame = "ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 DAY FOLLOWING"
+    lo, hi = bounds(FRAMED.format(frame, "orders"), zone="Europe/Lisbon")
+    assert lo <= -H
+    assert hi >= 25 * H
+
+
 def test_a_window_does_not_know_the_zone():
     query = "SELECT window.start AS w, count(*) AS n FROM orders GROUP BY window(ts, '1 hour')"
     assert bounds(query, zone="Australia/Lord_Howe") == (0, H - 1)

@@ -82,21 +82,33 @@ def _reach(window: exp.Window, select: exp.Select, times: Times) -> Iterator[tup
     if len(orders) != 1 or len(frames) != 1 or len(orders[0].expressions) != 1:
         return
     ordered = orders[0].expressions[0]
-    frame = _range_frame(frames[0], times, bool(ordered.args.get("desc")))
-    if frame is not None and (time := times.time(ordered.this)) is not None:
-        yield time, frame
+    time = times.time(ordered.this) if is_range(frames[0]) else None
+    if time is None:
+        return
+    frame = _range_frame(frames[0], times, passes=times.kind(time) != "date")
+    if frame is not None:
+        yield time, (-frame[1], -frame[0]) if ordered.args.get("desc") else frame
 
 
-def _range_frame(spec: exp.Expr, times: Times, descending: bool) -> Range | None:  # noqa: FBT001
-    """Bounds of the order's time in a RANGE frame, less the row's own."""
-    if not is_range(spec):
-        return None
+def _range_frame(spec: exp.Expr, times: Times, *, passes: bool) -> Range | None:
+    """Bounds of the order's time in a RANGE frame, less the row's own; in ascending order.
+
+    Spark goes through the rows in their order and never back: where an edge lies earlier for a
+    row than for one before it, the row has that one's edge. So it is with months (30 January 12:00
+    and 31 January 10:00 go to the same day) and where clocks are put back.
+
+    Args:
+        spec: The frame.
+        times: Of the rows.
+        passes: Whether an edge can lie earlier for a later row; of dates it cannot.
+    """
     lo = _edge(spec.args.get("start"), spec.args.get("start_side"), times)
     end = spec.args.get("end")
     hi = (0, 0) if end is None else _edge(end, spec.args.get("end_side"), times)
     if lo is None or hi is None:
         return None
-    return (-hi[1], -lo[0]) if descending else (lo[0], hi[1])
+    bend = max(lo[1] - lo[0], hi[1] - hi[0]) if passes else 0
+    return hull((lo[0], hi[1]), (-bend, 0)) if bend else (lo[0], hi[1])
 
 
 def _edge(value: object, side: object, times: Times) -> Range | None:

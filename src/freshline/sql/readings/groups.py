@@ -116,7 +116,23 @@ def frame_of(specification: Tree) -> Span | None:
         return None
     by_day = order.kind == "SortOrder" and type_of(order.children[0]) == "date"
     lower, upper = (_end(child, by_day=by_day) for child in frame.children)
-    return Span(lower, upper)
+    # Spark never goes back: a row may have the edge of one before it that months moved further.
+    bend = 0.0 if by_day else max(map(_bend, frame.children))
+    return Span(min(lower, -bend), max(upper, 0.0)) if bend else Span(lower, upper)
+
+
+def _bend(tree: Tree) -> float:
+    """By how much an edge can lie earlier for a later row."""
+    found = constant(tree) if _in_months(tree) else None
+    if found is None:
+        return 0.0
+    fewest, most = days_in(found)
+    return abs(most - fewest) * DAY_US
+
+
+def _in_months(tree: Tree) -> bool:
+    units = [each.text("dataType") for each in tree.walk() if each.kind == "Literal"]
+    return any("month" in unit or "year" in unit for unit in units)
 
 
 def _end(tree: Tree, *, by_day: bool) -> float:
@@ -126,7 +142,7 @@ def _end(tree: Tree, *, by_day: bool) -> float:
     if found is None:
         return math.inf if tree.kind == "UnboundedFollowing" else -math.inf
     units = [each.text("dataType") for each in tree.walk() if each.kind == "Literal"]
-    if any("month" in unit or "year" in unit for unit in units):
+    if _in_months(tree):
         fewest, most = days_in(found)
         return (fewest if found < 0 else most) * DAY_US
     whole = by_day and not any("interval" in unit for unit in units)
