@@ -36,6 +36,7 @@ from freshline.spark.engine.errors import (
     asks_for_files,
     one_line,
 )
+from freshline.spark.pipelines.bound import Bound
 from freshline.spark.pipelines.current import CURRENT, Call, calling
 
 Function = Callable[[], Any]
@@ -47,11 +48,13 @@ class Modules:
     Attributes:
         found: What they define.
         functions: The function of each flow, by its key.
+        bound: Keeps what the names in them meant when they were registered.
     """
 
     def __init__(self, root: Path, files: Sequence[Path], session: SparkSession) -> None:
         self.found = PythonDefinitions()
         self.functions: dict[str, Function] = {}
+        self.bound = Bound(root)
         call = Call(session, lambda _: None, _no_stream)
         with _within(root):
             for path in files:
@@ -62,6 +65,7 @@ class Modules:
                         _import(path)
                 except Exception as error:  # noqa: BLE001 - it is the user's code
                     self.found.errors.append(failed(error, f"importing {file}", root, file))
+        self.bound.complete()
 
     def function(self, program: Program) -> Function | None:
         """The function that a program means, if these are the files in which it was found."""
@@ -224,7 +228,7 @@ class _Registry(GraphElementRegistry):
             flow.name, flow.target, place.file, place.line or 1, settings, self._fingerprint
         )
         self._found.flows.append(kept)
-        self._modules.functions[kept.key] = flow.func
+        self._modules.functions[kept.key] = self._modules.bound.as_it_is(flow.func)
 
     def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
         """Refused: what changes apply to depends on the order in which they came."""
