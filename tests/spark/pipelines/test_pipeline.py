@@ -194,13 +194,28 @@ def pattern():
 
 
 def test_a_thread_that_outlives_its_function_does_not_read_in_its_name(pipeline):
-    read = "return pool.submit(lambda: spark.table('plain')).result()"
+    read = "asked.put(1)\n    return answered()"
     refused = pipeline(
-        f"""{HEAD}from concurrent.futures import ThreadPoolExecutor
-pool = ThreadPoolExecutor(1)
+        f"""{HEAD}from queue import Queue
+from threading import Thread
+asked, told = Queue(), Queue()
+
+def answer():
+    while asked.get():
+        try:
+            told.put(spark.table('plain'))
+        except BaseException as error:
+            return told.put(error)
+
+def answered():
+    found = told.get()
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 @dp.materialized_view
 def first():
+    Thread(target=answer, daemon=True).start()
     {read}
 
 @dp.materialized_view
@@ -210,7 +225,7 @@ def second():
         "CREATE MATERIALIZED VIEW plain AS SELECT 1 AS id;",
     )
     assert [(error.code, str(error.where)) for error in refused.errors] == [
-        ("no-session", "t/a.py:12")
+        ("no-session", "t/a.py:10")
     ]
 
 

@@ -12,12 +12,14 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as Frame
 from pyspark.sql.types import StructType
 
@@ -56,10 +58,17 @@ class Call:
     watermark: bool = False
     ended: bool = False
 
-    def table(self, name: str) -> DataFrame:
-        """A dataset, or a table of the session's catalog."""
+    def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:
+        """A dataset, or a table of the session's catalog.
+
+        Args:
+            name: Its own, or with its schema.
+            reader: What reads a table of the catalog, with its options; None: the session.
+        """
         view = self._meant(tuple(token.name for token in tokens(name) if token.is_name))
-        return self.session.table(name if view is None else quoted(view))
+        if view is not None:
+            return self.session.table(quoted(view))  # without its options, as under Spark
+        return (self.session if reader is None else reader).table(name)
 
     def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
         """The rows of a dataset that a function streams, or of a Delta table outside."""
@@ -203,7 +212,7 @@ def _call() -> Call:
 class _Reader:
     """A DataFrameReader whose ``table`` knows the datasets."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: DataFrameReader) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
@@ -218,7 +227,7 @@ class _Reader:
         return chained
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
-        return _call().table(tableName)
+        return _call().table(tableName, self._inner)
 
 
 class _StreamReader:
@@ -308,6 +317,23 @@ def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
     return started
 
 
+def _handing_on(given: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives work to a pool: it belongs to the call that gives it, not to the thread."""
+
+    @functools.wraps(given)
+    def handed(pool: Any, *args: Any, **kwargs: Any) -> Any:
+        if _current.get() is None or not args:
+            return given(pool, *args, **kwargs)
+        here = copy_context()
+
+        def work(*each: Any, **named: Any) -> Any:
+            return here.copy().run(args[0], *each, **named)  # several at once may not share one
+
+        return given(pool, work, *args[1:], **kwargs)
+
+    return handed
+
+
 @functools.cache
 def install() -> None:
     """Have Spark's own ways to the session lead to that of the call, where there is one.
@@ -317,6 +343,9 @@ def install() -> None:
     block(lambda: _current.get() is not None)
     keep_private(lambda: _current.get() is not None)
     setattr(threading.Thread, "start", _inheriting(threading.Thread.start))  # noqa: B010 - for mypy
+    setattr(ThreadPoolExecutor, "submit", _handing_on(ThreadPoolExecutor.submit))  # noqa: B010
+    for name in ("apply_async", "_map_async", "imap", "imap_unordered"):
+        setattr(ThreadPool, name, _handing_on(getattr(ThreadPool, name)))
     setattr(Frame, "withWatermark", _noting(Frame.withWatermark))  # noqa: B010 - for mypy
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate

@@ -1,0 +1,62 @@
+"""Which session a function of a pipeline reads by: in pools of threads, and by readers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+
+import pytest
+from pyspark.sql import SparkSession
+
+from freshline.spark.pipelines.current import CURRENT, Call, calling
+from freshline.spark.pipelines.programs import register_programs
+
+pytestmark = pytest.mark.spark
+
+HEAD = "from pyspark import pipelines as dp\n"
+
+
+def test_work_given_to_a_pool_is_done_for_the_call_that_gives_it(spark: SparkSession) -> None:
+    """Not for the one in which the pool's thread started, which may still run."""
+    calls = []
+    for name in ("first", "second"):
+        own = spark.newSession()
+        own.sql(f"SELECT '{name}' AS name").createOrReplaceTempView("v")
+        calls.append(Call(own, lambda _: None, lambda _: ""))
+
+    def read(_: object = None) -> str:
+        return str(CURRENT.table("v").first()["name"])  # type: ignore[index]  # there is a row
+
+    with ThreadPoolExecutor(1) as one, ThreadPool(1) as other, calling(calls[0]):
+        assert (one.submit(read).result(), other.apply(read)) == ("first", "first")
+        with calling(calls[1]):
+            assert one.submit(read).result() == "second"
+            assert list(one.map(read, [1, 2])) == ["second", "second"]
+            assert other.map(read, [1]) == other.starmap(read, [(1,)]) == ["second"]
+            assert list(other.imap(read, [1])) == [other.apply(read)] == ["second"]
+        assert one.submit(read).result() == "first"
+
+
+def test_options_of_a_reader_hold_for_tables_outside(pipeline, spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS old_lake")
+    spark.sql("CREATE OR REPLACE TABLE old_lake.t USING delta AS SELECT 1 AS id")
+    spark.sql("INSERT INTO old_lake.t VALUES (2)")
+    try:
+        found = pipeline(
+            f"""{HEAD}
+@dp.materialized_view
+def then():
+    return spark.read.option("versionAsOf", 0).table("old_lake.t")
+
+
+@dp.materialized_view
+def now():
+    return spark.read.format("delta").table("old_lake.t")
+"""
+        )
+        for name, ids in (("then", [1]), ("now", [1, 2])):
+            own = spark.newSession()
+            register_programs(own, found.project, found.project.table(name))
+            assert sorted(row.id for row in own.table(name).collect()) == ids
+    finally:
+        spark.sql("DROP DATABASE old_lake CASCADE")
