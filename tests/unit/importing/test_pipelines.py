@@ -186,6 +186,35 @@ def test_settings_and_scopes_hold_for_what_stands_behind_them(pipeline):
     assert first.parents == ("orders",)
 
 
+def test_settings_of_a_temporary_view_hold_for_what_reads_it(pipeline):
+    """Through other views too; Spark refuses two values of one setting."""
+    sql = """\
+        CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+        CREATE MATERIALIZED VIEW before AS SELECT day FROM more;
+        CREATE STREAMING TABLE flowed;
+        CREATE FLOW f AS INSERT INTO flowed BY NAME SELECT day FROM more;
+        SET spark.sql.session.timeZone = {zone};
+        CREATE TEMPORARY VIEW days AS SELECT CAST(at AS DATE) AS day FROM orders;
+        SET spark.sql.ansi.enabled = false;
+        CREATE TEMPORARY VIEW more AS SELECT day FROM days;
+        """
+    spec = SPEC.replace("configuration:\n  spark.sql.session.timeZone: UTC\n", "")
+    project, errors = pipeline(sql.format(zone="Asia/Tokyo"), spec=spec)
+    assert errors == []
+    both = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
+    assert project.table("before").settings == project.table("flowed").settings == both
+    project, errors = pipeline(sql.format(zone="UTC"))
+    assert errors == []
+    _, errors = pipeline(sql.format(zone="Asia/Tokyo"))
+    assert [error.code for error in errors] == ["two-settings"] * 4
+    assert str(errors[0]) == (
+        "[two-settings] tables/all.sql:2: spark.sql.session.timeZone is UTC for before and"
+        " Asia/Tokyo for more, which it reads; a temporary view is computed within the queries"
+        " that read it, under one setting. Set the same value for both, or make more a"
+        " materialized view."
+    )
+
+
 def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
     """By its name or its path; the same table under one name is one feed."""
     project, errors = pipeline(

@@ -104,5 +104,7 @@ class Definitions:
     """Names, in lower case, in statements that could not be read."""
     feeds: dict[str, Feed] = field(default_factory=dict)
     """Delta tables outside the pipeline that queries stream, by the names of their feeds."""
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings of the specification."""
     lost_flow: bool = False
     """A flow could not be read, so a table may have one more than is known."""

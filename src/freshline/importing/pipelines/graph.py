@@ -19,6 +19,7 @@ from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
 from freshline.importing.pipelines.outside import outside_feed, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
+from freshline.importing.pipelines.settings import settings_of
 from freshline.importing.pipelines.streamed import differences, faults_of_streams, streamed_tables
 from freshline.project.graph import circles
 from freshline.project.model import Feed
@@ -56,6 +57,7 @@ class _Query:
         text: The query.
         feed: What it streams from outside, or None.
         needs: Views of the session that it needs, and the tables that those read.
+        settings: Those of the flow and of the views that it reads.
         streamed: Tables of the pipeline that it streams, in lower case.
     """
 
@@ -63,6 +65,7 @@ class _Query:
     text: str
     feed: str | None
     needs: Needs
+    settings: Mapping[str, str]
     streamed: frozenset[str] = frozenset()
 
 
@@ -370,7 +373,9 @@ class Graph:
         streams: set[str] = set()
         if flow.function is None:
             streams = streamed_tables(flow.query, sources, self.views)
-        return _Query(flow, text, streamed or needs.feed, needs, frozenset(streams))
+        common, errors = self.found.configuration, self.found.errors
+        settings = settings_of(flow, self.flows, self._key, common, errors)
+        return _Query(flow, text, streamed or needs.feed, needs, settings, frozenset(streams))
 
     def _found(self, name: str, output: Output, query: _Query) -> Found:
         flow, place = query.flow, output.place
@@ -396,7 +401,7 @@ class Graph:
             statement,
             place.file,
             flow.query_place.file,
-            flow.settings,
+            query.settings,
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,
@@ -412,7 +417,8 @@ class Graph:
             return []
         every = list(dict.fromkeys(each for some in columns for each in some or ()))
         statements, terms, needs = [], [], Needs()
-        same = all(flow.settings == flows[0].settings for flow in flows)
+        sets = [query.settings for query in queries if query is not None]
+        common = sets[0] if all(each == sets[0] for each in sets) else None
         for query, own in zip(queries, columns, strict=True):
             assert query is not None
             assert own is not None
@@ -421,7 +427,7 @@ class Graph:
                 backquoted(each) if each.lower() in have else f"NULL AS {backquoted(each)}"
                 for each in distinct(every)
             )
-            if query.feed is not None or not same:
+            if query.feed is not None or common is None:
                 part = f"{name}__{query.flow.name}"
                 bare = Output(
                     output.kind,
@@ -437,10 +443,10 @@ class Graph:
                 terms.append(f"SELECT {chosen} FROM ({on_one_line(query.text)})")
                 needs.include(query.needs)
         whole = Flow(
-            name, key, " UNION ALL ".join(terms), output.place, flows[0].scope,
-            flows[0].settings if same else {},
-        )  # fmt: skip
-        statements.append(self._found(name, output, _Query(whole, whole.query, None, needs)))
+            name, key, " UNION ALL ".join(terms), output.place, flows[0].scope, common or {}
+        )
+        query = _Query(whole, whole.query, None, needs, whole.settings)
+        statements.append(self._found(name, output, query))
         return statements
 
     def _columns(self, query: _Query | None, output: Output) -> tuple[str, ...] | None:

@@ -85,7 +85,7 @@ def _pipeline(
         return None, errors
     top.only(*(key for key in (*KEYS, "tables") if key not in _OF_SPEC))
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
-    found = Definitions(errors=errors)
+    found = Definitions(errors=errors, configuration=spec.configuration)
     _read_files(spec, root, found)
     storage = top.text("storage")
     place = spec.storage if storage is None else feeds_.storage_place(storage, root)
