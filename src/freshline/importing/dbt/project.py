@@ -12,6 +12,7 @@ from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, read_manifest
+from freshline.importing.dbt.order import in_order
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
 from freshline.importing.items import Check, Found, Item, Role
@@ -173,6 +174,10 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
     build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
     is_table = role == "table"
     left_out = _left_out(config)
+    query = node.get("compiled_code") or None
+    parts = _columns(config.get("partition_by")) if is_table else ()
+    if query and is_table and node.get("language") == "sql":
+        query = in_order(query, node, parts, surroundings.manifest.adapter)
     if build_after.get("count") and build_after.get("period") and "target_lag" not in ours:
         ours["target_lag"] = f"{build_after['count']} {build_after['period']}s"
         if is_table:
@@ -186,11 +191,11 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
         f"{materialized} model" if node.get("language") == "sql" else "Python model",
         role,
         _relation(node),
-        query=node.get("compiled_code") or None,
+        query=query,
         comment=(node.get("description") or None) if is_table else None,
         columns=_descriptions(node) if is_table else {},
         properties=_properties(node, ours) if is_table else {},
-        partitioned_by=_columns(config.get("partition_by")) if is_table else (),
+        partitioned_by=parts,
         needs=tuple(each["id"] for each in node.get("extra_ctes") or () if "id" in each),
         refusal=_refusal(key, node, found, surroundings),
         stays=is_table,
@@ -261,7 +266,9 @@ def _not_whole(
 def _left_out(config: Mapping[str, Any]) -> list[str]:
     found = [f"{name}: {why}" for name, why in _IGNORED_CONFIG if config.get(name)]
     if _mapping(config.get("contract")).get("enforced"):
-        found.append("contract: a table has the columns and types of its query")
+        found.append(
+            "contract: a table has the types of its query, and constraints are not checked"
+        )
     return found
 
 
