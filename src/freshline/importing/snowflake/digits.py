@@ -1,4 +1,4 @@
-"""Products, quotients and averages with the digits that Snowflake gives them.
+"""Products, quotients, averages and whole parts with the digits that Snowflake gives them.
 
 Spark's `/` leaves wide decimals too few digits on one side of the point or the other. Both operands
 as decimals of 38 digits leave 18 digits behind it at least. Where the script says the types, a cast
@@ -29,6 +29,10 @@ _AVERAGE_MORE = 4
 """Digits behind the point that an average has more than its values in Spark."""
 _AVERAGE_WIDER = 2
 """Digits that are added to the values so that their average has six more."""
+_OF_FLOATS = (
+    "FLOOR and CEIL are whole numbers up to 2^63 where the script does not say the type of their"
+    " value; of a FLOAT Snowflake makes a FLOAT"
+)
 _NOTES = {
     exp.Mul: "`*` keeps all digits behind the point where the script does not say the types of its"
     " operands; Snowflake keeps 12, or as many as an operand has",
@@ -122,6 +126,22 @@ def _neighbour(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
     yield from ()
 
 
+def _whole(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
+    """FLOOR and CEIL of a FLOAT are FLOATs; Spark makes a BIGINT, the largest one of any beyond."""
+    kind = kinds.of(node.this)
+    if kind is Other.FLOAT:
+        yield lambda: _kept_as_float(node)
+    elif kind is None:
+        yield _OF_FLOATS
+
+
+def _kept_as_float(node: exp.Expr) -> None:
+    value = node.this
+    whole = exp.LT(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(2**53))
+    chosen = exp.Case().when(whole, exp.cast(node.copy(), "DOUBLE")).else_(value.copy())
+    node.replace(chosen)
+
+
 def _values(average: exp.Expr) -> exp.Expr:
     """What an average is of, with or without DISTINCT."""
     found: exp.Expr = average.this
@@ -134,6 +154,8 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, Kinds], Iterator[Change | str]]
     exp.Mul: _product,
     exp.Div: _quotient,
     exp.Avg: _average,
+    exp.Floor: _whole,
+    exp.Ceil: _whole,
     exp.Lag: _neighbour,
     exp.Lead: _neighbour,
 }

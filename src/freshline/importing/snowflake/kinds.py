@@ -146,7 +146,7 @@ class Kinds:
         name = column.name.lower()
         select = column.find_ancestor(exp.Select)
         while isinstance(select, exp.Select):
-            sources = self._sources(select)
+            sources = self.sources(select)
             if column.table:
                 source = sources.get(column.table.lower(), _ABSENT)
                 if source is not _ABSENT:
@@ -178,7 +178,7 @@ class Kinds:
         if not isinstance(select, exp.Select):
             return []
         right = join.this.alias_or_name.lower()
-        sources = self._sources(select)
+        sources = self.sources(select)
         columns = dict(sources.get(right) or ())
         left = [dict(each) for name, each in sources.items() if name != right and each]
         names = [each.name.lower() for each in join.args.get("using") or ()]
@@ -191,7 +191,7 @@ class Kinds:
             if name in columns and name in each
         ]
 
-    def _sources(self, select: exp.Select) -> dict[str, Outputs | None]:
+    def sources(self, select: exp.Select) -> dict[str, Outputs | None]:
         """What a SELECT reads, by name, with the columns of each; None: they are not known."""
         found: dict[str, Outputs | None] = {}
         reads = [select.args.get("from_"), *(select.args.get("joins") or ())]
@@ -248,7 +248,7 @@ class Kinds:
             if not each.is_star:
                 found.append((each.alias_or_name.lower(), self.of(each)))
                 continue
-            sources = self._sources(query)
+            sources = self.sources(query)
             star = each.this if isinstance(each, exp.Column) else each
             if isinstance(each, exp.Column):
                 sources = {each.table.lower(): sources.get(each.table.lower())}

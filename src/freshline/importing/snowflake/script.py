@@ -166,6 +166,8 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     dynamic = any(isinstance(each, exp.DynamicProperty) for each in entries)
     query = statement.expression
     if not isinstance(query, exp.Query):
+        if (told := _collated(made, entries)) is not None:
+            return Item(key, "table", "table", relation, refusal=told), told
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
             item = source_item(key, relation, _columns(made))
             changed = (*item.changed, *([] if piece.zone else _zoned(made)))
@@ -237,6 +239,24 @@ def _columns(made: exp.Expression) -> str | None:
             return None
         found.append(f"{backquoted(each.name)} {type_}")
     return ", ".join(found) or None
+
+
+def _collated(made: exp.Expression, entries: list[exp.Expression]) -> str | None:
+    """That texts of a table are not compared by their bytes; None: they are."""
+    told = [
+        (f"its column {column.name} has COLLATE", kind.this.name)
+        for column in made.find_all(exp.ColumnDef)
+        for kind in column.find_all(exp.CollateColumnConstraint)
+    ]
+    told += [
+        ("it has DEFAULT_DDL_COLLATION", entry.args["value"].name)
+        for entry in entries
+        if _name(entry) == "DEFAULT_DDL_COLLATION" and entry.args.get("value") is not None
+    ]
+    for what, collation in told:
+        if collation.lower() not in {"", "utf8", "bin"}:
+            return f"{what} '{collation}': Spark would compare its texts by their bytes"
+    return None
 
 
 def _zoned(made: exp.Expression) -> list[str]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from sqlglot import Dialect, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
+from freshline.importing.snowflake.aliases import columns_first, without_qualify
 from freshline.importing.snowflake.digits import digits_of
 from freshline.importing.snowflake.faults import UntranslatableError, shown
 from freshline.importing.snowflake.kinds import Kinds, Other
 from freshline.importing.snowflake.numbers import Number
+from freshline.importing.snowflake.rows import by_values
 from freshline.importing.snowflake.tables import Tables
 from freshline.importing.snowflake.texts import literals_that_meet_numbers, unescaped_pattern
 
@@ -66,6 +68,7 @@ _DIFFERENT: dict[type[exp.Expression], str] = {
     exp.DateTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
     exp.TimestampTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
 }
+_TEXTS = (exp.Cast, exp.Upper, exp.Lower, exp.Length, exp.Like)
 _AS_TEXT = "a FLOAT or a time that becomes text is written as Spark writes it: 1.0, not 1"
 
 
@@ -86,7 +89,11 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
         if not isinstance(node, exp.Expression) or type(node) not in _SAME:
             raise UntranslatableError(f"{shown(node)} is not translated")
         _check(node)
-    different = _rewrite(copy, Kinds(tables))
+    by_values(copy)
+    kinds = Kinds(tables)
+    columns_first(copy, kinds)
+    different = _rewrite(copy, kinds)
+    copy = without_qualify(copy)
     for node in list(copy.find_all(exp.DataType)):
         node.replace(_type(node))
     try:
@@ -106,7 +113,9 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
         found.discard(exp.Sub)
     different = [*notes, *(text for kind, text in _DIFFERENT.items() if kind in found)]
-    if exp.DPipe in found or any(_to_text(node) for node in query.find_all(exp.Cast)):
+    if exp.DPipe in found or any(
+        _is_text_of_times(node, kinds) for node in query.find_all(*_TEXTS)
+    ):
         different.append(_AS_TEXT)
     for change in changes:
         change()
@@ -123,8 +132,11 @@ def _is_of_times(difference: exp.Sub, kinds: Kinds) -> bool:
     return not any(isinstance(each, Number) or each is Other.FLOAT for each in of)
 
 
-def _to_text(cast: exp.Cast) -> bool:
-    return cast.to.this in exp.DataType.TEXT_TYPES
+def _is_text_of_times(node: exp.Expr, kinds: Kinds) -> bool:
+    """Whether it makes a text, perhaps of a FLOAT or a time."""
+    if isinstance(node, exp.Cast):
+        return node.to.this in exp.DataType.TEXT_TYPES
+    return kinds.of(node.this) in {Other.FLOAT, Other.REST}
 
 
 def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:

@@ -1,0 +1,110 @@
+"""QUALIFY, rows that are compared, whole parts of FLOATs, and collations."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.importing.snowflake.script import read_snowflake
+from tests.support.snowflake import on_one_line, one_query
+
+QUALIFIED = "SELECT {} FROM (SELECT {} FROM shop.raw.t AS t) AS _t WHERE {}"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        # A column goes before an alias.
+        (
+            "select abs(q) as q, s from t qualify rank() over (partition by s order by q) = 1",
+            QUALIFIED.format(
+                "q, s",
+                "ABS(q) AS q, s, RANK() OVER (PARTITION BY s ORDER BY t.q NULLS LAST) AS _w",
+                "_w = 1",
+            ),
+        ),
+        (
+            "select abs(o.q) as q, o.s from other o qualify rank() over (order by q) = 1",
+            "RANK() OVER (ORDER BY o.q NULLS LAST) AS _w",
+        ),
+        # What is no column is the alias.
+        (
+            "select s, rank() over (order by q) as place from t qualify place = 1",
+            QUALIFIED.format(
+                "s, place", "s, RANK() OVER (ORDER BY q NULLS LAST) AS place", "place = 1"
+            ),
+        ),
+        (
+            "select s, q + 1 as more from t qualify rank() over (order by more) = 1",
+            "RANK() OVER (ORDER BY (q + 1) NULLS LAST) AS _w",
+        ),
+        # A column that is only in QUALIFY, and a sum.
+        (
+            "select s from t qualify f > 1 and rank() over (order by q) = 1",
+            QUALIFIED.format(
+                "s", "s, RANK() OVER (ORDER BY q NULLS LAST) AS _w, f AS _c", "_c > 1 AND _w = 1"
+            ),
+        ),
+        (
+            "select s from t group by s qualify sum(q) > 1 and rank() over (order by s) = 1",
+            "WHERE _w > 1 AND _w_2 = 1",
+        ),
+        # DISTINCT comes after QUALIFY.
+        (
+            "select distinct s from t qualify row_number() over (partition by s order by q) <= 2",
+            "SELECT DISTINCT s FROM (SELECT s, ROW_NUMBER()",
+        ),
+        # Rows are equal where each of their values is.
+        (
+            "select s from t where (q, s) not in ((1, 'a'), (2, 'b'))",
+            "NOT ((q = 1 AND s = 'a') OR (q = 2 AND s = 'b'))",
+        ),
+        (
+            "select floor(f) as v from t",
+            "CASE WHEN ABS(f) < 9007199254740992 THEN CAST(FLOOR(f) AS DOUBLE) ELSE f END AS v",
+        ),
+    ],
+)
+def test_a_query_means_what_it_means_in_snowflake(tmp_path, query, text):
+    item = one_query(tmp_path, query)
+    assert item.refusal is None
+    assert text in on_one_line(item)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "select abs(a.q) as q from o a join p b using (k) qualify rank() over (order by q) = 1",
+            None,
+        ),
+        (
+            "select abs(z) as z from o a join p b using (k) qualify rank() over (order by z) = 1",
+            (
+                "`z` can be a column and the alias of one: give it another alias, or put its table"
+                " in front"
+            ),
+        ),
+        ("select s from t where (q, s) = (1, 'a')", "`(q, s) = (1, 'a')` compares rows"),
+    ],
+)
+def test_a_name_that_can_be_either_is_refused(tmp_path, query, reason):
+    assert one_query(tmp_path, query).refusal == reason
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ("create table n (id int, name varchar collate 'en-ci')",
+         "its column name has COLLATE 'en-ci': Spark would compare its texts by their bytes"),
+        ("create table n (id int, name varchar) default_ddl_collation = 'de'",
+         "it has DEFAULT_DDL_COLLATION 'de': Spark would compare its texts by their bytes"),
+        ("create table n (id int, name varchar collate '')", None),
+    ],
+)  # fmt: skip
+def test_texts_that_are_not_compared_by_their_bytes_are_refused(tmp_path, made, reason):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{made};\ncreate dynamic table x target_lag='1 hour' warehouse=w as select id from n;"
+    )
+    items = {item.key: item for item in read_snowflake(path).items}
+    assert items["n"].refusal == reason
