@@ -559,12 +559,19 @@ class Scheduler:
 
     def _lower(self, table: Table, most_s: float) -> None:
         """A view has got a parent by another query, whose data begin before it is fresh to."""
-        if table.freshness_s <= most_s:
+        if table.running is not None:
+            table.running.to_s = min(table.running.to_s, most_s)
+        if max(table.freshness_s, table.trailing_edge_s) <= most_s:
             return
         settle(table, self.now_s)
-        table.freshness_s = table.trailing_edge_s = table.started_to_s = most_s
-        waits = table.full or table.late_s > 0.0
-        table.pending = deque([PendingFile(most_s, self.now_s, None)] if waits else [])
+        table.freshness_s = min(table.freshness_s, most_s)
+        table.started_to_s = min(table.started_to_s, most_s)
+        table.trailing_edge_s = most_s
+        table.versions.clear()  # they are in order of a freshness that some of them have no more
+        pending = [file for file in table.pending if file.timestamp_s <= most_s]
+        if not pending and (table.full or table.late_s > 0.0):
+            pending = [PendingFile(most_s, self.now_s, None)]
+        table.pending = deque(pending)
         self.rekey(table)
         for child in table.children:
             self._lower(child, most_s)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from freshline.core.assembly import PolicySettings, make_scheduler
-from freshline.core.events import FileArrived, TablePaused, TableResumed, UpdateFinished
+from freshline.core.events import (
+    FileArrived,
+    TablePaused,
+    TableRestored,
+    TableResumed,
+    UpdateFinished,
+)
 from freshline.core.model import TableSpec
 
 
@@ -15,7 +23,7 @@ def test_no_version_is_older_than_the_one_read_before():
     newest = dict.fromkeys("abv", -1)
     read: list[tuple[float, dict[str, int]]] = []
 
-    def play(*events: object) -> None:
+    def play(*events: Any) -> None:
         commands = scheduler.handle(scheduler.now_s + 1.0, events)
         while commands:
             ended = []
@@ -34,3 +42,24 @@ def test_no_version_is_older_than_the_one_read_before():
     play(FileArrived("b", 105.0, "b1"), FileArrived("b", 110.0, "b2"))
     play(TableResumed("v"))
     assert read[-2:] == [(105.0, {"a": 2, "b": 1}), (110.0, {"a": 2, "b": 2})]
+
+
+def test_what_reads_a_view_with_a_less_fresh_parent_goes_no_further_than_that_one():
+    specs = [
+        TableSpec("orders", (), 5.0),
+        TableSpec("parts", (), 5.0),
+        TableSpec("total", ("orders", "parts"), 5.0),
+        TableSpec("below", ("total",), 5.0),
+    ]
+    scheduler = make_scheduler(
+        specs, tracks=1, settings=PolicySettings(chop=1.0), start_s=200.0, origin_s=None
+    )
+    left = {"orders": (50.0, 3), "parts": (None, None), "total": (50.0, 2), "below": (3.0, 0)}
+    scheduler.handle(200.0, [TableRestored(name, *state, number=7) for name, state in left.items()])
+    assert scheduler.table("below").trailing_edge_s == 50.0
+    scheduler.handle(201.0, [FileArrived("parts", 10.0, "p")])
+    for name, fresh_s in (("total", 5.0), ("below", 3.0)):
+        table = scheduler.table(name)
+        assert (table.freshness_s, table.trailing_edge_s) == (fresh_s, 5.0)
+        running = table.running
+        assert running is None or running.to_s <= 5.0
