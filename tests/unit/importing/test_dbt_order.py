@@ -45,7 +45,7 @@ def test_a_contract_orders_the_columns_of_an_imported_model(compiled):
         model["columns"] = {name: {"name": name} for name in ("n", "revenue", "day")}
 
     item = next(each for each in read_dbt(compiled(agree)).items if each.key.endswith("revenue"))
-    assert item.query.startswith("SELECT n, revenue, day FROM (\nwith ")
+    assert str(item.query).startswith("SELECT n, revenue, day FROM (\nwith ")
     assert "contract: a table has the types of its query, and constraints are not checked" in (
         item.left_out
     )

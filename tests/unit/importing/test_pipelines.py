@@ -215,6 +215,23 @@ def test_settings_of_a_temporary_view_hold_for_what_reads_it(pipeline):
     )
 
 
+def test_two_views_of_one_flow_have_one_value_of_a_setting(pipeline):
+    sql = """\
+        CREATE MATERIALIZED VIEW joined AS SELECT one.id FROM one JOIN two USING (id);
+        SET spark.sql.session.timeZone = Asia/Tokyo;
+        CREATE TEMPORARY VIEW one AS SELECT id FROM orders;
+        SET spark.sql.session.timeZone = {zone};
+        CREATE TEMPORARY VIEW two AS SELECT id FROM orders;
+        """
+    spec = SPEC.replace("configuration:\n  spark.sql.session.timeZone: UTC\n", "")
+    project, errors = pipeline(sql.format(zone="Asia/Tokyo"), spec=spec)
+    assert errors == []
+    assert project.table("joined").settings == {"spark.sql.session.timeZone": "Asia/Tokyo"}
+    _, errors = pipeline(sql.format(zone="UTC"), spec=spec)
+    assert [error.code for error in errors] == ["two-settings"]
+    assert "is Asia/Tokyo for one and UTC for two" in str(errors[0])
+
+
 def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
     """By its name or its path; the same table under one name is one feed."""
     project, errors = pipeline(

@@ -59,6 +59,10 @@ QUALIFIED = "SELECT {} FROM (SELECT {} FROM shop.raw.t AS t) AS _t WHERE {}"
             "NOT ((q = 1 AND s = 'a') OR (q = 2 AND s = 'b'))",
         ),
         (
+            "select floor(case when q = '17' then f end) as v from t",
+            "CASE WHEN q = 17 THEN f END",
+        ),
+        (
             "select floor(f) as v from t",
             "CASE WHEN ABS(f) < 9007199254740992 THEN CAST(FLOOR(f) AS DOUBLE) ELSE f END AS v",
         ),

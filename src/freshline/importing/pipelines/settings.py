@@ -27,6 +27,7 @@ def settings_of(
         errors: Added to where two of them differ, which Spark refuses, too.
     """
     found = dict(flow.settings)
+    said = dict.fromkeys(found, flow)
     seen, left = {flow.name}, [flow]
     while left:
         for view in _views(left.pop(), flows, key_of):
@@ -34,14 +35,18 @@ def settings_of(
                 continue
             seen.add(view.name)
             left.append(view)
-            for name in {**view.settings, **flow.settings}:
-                own = {**common, **flow.settings}.get(name)
+            agreed = dict(view.settings)
+            for name in {**view.settings, **found}:
+                one = said.get(name, flow)
+                own = {**common, **found}.get(name)
                 other = {**common, **view.settings}.get(name)
                 if None not in (own, other) and own != other:
-                    fault = _differing(flow, view, name, str(own), str(other))
+                    agreed.pop(name, None)
+                    fault = _differing(one, view, name, str(own), str(other))
                     if all(each.what != fault.what for each in errors):
                         errors.append(fault)
-            found = {**view.settings, **found}
+            said = {**dict.fromkeys(agreed, view), **said}
+            found = {**agreed, **found}
     return found
 
 

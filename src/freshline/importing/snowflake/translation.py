@@ -117,10 +117,10 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
         _is_text_of_times(node, kinds) for node in query.find_all(*_TEXTS)
     ):
         different.append(_AS_TEXT)
+    for literal in literals:  # before the changes, some of which put copies in the query
+        literal.replace(exp.Literal.number(int(literal.name)))
     for change in changes:
         change()
-    for literal in literals:
-        literal.replace(exp.Literal.number(int(literal.name)))
     for pattern in query.find_all(exp.Like):
         unescaped_pattern(pattern)
     return tuple(dict.fromkeys([*different, *([as_double] if as_double else [])]))
