@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.strategies import NO_CHECK
+from freshline.runtime.journal.strategies import NO_CHECK, NO_UPKEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
 def _failed_s(journal: Journal, row: Row, release_s: float) -> float | None:
     """The end of the failed attempt before this one, which was no waiting; None: there is none."""
     before = journal.row(
-        f"SELECT state, start_s, finish_s FROM updates WHERE table_name=? AND id<? AND {NO_CHECK}"
-        " ORDER BY id DESC LIMIT 1",
-        (row["table_name"], row["id"]),
+        f"SELECT state, start_s, finish_s FROM updates WHERE table_name=? AND id<? AND {NO_UPKEEP}"
+        " AND number=? ORDER BY id DESC LIMIT 1",
+        (row["table_name"], row["id"], row["number"]),
     )
     if before is None or before["state"] != "failed" or before["start_s"] < release_s:
         return None
