@@ -33,7 +33,8 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         told = {
-            "as_json": bool(options.get("as_json")),
+            # Of a scenario's file that is wrong there is nothing on standard output.
+            "as_json": bool(options.get("as_json")) and options.get("file") is None,
             "in_log": options.get("log_format") == "json",
         }
         try:

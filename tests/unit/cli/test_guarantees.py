@@ -90,3 +90,11 @@ def test_with_json_what_is_wrong_is_an_object_too(freshline):
     done = freshline("guarantees", "--quantile", "2", "--json")
     assert done.exit_code == 2
     assert json.loads(done.stdout)["error"]["code"] == "bad-option"
+
+
+def test_of_a_wrong_scenario_nothing_is_on_standard_output(freshline, tmp_path):
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("tracks: many\n", "utf-8")
+    for file in (wrong, tmp_path / "nowhere.yml"):
+        done = freshline("guarantees", str(file), "--json")
+        assert (done.exit_code, done.stdout) == (2, "")

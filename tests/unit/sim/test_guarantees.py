@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[2] / "data" / "aus"
 
 
 def test_the_object_of_a_scenario_with_a_chain(capsys):
-    guarantees(DATA / "s08_chain.json", outage="42", json_out=True)
+    guarantees(DATA / "s08_chain.json", outage="42", as_json=True)
     printed = json.loads(capsys.readouterr().out)
     keys = ["schedulable", "tracks", "tracks_needed", "utilisation", "stretch", "tables"]
     assert list(printed) == keys
