@@ -226,7 +226,7 @@ def test_a_port_that_clients_push_to_does_not_move_unless_the_gateway_has_it(wri
     def taken(*_):
         raise OSError(errno.EADDRINUSE, "Address already in use")
 
-    monkeypatch.setattr(checks.socket.socket, "bind", taken)
+    monkeypatch.setattr(socket.socket, "bind", taken)
     what = "127.0.0.1:8787 cannot be taken: Address already in use"
     step = "Stop what holds it, or name another port under `server:`."
     assert found(folder, "port") == [("wrong", what, step)]

@@ -57,6 +57,9 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 FLAGS = frozenset({
     "header", "enforceschema", "multiline", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
     "recursivefilelookup", "mergeschema", "allowcomments", "allowsinglequotes",
+    "allowunquotedfieldnames", "allownumericleadingzeros", "allownonnumericnumbers",
+    "allowbackslashescapinganycharacter", "allowunquotedcontrolchars", "primitivesasstring",
+    "prefersdecimal", "dropfieldifallnull", "inferschema", "preferdate", "columnpruning",
 })  # fmt: skip
 """Options that are true or false, in lower case: with another value each file would fail."""
 
