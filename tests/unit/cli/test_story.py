@@ -100,6 +100,7 @@ def test_the_command_tells_the_last_updates_and_json_all_of_them(freshline, answ
         "small, update 2: version 1, 2 rows",
         "small, update 3: version 2, 3 rows",
     ]
+    assert freshline("story", "small", "--last", "9" * 25).exit_code == 2
     found = answer("story", "SMALL", "--last", "1")
     (update,) = found.pop("updates")
     assert found == {"table": "small"}

@@ -44,6 +44,10 @@ def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshlin
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert said in refused.stderr
     assert "no run 7" in freshline("simulate", "--from-run", "--run", "7").stderr
+    for number in (2**63, -(2**70)):
+        refused = freshline("simulate", "--from-run", "--run", str(number))
+        assert (refused.exit_code, f"no run {number}" in refused.stderr) == (2, True)
+        assert f"no run {number}" in freshline("ui", "--from-run", str(number)).stderr
 
 
 def test_other_targets_can_be_asked_for(ran, answer, freshline):

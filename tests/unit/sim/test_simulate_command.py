@@ -76,6 +76,15 @@ def test_a_picture_is_drawn(ties, tmp_path):
     assert "[unwritable-file]" in refused.stderr
 
 
+def test_a_trace_on_a_full_disk_is_an_error_that_says_so(ties):
+    refused = run("simulate", ties, "--json", "--trace", "/dev/full")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "[unwritable-file] cannot write the trace /dev/full: No space left on device. Give a path"
+        " that can be written, on a disk with room.\n"
+    )
+
+
 def test_the_line_in_the_picture_is_the_saw_tooth():
     drawing = Drawing(8.0)
     drawing.add(Finished("t", 0, 4.0, 4.0, 5.0, 0.0, 4.0, None))

@@ -285,15 +285,14 @@ def _written(path: Path | None) -> Iterator[TextIO | None]:
         yield None
         return
     try:
-        file = path.open("w", encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            yield file
     except OSError as error:
         raise UserError(
             "unwritable-file",
             f"cannot write the trace {path}: {error.strerror}",
-            next_step="Give a path that can be written.",
+            next_step="Give a path that can be written, on a disk with room.",
         ) from error
-    with file:
-        yield file
 
 
 @contextmanager

@@ -19,7 +19,9 @@ def story(
         str,
         typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
     ],
-    last: Annotated[int, typer.Option("--last", min=1, help="How many updates.")] = 5,
+    last: Annotated[
+        int, typer.Option("--last", min=1, max=1_000_000, help="How many updates.")
+    ] = 5,
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> None:

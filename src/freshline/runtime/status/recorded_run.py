@@ -14,6 +14,9 @@ from freshline.runtime.journal.codec import decoded_command, decoded_event
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
 
+_GREATEST = 2**63 - 1
+"""Number that SQLite has."""
+
 
 def last_run(project: Project, run: int | None = None) -> RecordedRun:
     """The run of that number in the project's journal, by default the last that did anything.
@@ -75,7 +78,7 @@ def recorded_end_s(project: Project, run: int) -> float:
         PlatformError: The journal is there and cannot be opened.
     """
     with journal_read(project) as journal:
-        if journal is None:
+        if journal is None or abs(run) > _GREATEST:
             raise _no_run(run)
         row = journal.row("SELECT started_s, stopped_s FROM runs WHERE id=?", (run,))
         if row is None:
@@ -96,6 +99,8 @@ def recorded_row(journal: Journal, run: int | None) -> Row:
     Raises:
         UserError: There is none, or its first instants are no longer kept.
     """
+    if run is not None and abs(run) > _GREATEST:
+        raise _no_run(run)
     row = (
         journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
         if run is None
