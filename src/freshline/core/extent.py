@@ -6,7 +6,7 @@ All of it (Golab et al. 2011, 2.4: pending updates are merged), at most c period
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from dataclasses import dataclass
 from operator import itemgetter
@@ -14,7 +14,7 @@ from operator import itemgetter
 from freshline.core.instant import TIME_EPSILON_S
 from freshline.core.model import PendingFile, Table
 
-_FRESHNESS = itemgetter(0)
+_FRESHNESS, _VERSION = itemgetter(0), itemgetter(1)
 _BACKLOG_PERIODS = 2.0
 """More data than that is a backlog; less is a feed that brought two files at once."""
 
@@ -165,6 +165,9 @@ def _cut_s(table: Table, limit_s: float) -> float:
             return limit_s  # a simulation has no versions: its tables are fresh at any moment
         versions = source.versions  # by freshness; many where another child stands still
         newer = bisect_right(versions, table.freshness_s, key=_FRESHNESS)
+        read = None if table.pins is None else table.pins.get(source.name)
+        if read is not None:  # nothing older is read again
+            newer = max(newer, bisect_left(versions, read, key=_VERSION))
         last = max(newer, bisect_right(versions, limit_s, lo=newer, key=_FRESHNESS) - 1)
         if last < len(versions):
             reached_s = min(reached_s, versions[last][0])
