@@ -267,9 +267,7 @@ class BaseUpdates:
         query has no rows, before it runs or meanwhile (a join that finds nothing).
         """
         records, misfits, _ = jvm.observed(written, _COUNTS) or (0, 0, 0)
-        # What the functions of a pipeline do with a feed's rows is not in the query's text.
-        may_stop = bool(self._table.programs) or _may_stop_early(self._table.query)
-        return records == 0 or misfits > 0 or may_stop
+        return records == 0 or misfits > 0 or _may_stop_early(self._table.query)
 
     def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
         """Raise if what a reader can tell without reading says that it is not all there."""
