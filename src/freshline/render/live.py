@@ -42,7 +42,7 @@ class LiveObserver(Counting):
     def ended(self, outcome: Outcome, retry_in_s: float | None) -> None:
         """What was committed shows in the table; a failure is told above it."""
         super().ended(outcome, retry_in_s)
-        if outcome.result is None and not is_told_by_notice(outcome):
+        if outcome.result is None and not (is_told_by_notice(outcome) or self.told_before(outcome)):
             self.notice(update_line(outcome, retry_in_s, time.time()))
 
     def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:

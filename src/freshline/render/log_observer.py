@@ -9,6 +9,7 @@ from typing import Self
 from freshline.core.background.upkeep import TRY, VERIFY
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
+from freshline.executor.records import UnreadableFilesError
 from freshline.project.model import Project
 from freshline.render.output import clock
 from freshline.runtime.failures import one_line
@@ -32,6 +33,7 @@ class Counting:
         self.done = self.failed = self.rows = 0
         self.spark = "starting"
         self.spark_ui: str | None = None
+        self._unread: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +66,14 @@ class Counting:
             self.done += 1
             self.rows += outcome.result.rows
 
+    def told_before(self, outcome: Outcome) -> bool:
+        """Whether it failed by files of which the log said so: each is tried several times."""
+        if not isinstance(outcome.error, UnreadableFilesError):
+            return False
+        table, text = outcome.command.table, one_line(outcome.error)
+        before, self._unread[table] = self._unread.get(table), text
+        return before == text
+
     def report(self, step: ReportStep) -> None:
         """Something happened to a report; the notices say what people should hear."""
 
@@ -90,7 +100,7 @@ class LogObserver(Counting):
         if is_told_by_notice(outcome):
             return
         line = update_line(outcome, retry_in_s, time.time(), self._width)
-        self._write(line, update_level(outcome))
+        self._write(line, "debug" if self.told_before(outcome) else update_level(outcome))
 
     def started(self, command: StartUpdate) -> None:
         """Its line, where debugging is wanted."""

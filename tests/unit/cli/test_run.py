@@ -105,6 +105,9 @@ def test_a_file_in_quarantine_is_left_behind(freshline, shop):
     assert done.exit_code == 3
     reason = f"1 file is quarantined, {bad}: invalid literal for int() with base 10: 'rubbish'"
     assert json.loads(done.stdout)["left_behind"] == [{"name": "orders", "reason": reason}]
+    # Its attempts are one line, and the end of them another.
+    assert done.stderr.count("orders failed after") == 1
+    assert done.stderr.count(f"the file {bad} is in quarantine after 3 attempts") == 1
     (Path(shop.project.feeds["orders_feed"].path) / bad).write_text("7")
     assert freshline("retry", "orders").exit_code == 0
     assert freshline("run", "--until-idle").exit_code == 0
