@@ -33,7 +33,7 @@ class Counting:
         self.done = self.failed = self.rows = 0
         self.spark = "starting"
         self.spark_ui: str | None = None
-        self._unread: dict[str, str] = {}
+        self._unread: dict[str, set[tuple[str, str]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -70,9 +70,10 @@ class Counting:
         """Whether it failed by files of which the log said so: each is tried several times."""
         if not isinstance(outcome.error, UnreadableFilesError):
             return False
-        table, text = outcome.command.table, one_line(outcome.error)
-        before, self._unread[table] = self._unread.get(table), text
-        return before == text
+        told = self._unread.setdefault(outcome.command.table, set())
+        new = set(outcome.error.files) - told
+        told |= new
+        return not new
 
     def report(self, step: ReportStep) -> None:
         """Something happened to a report; the notices say what people should hear."""
