@@ -8,7 +8,7 @@ import json
 import re
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def reason(
         return "it has no value"
     if feed.format == "json":
         return _json_reason(text, schema, nulls, feed)
-    return _csv_reason(text, schema, nulls, feed.options)
+    return _csv_reason(text, schema, nulls, feed)
 
 
 def _object_of(text: str, feed: Feed) -> dict[str, Any] | str:
@@ -117,11 +117,9 @@ def _hint(kind: DataType, value: object) -> str:
     return ""
 
 
-def _csv_reason(
-    text: str, schema: StructType, nulls: Sequence[str], options: Mapping[str, str]
-) -> str:
-    separator, quote, _ = csv_signs(options)
-    nothing = ("", option(options, "nullValue") or "")
+def _csv_reason(text: str, schema: StructType, nulls: Sequence[str], feed: Feed) -> str:
+    separator, quote, _ = csv_signs(feed.options)
+    nothing = ("", option(feed.options, "nullValue") or "")
     if len(separator) != 1 or len(quote) != 1:
         return "it does not fit the schema"
     if NO_TEXT in text:
@@ -140,7 +138,8 @@ def _csv_reason(
             f"it has {_counted(len(values))} where the schema has {_counted(len(schema))}"
             f"{': ' + meant if meant else ''}"
         )
-    if [each.strip().lower() for each in values] == [name.lower() for name in schema.names]:
+    names = [each.strip().lower() for each in values]
+    if feed.kind == "files" and names == [name.lower() for name in schema.names]:
         return IS_HEADER
     wrong = [
         f"column {field.name}: {_shown(repr(value))} is no {field.dataType.simpleString().upper()}"

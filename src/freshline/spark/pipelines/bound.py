@@ -97,9 +97,10 @@ class _Copy:
         made.__dict__ = dict(function.__dict__)
         for cell, each in zip(cells, given, strict=True):
             try:
-                cell.cell_contents = self.of(each.cell_contents)
+                value = each.cell_contents
             except ValueError:
                 continue  # it has no value yet
+            cell.cell_contents = self.of(value)
         if names is not None:
             for name in _read_by(function.__code__):
                 if name in theirs and names[name] is theirs[name]:
@@ -109,7 +110,8 @@ class _Copy:
     def _names_of(self, theirs: Names) -> Names | None:
         """The copy of a module's names; None: it is not one of the pipeline's own."""
         if id(theirs) not in self.names:
-            if not Path(str(theirs.get("__file__", "/"))).absolute().is_relative_to(self._root):
+            path = Path(str(theirs.get("__file__", "/"))).absolute()
+            if not path.is_relative_to(self._root) or "site-packages" in path.parts:
                 return None
             self.names[id(theirs)] = theirs, dict(theirs)
         return self.names[id(theirs)][1]

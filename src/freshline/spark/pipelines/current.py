@@ -322,14 +322,17 @@ def _handing_on(given: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(given)
     def handed(pool: Any, *args: Any, **kwargs: Any) -> Any:
-        if _current.get() is None or not args:
+        wanted = args[0] if args else kwargs.get("func")
+        if _current.get() is None or wanted is None:
             return given(pool, *args, **kwargs)
         here = copy_context()
 
         def work(*each: Any, **named: Any) -> Any:
-            return here.copy().run(args[0], *each, **named)  # several at once may not share one
+            return here.copy().run(wanted, *each, **named)  # several at once may not share one
 
-        return given(pool, work, *args[1:], **kwargs)
+        if args:
+            return given(pool, work, *args[1:], **kwargs)
+        return given(pool, **{**kwargs, "func": work})
 
     return handed
 
