@@ -287,6 +287,58 @@ def test_a_char_is_compared_in_new_rows_as_in_all(shop, partitioned_by):
     assert [(row["id"], row["code"]) for row in shop.rows("some")] == [(0, "ab  "), (2, "ab  ")]
 
 
+def test_a_char_beside_other_texts_in_a_union_is_a_text_like_them(shop):
+    """To Spark a column of a union is a CHAR if it is one in the first branch alone."""
+    shop.session.sql(f"CREATE TABLE delta.`{shop.root}/codes` (k BIGINT, code CHAR(4)) USING delta")
+    shop.session.sql(f"INSERT INTO delta.`{shop.root}/codes` VALUES (0, 'ab'), (1, 'abcd')")
+    folder = shop.feed("f", "csv", "id BIGINT, word STRING")
+    shop.table("e", "SELECT * FROM STREAM f")
+    rows = (
+        "SELECT code, id FROM e JOIN delta.`codes` ON id % 2 = k UNION ALL SELECT word, id FROM e"
+    )
+    shop.table("united", rows, refresh="incremental")
+    counted = f"SELECT code, count(*) AS n FROM ({rows}) GROUP BY code HAVING code <> 'ab'"
+    shop.table("counted", counted, refresh="incremental")
+    shop.table("short", "SELECT id FROM united WHERE code = 'ab'", refresh="incremental")
+    assert not shop.plan().errors
+    strategies = []
+    for number, words in enumerate((("ab", "a"), ("ab", "longer"))):
+        lines = [f"{2 * number + at},{word}" for at, word in enumerate(words)]
+        (folder / f"{number}.csv").write_text("\n".join(lines) + "\n")
+        shop.load("e", f"{number}.csv")
+        strategies += [shop.derive(name, e=number).strategy for name in ("united", "counted")]
+        shop.derive("short", united=number)
+    assert strategies == ["full", "full", "append", "full"]
+    expected = [(0, "ab"), (0, "ab  "), (1, "a"), (1, "abcd"), (2, "ab"), (2, "ab  "), (3, "abcd")]
+    read = shop.session.read.format("delta")
+    found = sorted((row.id, row.code) for row in read.load(shop.path("united")).collect())
+    assert found == [*expected, (3, "longer")]
+    counts = sorted((row.code, row.n) for row in read.load(shop.path("counted")).collect())
+    # Within the query the column is still a CHAR, to which 'ab' is filled up.
+    assert counts == [("a", 1), ("ab", 2), ("abcd", 2), ("longer", 1)]
+    assert [row["id"] for row in shop.rows("short")] == [0, 2]
+
+
+def test_a_char_of_a_parent_in_a_union_is_counted_as_the_query_does(shop):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT id, code FROM STREAM orders_feed")
+    query = (
+        "SELECT code, count(*) AS n FROM (SELECT code FROM orders UNION ALL"
+        " SELECT trim(code) FROM orders) GROUP BY code"
+    )
+    shop.table("united", query, refresh="incremental")
+    world.sql("CREATE TABLE SOURCE (id BIGINT, code CHAR(4)) USING delta")
+    strategies = []
+    for number in range(3):
+        world.sql(f"INSERT INTO SOURCE VALUES ({number}, 'ab')")
+        world.load(*world.news().files)
+        strategies.append(shop.derive("united", orders=number).strategy)
+        found = shop.session.read.format("delta").load(shop.path("united")).collect()
+        assert {row.code: row.n for row in found} == {"ab": number + 1, "ab  ": number + 1}
+    assert strategies == ["full", "full", "full"]
+
+
 def test_a_varchar_of_a_static_table_may_grow(shop):
     codes = f"delta.`{shop.root}/codes`"
     shop.session.sql(f"CREATE TABLE {codes} (k BIGINT, code VARCHAR(4)) USING delta")

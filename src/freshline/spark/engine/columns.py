@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
@@ -26,6 +27,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from freshline.spark.engine import jvm
 from freshline.spark.engine.result_settings import zone_of
 from freshline.sql.query.zone import zone
 from freshline.sql.text.reads import quoted
@@ -48,6 +50,45 @@ def same_chars(left: StructType, right: StructType) -> bool:
     return [each.metadata.get(CHARS) for each in left] == [
         each.metadata.get(CHARS) for each in right
     ]
+
+
+_UNIONS = ("Union", "UnionLoop")
+
+
+def without_mixed_chars(frame: DataFrame) -> DataFrame:
+    """``frame``, whose columns are no CHAR or VARCHAR where a union has them beside others.
+
+    To Spark each column of a union is what it is in the first branch, whatever the other branches
+    have. A table with such a CHAR would give back the others' texts filled up with blanks, and
+    take none that are longer: it would not equal its query.
+    """
+    if not any(CHARS in each.metadata for each in frame.schema):
+        return frame
+    if not _mixes_chars(jvm.java_frame(frame).queryExecution().analyzed()):
+        return frame
+    return frame.select(
+        [
+            # What is computed has no notes of its own.
+            F.coalesce(column).alias(each.name) if CHARS in each.metadata else column
+            for each in frame.schema
+            for column in [F.col(quoted(each.name))]
+        ]
+    )
+
+
+def _mixes_chars(plan: Any) -> bool:
+    """Whether a union in Spark's plan has a CHAR or VARCHAR where another branch has none."""
+    children = list(jvm.elements(plan.children()))
+    if str(plan.nodeName()) in _UNIONS:
+        branches = [map(_chars, jvm.elements(child.output())) for child in children]
+        if any(len(set(kinds)) > 1 for kinds in zip(*branches, strict=True)):
+            return True
+    return any(map(_mixes_chars, [*children, *jvm.elements(plan.subqueries())]))
+
+
+def _chars(column: Any) -> str:
+    notes = column.metadata()
+    return str(notes.getString(CHARS)) if notes.contains(CHARS) else ""
 
 
 def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:

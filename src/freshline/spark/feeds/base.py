@@ -20,7 +20,13 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, holds, same_chars, same_columns
+from freshline.spark.engine.columns import (
+    cast_to,
+    holds,
+    same_chars,
+    same_columns,
+    without_mixed_chars,
+)
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
@@ -140,7 +146,8 @@ class BaseUpdates:
         register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
         parents = {**pinned.versions, **reader.pins()}
-        output, changed, options = self.fitted(transaction, request, session.sql(pinned.query))
+        output = without_mixed_chars(session.sql(pinned.query))
+        output, changed, options = self.fitted(transaction, request, output)
         if changed or not transaction.exists:
             self._refuse_unstorable(output)
         output = sized(session, output, self._project.configuration, files=len(names))

@@ -8,11 +8,12 @@ committed equals the query over the parents' versions that the commit names.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from freshline.delta.changelog import ChangesGoneError
 from freshline.delta.histories import KEY, marks_of
@@ -27,7 +28,13 @@ from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.selection import ALL
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_chars, same_columns
+from freshline.spark.engine.columns import (
+    keep_wall_clocks,
+    kind_of,
+    same_chars,
+    same_columns,
+    without_mixed_chars,
+)
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of, zone_of
@@ -58,11 +65,11 @@ from freshline.spark.views.incremental import (
 )
 from freshline.spark.views.merge import merge
 from freshline.spark.views.planned import Planned
-from freshline.spark.views.plans import static_names
+from freshline.spark.views.plans import static_names, united_chars
 from freshline.spark.views.strict import not_incremental, replaces_rows
 from freshline.spark.views.timesets import spread_us, within
 from freshline.sql.costs import BUILD, Costs, Sizes
-from freshline.sql.query.records import Buckets, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
 from freshline.sql.strategy import (
     BY_COST,
     PARENT_REWROTE,
@@ -241,6 +248,9 @@ class DerivedUpdates:
                 raise NotIncrementalError("parent-redefined")
             parents.append(Parent(session, name, path, changes))
         plan = self._plan.over(session, request, parents)
+        united = united_chars(update.pinned.query, self._schemas(update, parents))
+        if united is not None and isinstance(plan.merge, Decomposition):
+            plan = replace(plan, merge=united)
         changed = [parent.changes for parent in parents]
         change_rows = sum(each.rows for each in changed)
         costs = self._costs
@@ -312,7 +322,7 @@ class DerivedUpdates:
                 raise error
         register_parents(session, self._project, update.request.parents)
         register_programs(session, self._project, table)
-        output = session.sql(update.pinned.query)
+        output = without_mixed_chars(session.sql(update.pinned.query))
         there = transaction.schema
         keeps_columns = there is not None and (
             same_columns(there, output.schema)
@@ -446,6 +456,12 @@ class DerivedUpdates:
             for name, version in request.parents.items()
             if self._project.table(name).kind == "derived"
         )
+
+    def _schemas(self, update: _Update, parents: list[Parent]) -> Iterator[StructType]:
+        """Of all that the query reads."""
+        yield from (parent.schema for parent in parents)
+        statics = update.pinned.names.values()
+        yield from (update.session.sql(f"SELECT * FROM {name}").schema for name in statics)
 
     def _statics(self, update: _Update) -> dict[str, str]:
         """What stands for the static tables' plain names in SQL made from the query."""

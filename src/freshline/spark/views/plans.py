@@ -7,7 +7,7 @@ name them whatever their own names are (:func:`static_names`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
+from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
@@ -29,6 +30,7 @@ from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
 from freshline.sql.states.states import Typer
 from freshline.sql.text.reads import rewritten
+from freshline.sql.text.tokens import tokens
 
 _STATIC = "freshline_static_"
 _WIDEST = "decimal(38,"
@@ -147,6 +149,27 @@ def _confirmed(asked: Remembered, query: str, sources: list[Source]) -> ViewPlan
             merge = replace(merge, own_state=None)
         plan = replace(plan, merge=merge if refusal is None else refusal)
     return confirmed(asked, query, sources, plan)
+
+
+def united_chars(query: str, schemas: Iterable[StructType]) -> Reason | None:
+    """Why states of a query with UNION over a CHAR cannot be kept; None: nothing is against it.
+
+    To Spark a column is what it is in the first branch, so that a state would be filled up with
+    blanks, or refuse what is longer (:func:`.without_mixed_chars`).
+
+    Args:
+        query: The user's text.
+        schemas: Of what it reads; not asked for where there is no UNION.
+    """
+    if not any(token.is_word("UNION") for token in tokens(query)):
+        return None
+    if not any(CHARS in each.metadata for schema in schemas for each in schema):
+        return None
+    return Reason(
+        "UNITED_CHARS",
+        "of a UNION with a CHAR(n) or VARCHAR(n) a state cannot hold the texts as they are; cast"
+        " the column to STRING where it is read",
+    )
 
 
 def overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
