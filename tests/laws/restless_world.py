@@ -452,7 +452,7 @@ class World:
         gives_up = command.backfill is not None and failures >= ATTEMPTS
         if gives_up:
             self._failures.pop(name)
-            self.backfills = [b for b in self.backfills if b != (name, *command.backfill)]
+            self.backfills = [b for b in self.backfills if b != (name, *(command.backfill or ()))]
         return [UpdateFailed(name, self.now_s + 5.0, gives_up)]
 
     def _cannot_read(self, attempt: Attempt, names: list[str]) -> list[Event]:
