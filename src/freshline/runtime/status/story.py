@@ -139,12 +139,14 @@ def chapter_of(journal: Journal, row: Row, *, base: bool, meanwhile: bool = True
 def _failed_s(journal: Journal, row: Row, release_s: float) -> float | None:
     """The end of the failed attempt before this one, which was no waiting; None: there is none."""
     before = journal.row(
-        f"SELECT state, start_s, finish_s FROM updates WHERE table_name=? AND id<? AND {NO_UPKEEP}"
-        " AND number=? ORDER BY id DESC LIMIT 1",
-        (row["table_name"], row["id"], row["number"]),
+        "SELECT number, state, start_s, finish_s FROM updates"
+        f" WHERE table_name=? AND id<? AND {NO_UPKEEP} ORDER BY id DESC LIMIT 1",
+        (row["table_name"], row["id"]),
     )
     if before is None or before["state"] != "failed" or before["start_s"] < release_s:
         return None
+    if before["number"] != row["number"]:
+        return None  # a backfill's
     ended_s: float | None = before["finish_s"]
     return ended_s if ended_s is not None and ended_s <= row["start_s"] else None
 
