@@ -9,8 +9,8 @@ BUCKETS = (
         "sql/buckets/window_frames.py",
         (
             "ends of a descending frame are not swapped",
-            "return (-hi[1], -lo[0]) if descending else (lo[0], hi[1])",
-            "return (lo[0], hi[1])",
+            "yield time, (-frame[1], -frame[0]) if ordered.args.get(\"desc\") else frame",
+            "yield time, frame",
         ),
         (
             "PRECEDING is read as FOLLOWING",
@@ -24,8 +24,8 @@ BUCKETS = (
         ),
         (
             "a ROWS frame is taken for a RANGE frame",
-            "if not is_range(spec):",
-            "if is_range(spec) and False:",
+            "times.time(ordered.this) if is_range(frames[0]) else None",
+            "times.time(ordered.this)",
         ),
         (
             "a lag is taken for what its frame says",

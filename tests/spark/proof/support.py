@@ -61,6 +61,7 @@ class UtcSessions:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self.sparkContext = spark.sparkContext
+        self.conf = spark.conf
         self._jvm = spark._jvm
         self._jsparkSession = spark._jsparkSession
 
