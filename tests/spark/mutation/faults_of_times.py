@@ -9,7 +9,7 @@ BUCKETS = (
         "sql/buckets/window_frames.py",
         (
             "ends of a descending frame are not swapped",
-            "yield time, (-frame[1], -frame[0]) if ordered.args.get(\"desc\") else frame",
+            'yield time, (-frame[1], -frame[0]) if ordered.args.get("desc") else frame',
             "yield time, frame",
         ),
         (
