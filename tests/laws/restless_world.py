@@ -119,7 +119,7 @@ class World:
     # ---- feeds ----
 
     def file(self, base: str, step: float, name: str | None = None) -> list[Event]:
-        """A file comes, so many periods after the newest; it is told where the table is there."""
+        """Add a file that many periods after the newest, and tell the table if it is there."""
         period_s = (self.specs.get(base) or self.away[base]).period_s or 60.0
         newest_s, there = self._newest_s[base], self.feed[base]
         timestamp_s = min(self.now_s, newest_s + step * period_s)
@@ -290,7 +290,7 @@ class World:
             assert table.complete_s <= versions[-1].fresh_to_s + 1e-6, (name, table.complete_s)
 
     def _must_hold(self, base: str, to_s: float) -> set[str]:
-        """The files that whoever claims to be fresh to ``to_s`` must hold."""
+        """The files that a table must hold to claim that it is fresh to ``to_s``."""
         there = {name for name in self.of(base) if self.state[name] in ("pending", "loaded")}
         return {name for name in self._in_order & there if self._stamps[name] <= to_s}
 

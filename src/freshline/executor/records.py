@@ -16,6 +16,10 @@ from freshline.executor.trials import Trust, Verdict
 
 _MOST_NAMED = 3
 
+UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
+"""How names of files end that are still being written; the last is of `hdfs dfs -put`, and Spark
+passes over such files without a word."""
+
 
 @dataclass(frozen=True, slots=True)
 class FeedFile:

@@ -67,7 +67,7 @@ class Counting:
             self.rows += outcome.result.rows
 
     def told_before(self, outcome: Outcome) -> bool:
-        """Whether it failed by files of which the log said so: each is tried several times."""
+        """Whether the log has already named all unreadable files that it failed by."""
         if not isinstance(outcome.error, UnreadableFilesError):
             return False
         told = self._unread.setdefault(outcome.command.table, set())

@@ -154,7 +154,7 @@ class FailureHandling:
             self._attempts.pop((table, file.name), None)
             self._ledger.file_retried(table, file.name)
             if self._pending.is_waiting(table, file.name):
-                continue  # since the start or a moment ago: what is told twice is loaded twice
+                continue  # already pending: a second event would load it twice
             self._pending.put_back(table, file)
             events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
         self._failures.pop(table, None)

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
+from freshline.executor.records import UNFINISHED
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import (
@@ -270,8 +271,7 @@ def _a_file(feed: Feed) -> list[str]:
         return []
     for path in sorted(folder.rglob("*")):
         hidden = any(part[0] in "_." for part in path.relative_to(folder).parts)
-        is_draft = path.name.endswith((".tmp", ".crc", ".inprogress", "._COPYING_"))
-        if not (hidden or is_draft) and path.is_file():
+        if not hidden and not path.name.endswith(UNFINISHED) and path.is_file():
             return [str(path.relative_to(folder))]
     return []
 

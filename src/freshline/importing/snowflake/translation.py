@@ -117,7 +117,7 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
         _is_text_of_times(node, kinds) for node in query.find_all(*_TEXTS)
     ):
         different.append(_AS_TEXT)
-    for literal in literals:  # before the changes, some of which put copies in the query
+    for literal in literals:  # first: some changes replace a part of the query by a copy
         literal.replace(exp.Literal.number(int(literal.name)))
     for change in changes:
         change()

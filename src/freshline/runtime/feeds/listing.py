@@ -20,7 +20,7 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.delta.stores import arrow_store
-from freshline.executor.records import FeedFile
+from freshline.executor.records import UNFINISHED, FeedFile
 from freshline.project.model import Feed
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
 from freshline.runtime.feeds.dated import DatedFolders, are_dates
@@ -28,8 +28,6 @@ from freshline.runtime.feeds.folders import Folder, Folders
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
 
-_UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
-"""The last is of `hdfs dfs -put`: Spark passes over such files without a word."""
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
 
@@ -37,7 +35,7 @@ _LOGS = frozenset({"_delta_log", ".hoodie"})
 def is_complete(name: str) -> bool:
     """Whether a file of this name (relative to the feed) may be read."""
     parts = name.split("/")
-    return not name.endswith(_UNFINISHED) and not any(part[:1] in ("_", ".") for part in parts)
+    return not name.endswith(UNFINISHED) and not any(part[:1] in ("_", ".") for part in parts)
 
 
 @dataclass(slots=True)

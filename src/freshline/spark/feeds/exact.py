@@ -174,21 +174,22 @@ class ExactColumns:
         return frame.select(*mixed, F.expr(marks), *more)
 
     def _value(self, column: _Judged) -> str | Column:
-        """What a column becomes, as SQL where that can say it: not of types within, or comments."""
-        known, kind = backquoted(column.field.name), column.kind
-        # Of a plain decimal a cast that can fail says both at once.
-        is_plain = isinstance(kind, DecimalType)
+        """What a column becomes: SQL, unless its type is nested or the schema has notes on it."""
+        name, kind = column.field.name, column.kind
+        known, metadata = backquoted(name), column.field.metadata
         if not column.is_changed:
             return known
-        if column.field.metadata or isinstance(kind, _NESTED):
-            read = F.col(known)
-            right = F.when(F.expr(str(column.fits)), read.cast(kind))
-            value = read.try_cast(kind) if is_plain else right
-            return value.alias(column.field.name, metadata=column.field.metadata)
-        if is_plain:
-            return f"try_cast({known} AS {kind.simpleString()}) AS {known}"
-        cast = known if column.wide == kind else f"CAST({known} AS {kind.simpleString()})"
-        return f"CASE WHEN {column.fits} THEN {cast} END AS {known}"
+        if isinstance(kind, _NESTED):
+            right = F.when(F.expr(str(column.fits)), F.col(known).cast(kind))
+            return right.alias(name, metadata=metadata)
+        if isinstance(kind, DecimalType):  # a cast that can fail says both at once
+            value = f"try_cast({known} AS {kind.simpleString()})"
+        else:
+            cast = known if column.wide == kind else f"CAST({known} AS {kind.simpleString()})"
+            value = f"CASE WHEN {column.fits} THEN {cast} END"
+        if metadata:
+            return F.expr(value).alias(name, metadata=metadata)
+        return f"{value} AS {known}"
 
     def _written(self) -> str:
         """SQL of a record's text from its values as they were read."""

@@ -117,7 +117,7 @@ class _Copy:
         return self.names[id(theirs)][1]
 
     def _udf(self, value: FunctionType, udf: UserDefinedFunction) -> Any:
-        """A function of rows, of which Spark makes bytes when it is used first."""
+        """A user-defined function, which PySpark serialises when it is first used."""
         made = copy.copy(udf)
         made.func = self.of(udf.func)
         made._judf_placeholder = None  # noqa: SLF001 - those bytes
