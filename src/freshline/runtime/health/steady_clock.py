@@ -37,8 +37,6 @@ class SteadyClock:
         """Now, seconds since the epoch."""
         looked_s = self._elapsed()
         passed_s, self._looked_s = looked_s - self._looked_s, looked_s
-        wall_s = self._wall()
-        if wall_s < self._now_s:
-            wall_s = max(wall_s, self._now_s + _CATCHING_UP * max(0.0, passed_s))
-        self._now_s = wall_s
-        return wall_s
+        # Also where the wall clock is not behind: it may have been set back meanwhile.
+        self._now_s = max(self._wall(), self._now_s + _CATCHING_UP * max(0.0, passed_s))
+        return self._now_s
