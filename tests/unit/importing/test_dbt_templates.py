@@ -18,7 +18,9 @@ DBT = HERE.parents[2] / ".cache" / "dbt" / "bin" / "python"
 MACROS = {
     "macro.dbt.run_query": {"macro_sql": "{% macro run_query(sql) %}{% endmacro %}"},
     "macro.lib.asks": {"macro_sql": "{% macro asks(q) %}{% do run_query(q) %}{% endmacro %}"},
-    "macro.lib.spark__one": {"macro_sql": "{% macro spark__one() %}{{ invocation_id }}{% endmacro"},
+    "macro.lib.spark__one": {
+        "macro_sql": "{% macro spark__one() %}{{ invocation_id }}{% endmacro %}"
+    },
     "macro.shop.cents": {"macro_sql": "{% macro cents(model, sql) %}{{ model }}{% endmacro %}"},
 }
 HARMLESS = {Kind.PROJECT, Kind.GIVEN}
@@ -40,7 +42,7 @@ def kinds(code: str, **listed: object) -> dict[Kind, str]:
         ("{{ context | attr('run_query') }}", Kind.DATABASE, "run_query"),
         ("{{ '%}}' ~ run_query('q') }}", Kind.DATABASE, "run_query"),
         ("{{ {'a': {'b': 1}}[run_query('q')] }}", Kind.DATABASE, "run_query"),
-        ("{{ (adapter).execute('q') }}", Kind.DATABASE, "adapter"),
+        ("{{ (adapter).execute('q') }}", Kind.DATABASE, "adapter.execute"),
         ("{% set a = adapter %}{{ a.execute('q') }}", Kind.DATABASE, "adapter"),
         ("{{ adapter['get_relation'](1) }}", Kind.DATABASE, "adapter.get_relation"),
         ("{{ lib.asks('q') }}", Kind.DATABASE, "run_query in macro.lib.asks"),

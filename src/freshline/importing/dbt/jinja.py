@@ -1,30 +1,31 @@
 """What a Jinja template reads: names of its context with their attributes, and its filters.
 
 A name counts wherever it is read, called or not: ``{% set f = run_query %}`` runs nothing, and the
-``f(...)`` after it does. ``context['x']``, ``context.get('x')`` and ``builtins.x`` read x.
+``f(...)`` after it does. ``context['x']``, ``context.get('x')`` and ``builtins.x`` read x. The
+template is parsed by Jinja, as dbt does it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from freshline.importing.dbt.jinja_tokens import Block, Token, blocks, closing, step
+from jinja2 import Environment, TemplateSyntaxError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 
 Path = tuple[str | None, ...]
 """A name and the attributes read of it; None stands for one that is computed."""
 
-_RESERVED = frozenset(
-    {"and", "or", "not", "in", "is", "if", "else", "true", "false", "none"}
-    | {"True", "False", "None", "recursive"}
-)
+UNREADABLE = "a template that Jinja cannot parse"
 _NAMESPACES = frozenset({"context", "builtins"})
-_WITH_PARAMETERS = frozenset({"macro", "test", "data_test"})
-_OPENS = _WITH_PARAMETERS | {"materialization", "if", "for", "call", "filter", "with", "block"}
-_FROM_FILES = frozenset({"import", "from", "include", "extends"})
-_END = re.compile(r"end\w+")
-_SCOPED = frozenset({"autoescape", "snapshot", "docs", "trans"})
+_FROM_FILES = {
+    nodes.Include: "include",
+    nodes.Import: "import",
+    nodes.FromImport: "from",
+    nodes.Extends: "extends",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,40 @@ class Template:
 
 
 def read_template(text: str) -> Template:
-    """The names that ``text`` reads."""
+    """The names that ``text`` reads; of one that Jinja cannot parse nothing is known."""
     reader = _Reader()
-    for block in blocks(text):
-        reader.block(block)
+    try:
+        reader.statements(_JINJA.parse(text).body)
+    except TemplateSyntaxError:
+        return Template([Read((UNREADABLE,))])
     return reader.found
+
+
+class _BlocksOfDbt(Extension):
+    """The blocks that dbt adds to Jinja's: a test is a macro, what others hold is their own."""
+
+    tags = {"test", "data_test", "materialization", "snapshot", "docs"}  # noqa: RUF012
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Parse one of them, from its tag to its end."""
+        tag = next(parser.stream)
+        macro = nodes.Macro(lineno=tag.lineno)
+        macro.name = parser.parse_assign_target(name_only=True).name
+        if tag.value in {"test", "data_test"}:
+            parser.parse_signature(macro)
+        while parser.stream.current.type != "block_end":  # a materialization's options
+            next(parser.stream)
+        ends = ("name:endtest", "name:enddata_test", f"name:end{tag.value}")
+        body = parser.parse_statements(ends, drop_needle=True)
+        if tag.value not in {"test", "data_test"}:
+            return nodes.Scope(body, lineno=tag.lineno)
+        macro.body = body
+        return macro
+
+
+_JINJA = Environment(  # noqa: S701 - it renders nothing
+    extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", _BlocksOfDbt]
+)
 
 
 class _Reader:
@@ -76,190 +106,155 @@ class _Reader:
     def __init__(self) -> None:
         self.found = Template()
         self._scopes: list[set[str]] = [set()]
-        self._pending: list[set[str]] = [set()]
 
-    def block(self, block: Block) -> None:
-        tokens = block.tokens
-        if not block.is_statement or not tokens:
-            self._expression(tokens)
-            return
-        tag, rest = tokens[0].text, tokens[1:]
-        if tag == "set":
-            self._set(rest)
-        elif tag in {"else", "elif"}:
-            self._close()
-            self._expression(rest)
-            self._open(set())
-        elif _END.fullmatch(tag):
-            self._close()
-        elif tag == "for":
-            self._for(rest)
-        elif tag in _WITH_PARAMETERS:
-            self.found.bound.add(rest[0].text if rest else "")
-            self._open(self._parameters(rest[1:]))
-        elif tag == "call":
-            end = closing(rest, 0) if rest and rest[0].text == "(" else 0
-            names = self._parameters(rest[:end])
-            self._expression(rest[end:])
-            self._open(names)
-        else:
-            self._other(tag, rest)
+    def statements(self, body: Iterable[nodes.Node]) -> None:
+        for node in body:
+            self._statement(node)
 
-    def _other(self, tag: str, rest: Sequence[Token]) -> None:
-        if tag == "filter" and rest:
-            self._filter(rest, 0)
-            rest = rest[1:]
-        if tag in _FROM_FILES:
-            self.found.reads.append(Read((tag,)))
-        if tag != "materialization":  # its head has its name and options alone
-            self._expression(rest, keywords=tag == "with")
-        if tag in _OPENS or tag in _SCOPED:
-            self._open(_before_equals(rest) if tag == "with" else set())
+    def _statement(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Assign():
+                self._expression(node.node)
+                self._bind(_targets(node.target))
+            case nodes.AssignBlock():
+                self._expressions([node.filter] if node.filter else [])
+                self._branch(node.body)
+                self._bind(_targets(node.target))
+            case nodes.For():
+                self._expression(node.iter)
+                with self._scope(_targets(node.target) | {"loop"}):
+                    self._expressions([node.test] if node.test else [])
+                    self.statements(node.body)
+                self._branch(node.else_)
+            case nodes.If():
+                self._expression(node.test)
+                self._branch(node.body)
+                self.statements(node.elif_)
+                self._branch(node.else_)
+            case nodes.Macro() | nodes.CallBlock():
+                if isinstance(node, nodes.Macro):
+                    self.found.bound.add(node.name)
+                else:
+                    self._expression(node.call)
+                with self._scope({each.name for each in node.args}):
+                    self._expressions(node.defaults)
+                    self.statements(node.body)
+            case nodes.With():
+                self._expressions(node.values)
+                with self._scope(set().union(*map(_targets, node.targets))):
+                    self.statements(node.body)
+            case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
+                self.found.reads.append(Read((_FROM_FILES[type(node)],)))
+                self._expression(node.template)
+            case nodes.Expr():
+                self._expression(node)
+            case nodes.Output() | nodes.ExprStmt():
+                self._expressions(node.iter_child_nodes())
+            case _:  # a block, a filtered one
+                self._branch(node.iter_child_nodes())
 
-    def _open(self, names: set[str], pending: set[str] | None = None) -> None:
+    def _branch(self, body: Iterable[nodes.Node]) -> None:
+        with self._scope(set()):
+            self.statements(body)
+
+    @contextmanager
+    def _scope(self, names: set[str]) -> Iterator[None]:
         self._scopes.append(names)
-        self._pending.append(pending or set())
         self.found.bound |= names
-
-    def _close(self) -> None:
-        if len(self._scopes) > 1:
-            self._scopes.pop()
-            self._bind(self._pending.pop())
+        yield
+        self._scopes.pop()
 
     def _bind(self, names: set[str]) -> None:
         self._scopes[-1] |= names
         self.found.bound |= names
 
-    def _set(self, tokens: Sequence[Token]) -> None:
-        at = _top_level(tokens, "=")
-        targets = tokens if at is None else tokens[:at]
-        end = _top_level(targets, "|")
-        names = {
-            token.text
-            for token, after in _with_next(targets[:end])
-            if token.kind == "name" and after != "."
-        }
-        if at is None:
-            self._expression(targets[end:] if end is not None else ())
-            self._open(set(), names)
+    def _expressions(self, each_of: Iterable[nodes.Node]) -> None:
+        for each in each_of:
+            self._expression(each)
+
+    def _expression(
+        self, node: nodes.Node, call: nodes.Call | None = None, then: str | None = None
+    ) -> None:
+        """Read ``node``, the function that ``call`` calls, if any; the filter ``then`` is next."""
+        path = _path(node)
+        if path is not None:
+            self._name(path, call, then)
+            self._arguments(node)
+        elif isinstance(node, nodes.Call):
+            self._expression(node.node, node, then)
+            self._expressions(node.iter_child_nodes(exclude=("node",)))
+        elif isinstance(node, nodes.Filter):
+            self._filter(node)
+            self._expressions(node.iter_child_nodes(exclude=("node",)))
+            if node.node is not None:
+                self._expression(node.node, then=node.name)
         else:
-            self._expression(tokens[at + 1 :])
-            self._bind(names)
+            self._expressions(node.iter_child_nodes())
 
-    def _for(self, tokens: Sequence[Token]) -> None:
-        at = _top_level(tokens, "in") or 0
-        test = _top_level(tokens[at:], "if")
-        end = len(tokens) if test is None else at + test
-        self._expression(tokens[at + 1 : end])
-        self._open({each.text for each in tokens[:at] if each.kind == "name"} | {"loop"})
-        self._expression(tokens[end:])
-
-    def _parameters(self, tokens: Sequence[Token]) -> set[str]:
-        """The parameters of a head ``(a, b=...)``; what their defaults read is read."""
-        names, depth = set(), 0
-        for at, token in enumerate(tokens):
-            if token.text in {"(", ","} and depth == (token.text == ",") and at + 1 < len(tokens):
-                names.add(tokens[at + 1].text)
-            depth += step(token.text) if token.kind == "op" else 0
-        inner = [each for each in tokens if each.kind != "name" or each.text not in names]
-        self._expression(inner)
-        return names
-
-    def _expression(self, tokens: Sequence[Token], *, keywords: bool = False) -> None:
-        depth = int(keywords)
-        for at, token in enumerate(tokens):
-            before = tokens[at - 1].text if at else ""
-            after = tokens[at + 1].text if at + 1 < len(tokens) else ""
-            if token.kind == "op":
-                depth += step(token.text)
-            if token.kind != "name" or before == ".":
-                continue
-            if before == "|":
-                self._filter(tokens, at)
-            elif _is_test(tokens, at) or (depth and after == "=") or token.text in _RESERVED:
-                continue
-            else:
-                self._name(tokens, at)
-
-    def _filter(self, tokens: Sequence[Token], at: int) -> None:
-        name = tokens[at].text
-        self.found.filters.add(name)
-        if name == "map" and at + 2 < len(tokens) and tokens[at + 1].text == "(":
-            first = tokens[at + 2]
-            if first.kind == "string":
-                self.found.filters.add(first.text)
-            elif at + 3 >= len(tokens) or tokens[at + 3].text != "=":
-                self.found.filters.add(None)
-
-    def _name(self, tokens: Sequence[Token], at: int) -> None:
-        if any(tokens[at].text in each for each in self._scopes):
+    def _name(self, path: Path, call: nodes.Call | None, then: str | None) -> None:
+        if any(path[0] in each for each in self._scopes):
             return
-        path, end = _path(tokens, at)
         while len(path) > 1 and path[0] in _NAMESPACES and path[1] is not None:
             path = path[1:]
         if path[:2] == ("adapter", "dispatch"):
-            self.found.dispatched.add(_first_argument(tokens, end))
-        called = list(tokens[end : end + 1]) == [Token("op", "(")]
-        if called:
-            end = closing(tokens, end)
-        then = tokens[end + 1].text if list(tokens[end : end + 1]) == [Token("op", "|")] else None
-        self.found.reads.append(Read(path, called, then))
+            self.found.dispatched.add(_first_argument(call) if call else None)
+        self.found.reads.append(Read(path, call is not None, then))
+
+    def _arguments(self, node: nodes.Node) -> None:
+        """Read what the attributes of a path are computed from."""
+        while not isinstance(node, nodes.Name):
+            if isinstance(node, nodes.Filter):
+                self._filter(node)
+            self._expressions(node.iter_child_nodes(exclude=("node",)))
+            node = _before(node)
+
+    def _filter(self, node: nodes.Filter) -> None:
+        self.found.filters.add(node.name)
+        if node.name == "map" and (node.args or not node.kwargs):
+            self.found.filters.add(_text(node.args[0]) if node.args else None)
 
 
-def _path(tokens: Sequence[Token], at: int) -> tuple[Path, int]:
-    """The name at ``at`` with its attributes, and where the rest begins."""
-    path: list[str | None] = [tokens[at].text]
-    at += 1
-    while at + 1 < len(tokens):
-        text, after = tokens[at].text, tokens[at + 1]
-        is_op = tokens[at].kind == "op"
-        if is_op and text == "." and after.kind in {"name", "number"}:
-            end = at + 2
-            name: str | None = after.text
-            is_lookup = name == "get" and path[-1] != "config"  # config.get reads an option
-            if is_lookup and end < len(tokens) and tokens[end].text == "(":
-                name, end = _first_argument(tokens, end), closing(tokens, end)
-        elif is_op and text == "[":
-            end = closing(tokens, at)
-            name = after.text if after.kind == "string" and end == at + 3 else None
-        elif is_op and text == "|" and after.text == "attr":
-            name, end = _first_argument(tokens, at + 2), closing(tokens, at + 2)
-        else:
-            break
-        path.append(name)
-        at = end
-    return tuple(path), at
-
-
-def _first_argument(tokens: Sequence[Token], at: int) -> str | None:
-    """The text that the call at ``at`` gets first, or as ``macro_name``; None: it is computed."""
-    arguments = list(tokens[at + 1 : closing(tokens, at) - 1])
-    if [each.text for each in arguments[:2]] == ["macro_name", "="]:
-        arguments = arguments[2:]
-    alone = len(arguments) == 1 or (len(arguments) > 1 and arguments[1].text == ",")
-    return arguments[0].text if alone and arguments[0].kind == "string" else None
-
-
-def _is_test(tokens: Sequence[Token], at: int) -> bool:
-    before = [each.text for each in tokens[max(0, at - 2) : at]]
-    return before[-1:] == ["is"] or before == ["is", "not"]
-
-
-def _before_equals(tokens: Sequence[Token]) -> set[str]:
-    return {token.text for token, after in _with_next(tokens) if after == "="}
-
-
-def _with_next(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
-    texts = [each.text for each in tokens[1:]] + [""]
-    return zip(tokens, texts, strict=True)
-
-
-def _top_level(tokens: Sequence[Token], text: str) -> int | None:
-    """Where ``text`` stands first outside of brackets, or None."""
-    depth = 0
-    for at, token in enumerate(tokens):
-        if token.kind != "string" and token.text == text and depth == 0:
-            return at
-        if token.kind == "op":
-            depth += step(token.text)
+def _path(node: nodes.Node | None) -> Path | None:
+    """The name with its attributes that an expression is; None: it is another expression."""
+    if isinstance(node, nodes.Name):
+        return (node.name,)
+    if not isinstance(node, nodes.Getattr | nodes.Getitem | nodes.Filter | nodes.Call):
+        return None
+    path = _path(_before(node))
+    if path is None:
+        return None
+    match node:
+        case nodes.Getattr():
+            return (*path, node.attr)
+        case nodes.Getitem():
+            return (*path, _text(node.arg))
+        case nodes.Filter(name="attr"):
+            return (*path, _text(node.args[0]) if node.args else None)
+        case nodes.Call(node=nodes.Getattr(attr="get")) if path[-1] != "config":
+            return (*path, _first_argument(node))  # config.get reads an option
     return None
+
+
+def _before(node: nodes.Node) -> nodes.Node:
+    """What an attribute is read of, and of ``x.get(...)`` x."""
+    is_get = isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr)
+    of: nodes.Node = node.node  # type: ignore[attr-defined]
+    return of.node if is_get else of  # type: ignore[attr-defined]
+
+
+def _first_argument(call: nodes.Call) -> str | None:
+    """The text that a call gets first, or as ``macro_name``; None: it is computed."""
+    named = [each.value for each in call.kwargs if each.key == "macro_name"]
+    first = [*call.args, *named][:1]
+    return _text(first[0]) if first else None
+
+
+def _text(node: nodes.Node) -> str | None:
+    """The text that stands there; None: it is computed, or no text."""
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+
+
+def _targets(target: nodes.Node) -> set[str]:
+    """The names that an assignment sets; ``ns.x`` sets none."""
+    found = [target, *target.find_all(nodes.Name)]
+    return {each.name for each in found if isinstance(each, nodes.Name)}
