@@ -112,7 +112,9 @@ def test_a_record_that_is_nested_too_deeply_is_rejected(shop):
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"multiLine": "true"}])
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"multiLine": "true"}, marks=pytest.mark.proof)]
+)
 def test_a_long_array_with_one_record_that_does_not_fit_does_not_fill_the_heap(options, shop):
     folder = shop.feed("f", "json", "id BIGINT, s STRING", options)
     shop.table("t", "SELECT * FROM STREAM f")

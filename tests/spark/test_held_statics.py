@@ -48,7 +48,7 @@ def jobs(shop, table: str, number: int) -> int:
     return len(tracker.getJobIdsForGroup(f"freshline/{table}/{number}"))
 
 
-@pytest.mark.parametrize("refresh", ["full", "incremental"])
+@pytest.mark.parametrize("refresh", [pytest.param("full", marks=pytest.mark.proof), "incremental"])
 def test_its_rows_take_no_job_until_it_changes(refresh, shop, events):
     shop.delta("keys", keys(REGIONS))
     shop.table("sums", QUERY, refresh=refresh)
@@ -150,10 +150,17 @@ def test_two_views_read_what_their_own_settings_make_of_its_files(spark, shop, e
     assert shop.rows("lenient") == [{"cents": 10, "day": None}]
 
 
-@pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("names", [("Keys", "keys"), ("x/keys", "X/keys")])
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        (True, ("x/keys", "X/keys")),
+        (False, ("Keys", "keys")),
+        pytest.param(True, ("Keys", "keys"), marks=pytest.mark.proof),
+        pytest.param(False, ("x/keys", "X/keys"), marks=pytest.mark.proof),
+    ],
+)
 def test_two_tables_may_differ_in_the_case_of_their_paths_alone(
-    names, held, shop, events, monkeypatch
+    held, names, shop, events, monkeypatch
 ):
     if not held:
         monkeypatch.setattr(pins, "_HELD_BYTES", -1)
@@ -212,15 +219,18 @@ def test_rows_that_deletion_vectors_hide_stay_hidden(spark: SparkSession, shop, 
             "SELECT n.region, e.key FROM events e JOIN delta.`keys` VERSION AS OF 0 AS o"
             " ON o.key = e.key JOIN delta.`keys` n ON n.key = e.key"
         ),
-        (
+        pytest.param(
             "WITH k AS (SELECT * FROM delta.`keys`) SELECT a.region, e.key FROM events e"
-            " JOIN k a ON a.key = e.key JOIN k b ON b.key = e.key"
+            " JOIN k a ON a.key = e.key JOIN k b ON b.key = e.key",
+            marks=pytest.mark.proof,
         ),
         (
             "SELECT (SELECT max(region) FROM delta.`keys` k WHERE k.key = e.key) AS region, e.key"
             " FROM events e"
         ),
-        "SELECT region, key FROM events NATURAL JOIN delta.`keys`",
+        pytest.param(
+            "SELECT region, key FROM events NATURAL JOIN delta.`keys`", marks=pytest.mark.proof
+        ),
     ],
 )
 def test_a_query_may_name_it_in_any_way(query, shop, events):
@@ -248,7 +258,7 @@ def test_a_table_of_the_catalog_is_held_too_and_keeps_its_name(spark: SparkSessi
         spark.sql("DROP TABLE default.held_keys")
 
 
-@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("mode", ["name", pytest.param("id", marks=pytest.mark.proof)])
 def test_a_static_table_whose_columns_are_mapped(mode, shop, events):
     path = shop.root / "keys"
     shop.session.sql(

@@ -142,6 +142,7 @@ def tried_again(shop, folder):
     return try_views(shop.session, sent, found, budget_s=0.0)["v"]
 
 
+@pytest.mark.proof
 def test_a_case_that_was_kept_fails_again_at_the_same_step(tried, shop, tmp_path, monkeypatch):
     """With its deletion, which shows the fault, and with a copy of the static table."""
     shop.delta("people", pa.table({"usr": ["a", "b"], "name": ["Ann", "Bob"]}))
@@ -178,6 +179,7 @@ def test_states_put_together_wrongly_are_caught(tried):
     assert found.difference.strategy == "group-merge"
 
 
+@pytest.mark.proof
 def test_a_query_that_casts_its_texts_is_tried_on_texts_that_can_be_cast(tried):
     found = tried("SELECT CAST(usr AS INT) AS u, count(*) AS n FROM orders GROUP BY 1")
     assert found.outcome == "passed"
@@ -288,6 +290,7 @@ def test_other_columns_of_a_parent_are_another_trial(shop, loaded):
     assert trial(shop, 1).key != before
 
 
+@pytest.mark.proof
 def test_a_view_partitioned_by_texts_is_tried_on_rows_that_it_can_hold(tried):
     query = "SELECT usr, count(*) AS n FROM orders GROUP BY usr"
     found = tried(query, partitioned_by=("usr",))

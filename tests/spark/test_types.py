@@ -224,7 +224,7 @@ def test_of_types_that_are_stored(types):
         f" FROM (SELECT id, ts, {some} FROM e) GROUP BY 1",
         "odd_rows": f"SELECT ts, {odd} FROM e",
         "odd_sums": f"SELECT word AS `k.0`, {summed} FROM (SELECT word, {odd} FROM e) GROUP BY 1",
-        **by_types(part=9),
+        **by_types(part=18),
     }
     for name, query in views.items():
         types.shop.table(name, query, refresh="incremental")

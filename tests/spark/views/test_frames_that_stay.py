@@ -49,7 +49,16 @@ def late(frame: str) -> list[datetime]:
     return [second + ahead * (reach + timedelta(minutes=10 * step)) for step in range(-12, 7, 6)]
 
 
-@pytest.mark.parametrize("frame", ROWS, ids=["month", "months ago", "month back", "day"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        MONTH_AHEAD,
+        DAY_AHEAD,
+        pytest.param(MONTHS_AGO, marks=pytest.mark.proof),
+        pytest.param(MONTH_BACK, marks=pytest.mark.proof),
+    ],
+    ids=["month", "day", "months ago", "month back"],
+)
 def test_views_equal_their_queries(spark, tmp_path, frame):
     shop = Shop(tmp_path, session_in(spark, "Europe/Berlin" if frame is DAY_AHEAD else "UTC"))
     folder = Path(shop.feed("visits_feed", "parquet", "id BIGINT, at TIMESTAMP"))
