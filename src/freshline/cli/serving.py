@@ -7,10 +7,8 @@ from contextlib import contextmanager
 
 from freshline.cli.push_thread import pushes
 from freshline.core.errors import UserError
-from freshline.ingest.state import read_state
 from freshline.project.model import Project
 from freshline.render.log_observer import Counting
-from freshline.runtime.journal.lock import holder
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.options import RunOptions
 from freshline.ui.access import Access
@@ -55,7 +53,7 @@ def served(
         yield ""
         return
     try:
-        address = address_of(project, elsewhere=_ingest_runs(project) or beside)
+        address = address_of(project, movable=beside)
     except UserError as error:
         if not beside:
             raise
@@ -88,10 +86,3 @@ def served(
                 stop(server)
     finally:
         address.close()
-
-
-def _ingest_runs(project: Project) -> bool:
-    """Whether another process is the project's gateway: then it has the project's address."""
-    if project.ingest is None or holder(project.ingest.folder) is None:
-        return False
-    return bool((read_state(project.ingest.folder) or {}).get("url"))

@@ -17,7 +17,6 @@ from freshline.core.errors import UserError
 from freshline.delta.log import local_log
 from freshline.doctor.finding import Finding, gigabytes
 from freshline.project.model import Project
-from freshline.runtime.journal.lock import holder
 from freshline.spark.engine.session import is_local, settings
 
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2_000_000_000, 200_000_000
@@ -42,18 +41,20 @@ _STORES = {
 """By the scheme of a URI: the package that reads it, and a part of its jar's name."""
 
 
-def findings(project: Project, served_at: str | None) -> Iterator[Finding]:
+def findings(project: Project, served_at: str | None, *, movable: bool) -> Iterator[Finding]:
     """Every check of the project.
 
     Args:
+        project: What would run.
         served_at: Where a run of it answers now; None where none does.
+        movable: A run takes another port than its own where that is taken.
     """
     yield _jars(project)
     yield from _storage(project)
     yield from _disks(project)
     yield from _clock(project)
     yield _memory(project)
-    yield _port(project, served_at)
+    yield _port(project, served_at, movable=movable)
 
 
 def _jars(project: Project) -> Finding:
@@ -254,7 +255,7 @@ def _table_count(project: Project) -> int:
     return len(project.tables) + len(project.reports)
 
 
-def _port(project: Project, served_at: str | None) -> Finding:
+def _port(project: Project, served_at: str | None, *, movable: bool) -> Finding:
     server = project.server
     if served_at is not None:
         return Finding("port", "ok", f"a run of this project answers at {served_at}")
@@ -267,21 +268,11 @@ def _port(project: Project, served_at: str | None) -> Finding:
             probe.bind((server.host, server.port))
         except OSError as error:
             taken = f"{server.host}:{server.port} cannot be taken: {error.strerror}"
-            if not _moves(project):
+            if not movable:
                 step = "Stop what holds it, or name another port under `server:`."
                 return Finding("port", "wrong", taken, step)
             return Finding("port", "ok", f"{taken}; a run takes a free one instead")
     return Finding("port", "ok", f"{server.host}:{server.port} is free")
-
-
-def _moves(project: Project) -> bool:
-    """Whether a run takes another port than its own where that is taken.
-
-    Who pushes has the address written down; but where the project's gateway has it, it may move.
-    """
-    if project.ingest is not None and holder(project.ingest.folder) is not None:
-        return True
-    return not (project.server.written or any(f.kind == "push" for f in project.feeds.values()))
 
 
 def _heap_bytes(project: Project) -> int | None:

@@ -7,7 +7,9 @@ import socket
 
 from freshline.core.errors import UserError
 from freshline.ingest.http.server import HttpServer, address_error, bound_socket, tls_context
+from freshline.ingest.state import read_state
 from freshline.project.model import Project, ServerSettings
+from freshline.runtime.journal.lock import holder
 from freshline.ui.site import Site
 
 _CLOSE_S = 5.0
@@ -65,24 +67,38 @@ def _listening(settings: ServerSettings, port: int) -> socket.socket:
     return bound
 
 
-def address_of(project: Project, *, port: int | None = None, elsewhere: bool = False) -> Address:
+def moves(project: Project) -> bool:
+    """Whether a run takes another port than the project's where that is taken.
+
+    Who pushes has the address written down somewhere: it does not move by itself. But where the
+    project's gateway is another process, that one has it, and the run has another.
+    """
+    ingest = project.ingest
+    if (
+        ingest is not None
+        and holder(ingest.folder) is not None
+        and (read_state(ingest.folder) or {}).get("url")
+    ):
+        return True
+    pushed = any(feed.kind == "push" for feed in project.feeds.values())
+    return not (project.server.written or pushed)
+
+
+def address_of(project: Project, *, port: int | None = None, movable: bool = False) -> Address:
     """Take the project's address.
 
     Args:
         project: With its server settings.
-        port: Another port than the project's.
-        elsewhere: The project's own address is held by its gateway in another process.
+        port: Another port than the project's; it does not move.
+        movable: Where the project's is taken, another one will do even if it :func:`moves` not.
 
     Raises:
         UserError: It cannot be had (``address``).
     """
     settings = project.server
     if port is not None:
-        settings = dataclasses.replace(settings, port=port, written=True)
-    pushed = any(feed.kind == "push" for feed in project.feeds.values())
-    # Who pushes has the address written down somewhere: it does not move by itself.
-    movable = elsewhere or not (settings.written or pushed)
-    return Address(settings, movable=movable)
+        return Address(dataclasses.replace(settings, port=port), movable=movable)
+    return Address(settings, movable=movable or moves(project))
 
 
 def stop(server: HttpServer) -> None:

@@ -15,9 +15,11 @@ from typer.testing import CliRunner, Result
 from freshline.cli.main import app_for
 from freshline.doctor import project as checks
 from freshline.doctor.project import findings
+from freshline.ingest.state import write_state
 from freshline.project.load import load_project
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.spark.engine.jars import DELTA_JARS, DELTA_PACKAGE
+from freshline.ui.serving import moves
 
 YML = """\
 name: shop
@@ -55,9 +57,10 @@ def write(tmp_path: Path):
 
 
 def found(folder: Path, check: str, served_at: str | None = None) -> list[tuple[str, str, str]]:
+    opened = load_project(folder, folder)
     return [
         (each.state, each.what, each.next_step)
-        for each in findings(load_project(folder, folder), served_at)
+        for each in findings(opened, served_at, movable=moves(opened))
         if each.check == check
     ]
 
@@ -233,4 +236,6 @@ def test_a_port_that_clients_push_to_does_not_move_unless_the_gateway_has_it(wri
     ingest = load_project(folder, folder).ingest
     assert ingest is not None
     with WarehouseLock(ingest.folder):
+        assert found(folder, "port") == [("wrong", what, step)]  # a gateway without an address
+        write_state(ingest.folder, {"url": "http://127.0.0.1:8787"})
         assert found(folder, "port") == [("ok", f"{what}; a run takes a free one instead", "")]

@@ -24,6 +24,7 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     """
     from freshline.doctor import machine
     from freshline.doctor.project import findings
+    from freshline.ui.serving import moves
 
     found = [machine.java(), machine.spark(), machine.delta(), machine.clock()]
     errors: list[UserError] = []
@@ -31,7 +32,7 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     if project is not None or is_in_project():
         opened, errors = collected(project)
         if opened is not None:
-            found += findings(opened, served_at(opened))
+            found += findings(opened, served_at(opened), movable=moves(opened))
     else:
         note = f"There is no {PROJECT_FILE} here: storage, jars, memory and port were not checked."
     wrong = any(each.state == "wrong" for each in found)

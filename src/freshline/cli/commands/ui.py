@@ -71,7 +71,7 @@ def _serve(project: Project, run: int | None, port: int | None, *, as_json: bool
     def heard(_: int, __: FrameType | None) -> None:
         stopped.set()
 
-    address = address_of(project, port=port, elsewhere=port is None)
+    address = address_of(project, port=port, movable=port is None)
     try:
         with ended_by(heard):
             server = address.serve(Site(reader, Access(project), _healthy, run=run))
