@@ -56,19 +56,6 @@ def report_table(reports: Iterable[ReportStatus], now_s: float) -> Table:
     return table
 
 
-def shown(reports: Iterable[ReportStatus]) -> list[ReportStatus]:
-    """Those that are to make, and of every report the window made last."""
-    found: list[ReportStatus] = []
-    ended: set[str] = set()
-    for each in reports:
-        if each.state in OPEN:
-            found.append(each)
-        elif each.wanted.view not in ended:
-            ended.add(each.wanted.view)
-            found.append(each)
-    return found
-
-
 def _cells(each: ReportStatus, now_s: float) -> tuple[str, ...]:
     progress = counted(each.batches, "batch", "batches")
     if each.state in OPEN:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from freshline.render.followed import source_record, source_remarks, topic_record, topic_remarks
 from freshline.render.output import clock, counted, moment, percent
-from freshline.render.report_table import report_record, shown
+from freshline.render.report_table import report_record
 from freshline.render.strategies import last_use, strategies_record, strategies_remarks, use_of
 from freshline.render.verified import wrong_record, wrong_remark
 from freshline.render.watched import (
@@ -18,7 +18,7 @@ from freshline.render.watched import (
     watched_remarks,
 )
 from freshline.runtime.journal.strategies import StrategyUse
-from freshline.runtime.reports.store import OPEN
+from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.status.status import (
     FileTrouble,
     RunStatus,
@@ -138,7 +138,9 @@ def faults(found: WarehouseStatus) -> list[str]:
             if files:
                 count = counted(len(files), "file")
                 lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
-    for report in found.reports:
+    for report in standing(found.reports):
+        if report.state == GIVEN_UP:
+            lines.append(f"{report.wanted.name}: given up: {report.error or 'no reason is known'}")
         behind_s = report.behind_s(found.now_s)
         if report.state in OPEN and behind_s is not None:
             why = "" if report.error is None else f": {report.error}"
@@ -172,7 +174,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
             "undelivered": found.alerts.undelivered,
         },
         "backfills": [backfill_record(each) for each in found.backfills],
-        "reports": [report_record(each) for each in shown(found.reports)],
+        "reports": [report_record(each) for each in standing(found.reports)],
         "topics": [topic_record(each) for each in found.topics],
         "sources": [source_record(each) for each in found.sources],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],

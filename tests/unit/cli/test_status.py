@@ -205,7 +205,7 @@ def test_check_names_every_reason_and_ends_with_three(freshline, shop):
     assert json.loads(done.stdout)["faults"][0].startswith("shop: not running since ")
 
 
-def test_check_names_reports_that_are_behind_their_deadline(freshline, shop):
+def test_check_names_reports_that_are_behind_their_deadline_or_given_up(freshline, shop):
     journal = Journal(journal_path(shop.project), create=True)
     for name, behind_s, state in [
         ("soon", -60.0, "live"), ("late", 90.0, "live"), ("lost", 90.0, "asked"),
@@ -216,9 +216,12 @@ def test_check_names_reports_that_are_behind_their_deadline(freshline, shop):
         note_wanted(journal, wanted, state, NOW_S - 900.0)
     journal.flush()
     lines = freshline("status", "--check").stdout.splitlines()
-    assert [line for line in lines if "deadline" in line] == [
+    assert [line for line in lines if "deadline" in line or "given up" in line] == [
         "late: 90 s behind its deadline", "lost: 90 s behind its deadline",
+        "over: given up: no reason is known",
     ]  # fmt: skip
+    assert freshline("report", "withdraw", "over").stdout == "over is withdrawn\n"
+    assert "given up" not in freshline("status", "--check").stdout
 
 
 def test_a_table_that_waits_for_nothing_and_misses_its_target_is_shown_as_late(

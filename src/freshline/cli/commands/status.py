@@ -11,7 +11,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.project.model import Project
 from freshline.render.output import console, print_json
 from freshline.render.push_status import pushed_record, pushed_remarks
-from freshline.render.report_table import report_table, shown
+from freshline.render.report_table import report_table
 from freshline.render.status import (
     faults,
     headline,
@@ -20,6 +20,7 @@ from freshline.render.status import (
     status_table,
 )
 from freshline.runtime.lease.leader import leader, leader_record
+from freshline.runtime.reports.store import standing
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.address import served_at
 
@@ -68,6 +69,6 @@ def _show(shop: Project, found: WarehouseStatus) -> None:
         out.print(found.note)
     out.print(status_table(found))
     if found.reports:
-        out.print(report_table(shown(found.reports), found.now_s))
+        out.print(report_table(standing(found.reports), found.now_s))
     for line in remarks(found) + pushed_remarks(shop, found.now_s):
         out.print(line, markup=False)

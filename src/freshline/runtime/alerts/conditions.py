@@ -8,7 +8,7 @@ from typing import Any
 
 from freshline.executor.distrust import WrongView
 from freshline.project.model import Project
-from freshline.runtime.reports.store import OPEN
+from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.times import brief_s, rfc3339
@@ -174,11 +174,16 @@ def _silent_feeds(status: WarehouseStatus) -> Iterator[Condition]:
 
 
 def _late_reports(status: WarehouseStatus, since_s: float) -> Iterator[Condition]:
-    """Those that are still to be made, and those made since ``since_s``."""
+    """Those that are still to be made, and those made since ``since_s``.
+
+    One that was given up is late until a later window is made, or somebody withdraws it.
+    """
+    given_up = {each.wanted.name for each in standing(status.reports) if each.state == GIVEN_UP}
     for report in status.reports:
         deadline_s, finish_s = report.wanted.deadline_s, report.finish_s
         if report.state in OPEN or finish_s is None:
-            late = report.state in (*OPEN, "failed") and status.now_s > deadline_s
+            is_wanted = report.state in OPEN or report.wanted.name in given_up
+            late = is_wanted and status.now_s > deadline_s
         else:
             late = finish_s > deadline_s and finish_s >= since_s
         if late:

@@ -18,7 +18,7 @@ from freshline.executor.verified import RIGHT, SKIPPED, WRONG
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.reports.store import OPEN, ReportStatus
+from freshline.runtime.reports.store import GIVEN_UP, OPEN, ReportStatus
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 from freshline.runtime.status.target_history import lately
 
@@ -277,7 +277,11 @@ def report_families(status: WarehouseStatus) -> Iterator[Metric]:
         (
             "late",
             "1 where that deadline was missed, or will be by the plan",
-            lambda each: float(each.late is not None or (each.foreseen and each.state in OPEN)),
+            lambda each: float(
+                each.late is not None
+                or each.state == GIVEN_UP
+                or (each.foreseen and each.state in OPEN)
+            ),
         ),
     )
     for name, text, value in values:

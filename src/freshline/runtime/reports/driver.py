@@ -44,6 +44,7 @@ from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
 from freshline.runtime.reports.recording import Recording
 from freshline.runtime.reports.share import TrackShare
 from freshline.runtime.reports.store import (
+    GIVEN_UP,
     OPEN,
     Arrival,
     Measured,
@@ -267,7 +268,7 @@ class Reports:
     def withdraw(self, name: str) -> bool:
         """Nobody wants a report any longer; whether it was still to make."""
         found = read_report(self._journal, name)
-        if found is None or found.state not in OPEN:
+        if found is None or found.state not in (*OPEN, GIVEN_UP):
             return False
         live = self._live.get(found.wanted.name)
         if live is not None:
@@ -287,7 +288,7 @@ class Reports:
         self._look_s = self._windows.next_s(now_s)
         due, faults = self._windows.due(now_s, set(self._live))
         for wanted, error in faults:
-            note(self._journal, wanted.name, state="failed", error=_told(error), planned="[]")
+            note(self._journal, wanted.name, state=GIVEN_UP, error=_told(error), planned="[]")
             self._share.changed = True
             self._notice(f"report {wanted.name} is given up: {error.render()}")
         self._journal.flush()
@@ -487,7 +488,7 @@ class Reports:
         live.probing = False
         self._resubmit(live)
         if hopeless or live.failures >= MOST_FAILURES:
-            note(self._journal, live.name, state="failed", planned="[]")
+            note(self._journal, live.name, state=GIVEN_UP, planned="[]")
             self._forget(live)
             self._notice(f"report {live.name} is given up: {_told(error)}")
 

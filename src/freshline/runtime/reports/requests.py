@@ -11,7 +11,14 @@ from dataclasses import asdict
 from typing import Any
 
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.reports.store import OPEN, WantedReport, note, note_wanted, read_report
+from freshline.runtime.reports.store import (
+    GIVEN_UP,
+    OPEN,
+    WantedReport,
+    note,
+    note_wanted,
+    read_report,
+)
 
 SUBMIT, WITHDRAW = "report-submit", "report-withdraw"
 
@@ -40,7 +47,7 @@ def submit(journal: Journal, argument: str, now_s: float) -> Answer:
 def withdraw_offline(journal: Journal, name: str) -> Answer:
     """Withdraw a report where no warehouse runs; the caller flushes."""
     found = read_report(journal, name)
-    if found is None or found.state not in OPEN:
+    if found is None or found.state not in (*OPEN, GIVEN_UP):
         return not_open(name)
     note(journal, found.wanted.name, state="withdrawn", planned="[]")
     return {"ok": True, "message": f"{found.wanted.name} is withdrawn"}

@@ -17,6 +17,9 @@ from freshline.runtime.journal.store import Journal, Row
 OPEN = ("asked", "live")
 """States of reports that are still to make."""
 
+GIVEN_UP = "failed"
+"""State of one that nobody makes any more, and nobody withdrew."""
+
 KEPT_WINDOWS = 200
 """Of one view: twice as many as are looked back for to be made (``windows.py``)."""
 
@@ -215,6 +218,23 @@ def read_report(journal: Journal, name: str) -> ReportStatus | None:
     """One report, by its name; a view's name means its next window."""
     found = [each for each in read_reports(journal) if name in (each.wanted.name, each.wanted.view)]
     return found[0] if found else None
+
+
+def standing(reports: Iterable[ReportStatus]) -> list[ReportStatus]:
+    """Those that are to make, and of every report the window that ended last.
+
+    Args:
+        reports: In the order of :func:`read_reports`.
+    """
+    found: list[ReportStatus] = []
+    ended: set[str] = set()
+    for each in reports:
+        if each.state in OPEN:
+            found.append(each)
+        elif each.wanted.view not in ended:
+            ended.add(each.wanted.view)
+            found.append(each)
+    return found
 
 
 def measured(journal: Journal, view: str) -> Measured:

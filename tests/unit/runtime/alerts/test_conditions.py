@@ -146,6 +146,19 @@ def test_a_report_past_its_deadline(standing, report, late):
     assert standing.found() == expected
 
 
+def test_a_window_that_was_given_up_is_late_until_a_later_one_is_made(standing):
+    wanted = [
+        WantedReport(f"daily@{day}", "daily", None, None, 0.0, NOW_S - 60.0 + day, NOW_S - 20.0)
+        for day in (1, 2)
+    ]
+    given_up = ReportStatus(wanted[0], "failed", error="no")
+    standing.put(reports=(ReportStatus(wanted[1], "live"), given_up))
+    assert {found[1] for found in standing.found()} == {"daily@1", "daily@2"}
+    made = ReportStatus(wanted[1], "done", finish_s=NOW_S - 25.0)
+    standing.put(reports=(made, given_up))
+    assert standing.found() == []
+
+
 def test_a_late_report_is_told_however_far_apart_two_looks_are(standing):
     assert standing.found() == []
     wanted = WantedReport("daily@1", "daily", None, None, 0.0, NOW_S, NOW_S + 5.0)
