@@ -40,8 +40,12 @@ def test_submitted_listed_planned_and_withdrawn(freshline, answer, query):
     again = freshline("report", "submit", query, *WINDOW)
     assert (again.exit_code, "still to be made" in again.stderr) == (2, True)
     assert freshline("report", "withdraw", "often").stdout == "often is withdrawn\n"
-    assert freshline("report", "withdraw", "often").exit_code == 2
-    assert "[report-ended] report often is withdrawn" in freshline("report", "plan", "often").stderr
+    for action in ("withdraw", "plan"):
+        done = freshline("report", action, "often")
+        assert (done.exit_code, "[report-ended] report often is withdrawn" in done.stderr) == (
+            2,
+            True,
+        )
     assert answer("report", "list")["reports"][0]["state"] == "withdrawn"
 
 
@@ -117,7 +121,13 @@ def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline
     assert planned["name"].startswith("daily@")
     assert answer("report", "list")["reports"] == []
     assert "known reports: daily" in freshline("report", "plan", "nobody").stderr
-    assert "Did you mean daily?" in freshline("report", "plan", "Dayly").stderr
+    for action in ("plan", "withdraw"):
+        done = freshline("report", action, "Dayly")
+        assert (done.exit_code, "[unknown-report]" in done.stderr) == (2, True)
+        assert "Did you mean daily?" in done.stderr
+    done = freshline("report", "withdraw", "daily")
+    assert (done.exit_code, "[report-ended] report daily@" in done.stderr) == (2, True)
+    assert "is begun by no run yet; only" in done.stderr.replace("\n", " ")
     for command in ("story", "pause", "refresh", "explain"):
         done = freshline(command, "DAILY")
         assert (done.exit_code, done.stdout) == (2, "")

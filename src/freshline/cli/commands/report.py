@@ -38,6 +38,7 @@ from freshline.runtime.reports.requests import (
     withdraw_offline,
 )
 from freshline.runtime.reports.store import (
+    GIVEN_UP,
     OPEN,
     ReportStatus,
     WantedReport,
@@ -158,12 +159,7 @@ def _plan(project: Project, name: str, *, as_json: bool) -> int:
     with _looked_into(project) as journal:
         status = _known(project, journal, name, now_s)
         if status.state not in (*OPEN, _EXPECTED):
-            raise UserError(
-                "report-ended",
-                f"report {status.wanted.name} is {status.state}",
-                rule="only what is still to be made has a plan",
-                next_step="`freshline report list` shows what came of it.",
-            )
+            raise _ended(status, "only what is still to be made has a plan")
         table = table_of(project, status.wanted)
         ahead = look_ahead(project, journal, status.wanted, table, now_s, status=status)
     if as_json:
@@ -189,10 +185,19 @@ def _list(project: Project, *, as_json: bool) -> int:
 
 def _withdraw(project: Project, name: str, *, as_json: bool) -> int:
     if running_process(project) is not None:
+        with _looked_into(project) as journal:
+            _check_wanted(project, journal, name)
         return tell(ask(project, WITHDRAW, [name]), as_json=as_json)
     with closing(opened_journal(project, create=True)) as journal:
+        _check_wanted(project, journal, name)
         answer = withdraw_offline(journal, name)
     return tell({name: answer}, as_json=as_json)
+
+
+def _check_wanted(project: Project, journal: Journal, name: str) -> None:
+    status = _known(project, journal, name, time.time())
+    if status.state not in (*OPEN, GIVEN_UP):
+        raise _ended(status, "only what is still to be made can be withdrawn")
 
 
 # ---- what they read ----
@@ -279,6 +284,16 @@ def _known(project: Project, journal: Journal, name: str, now_s: float) -> Repor
             ),
         )
     return found
+
+
+def _ended(status: ReportStatus, rule: str) -> UserError:
+    state = "begun by no run yet" if status.state == _EXPECTED else status.state
+    return UserError(
+        "report-ended",
+        f"report {status.wanted.name} is {state}",
+        rule=rule,
+        next_step="`freshline report list` shows what came of each report.",
+    )
 
 
 # ---- what they print ----
