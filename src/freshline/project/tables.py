@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import StaticRead, TableDef
-from freshline.project.names import correction, listed, name_fault
+from freshline.project.names import correction, listed, name_fault, nearest
 from freshline.project.properties import check_properties
 from freshline.project.sections.feeds import resolved
 from freshline.project.sections.libraries import Found, Library
 from freshline.sql.text.reads import Read, reads_of
-from freshline.sql.text.tokens import SqlTextError
+from freshline.sql.text.tokens import SqlTextError, tokens
 
 _PATH_FORMATS = frozenset({"avro", "csv", "delta", "json", "orc", "parquet", "text"})
 
@@ -186,7 +187,7 @@ def _base_reads(
                 next_step=(
                     "Make a base table for each feed and join them in a materialized view."
                     if streams
-                    else "Read a feed, or make it a MATERIALIZED VIEW."
+                    else _meant(found, names) or "Read a feed, or make it a MATERIALIZED VIEW."
                 ),
             )
         )
@@ -237,9 +238,22 @@ def _derived_reads(
                 f"view {name} reads no table of this project",
                 where=found.place,
                 rule="a view is brought up to date when a table that it reads has news",
-                next_step="Read a table of the project, or make it a plain table elsewhere.",
+                next_step=_meant(found, names)
+                or "Read a table of the project, or make it a plain table elsewhere.",
             )
         )
+
+
+def _meant(found: Found, names: _Names) -> str:
+    """What was probably meant by a query that reads nothing: ``FORM orders``; or nothing."""
+    words = [each for each in tokens(found.statement.query) if not each.is_word("STREAM")]
+    for before, word in pairwise(words):
+        is_known = word.name.lower() in names.tables or word.name.lower() in names.feeds
+        is_slip = before.kind == "word" and not before.is_word("FROM")
+        if is_known and is_slip and nearest(before.text, ("FROM",)):
+            line = found.in_query(before.line).line
+            return f"Line {line} has {before.text} {word.text}: did you mean FROM?"
+    return ""
 
 
 def _check_feed(found: Found, read: Read, names: _Names, errors: list[UserError]) -> None:
