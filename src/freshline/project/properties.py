@@ -15,6 +15,8 @@ from freshline.project.yaml import durations
 from freshline.sql.text.statements import Property, Statement
 
 PREFIX = "freshline."
+_LEAST_WINDOW_S = 1.0
+"""Shorter ones follow each other faster than anything is looked at, and some would be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ def _duration_fault(value: str) -> str | None:
     return None
 
 
+def _window_fault(value: str) -> str | None:
+    fault = _duration_fault(value)
+    if fault is None and durations.duration_s(value) < _LEAST_WINDOW_S:
+        return "it is shorter than a second"
+    return fault
+
+
 def _target_fault(value: str) -> str | None:
     return None if value.upper() == "DOWNSTREAM" else _duration_fault(value)
 
@@ -96,7 +105,7 @@ KNOWN = {
     "freshline.emit": _one_of("early", "final", derived_only=True),
     "freshline.catch_up": _one_of("oldest", "newest", base_only=True),
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
-    "freshline.window": _Known(_duration_fault, durations.RULE, derived_only=True),
+    "freshline.window": _Known(_window_fault, durations.RULE, derived_only=True),
     "freshline.deadline": _Known(_deadline_fault, deadlines.RULE, derived_only=True),
     "freshline.groups": _Known(_groups_fault, "it is a whole number above 0", derived_only=True),
 }

@@ -95,6 +95,14 @@ def read_maintenance(section: Section | None) -> MaintenanceSettings:
             next_step="Give a longer one.",
         )
     rejected_s = section.duration_s("rejected")
+    if rejected_s is not None and rejected_s < _LEAST_RETENTION_S:
+        section.fault(
+            "bad-value",
+            f"rejected of maintenance is '{section.data['rejected']}'",
+            key="rejected",
+            rule="it is at least 1 hour: somebody is to see the rows before they are removed",
+            next_step="Give a longer one.",
+        )
     audit = _share(section, "audit", _MAINTENANCE.audit)
     return MaintenanceSettings(
         compact=section.flag("compact", default=_MAINTENANCE.compact),
