@@ -43,6 +43,11 @@ KEYS = (
     "ingest", "maintenance", "alerts", "lineage", "catalog", "checks",
 )  # fmt: skip
 _SPECIFICATIONS = (".yml", ".yaml")
+_DEFINITIONS = (".sql", ".py")
+_PROJECT_RULE = (
+    f"a project is a directory with a {PROJECT_FILE} or a {PIPELINE_FILES[0]}, or a pipeline's"
+    " specification itself"
+)
 PROJECT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 PROJECT_NAME_RULE = "a project's name is letters from A to Z, digits, _, . and -"
 
@@ -59,14 +64,20 @@ def find_project(start: Path, project_dir: Path | None = None) -> Path:
         UserError: There is neither (``no-project``).
     """
     if project_dir is not None:
+        if project_dir.is_file() and project_dir.suffix in _DEFINITIONS:
+            raise UserError(
+                "no-project",
+                f"{project_dir} is a file of tables, and no project",
+                rule=_PROJECT_RULE,
+                next_step=f"Name its directory, that of {PROJECT_FILE}.",
+            )
         if project_dir.is_file():
             return project_dir.absolute().parent
         if project_dir.suffix in _SPECIFICATIONS and not project_dir.is_dir():
             raise UserError(
                 "no-project",
                 f"there is no file {project_dir}",
-                rule=f"a project is a directory with a {PROJECT_FILE} or a {PIPELINE_FILES[0]}, or"
-                " a pipeline's specification itself",
+                rule=_PROJECT_RULE,
                 next_step="Correct the path.",
             )
         if _is_project(project_dir):

@@ -87,6 +87,14 @@ def test_no_project_is_an_error_that_tells_what_to_do(tmp_path):
     )
 
 
+def test_a_file_of_tables_is_no_project(root):
+    file = root / "tables" / "base.sql"
+    with pytest.raises(UserError) as raised:
+        find_project(Path("/"), file)
+    told = f"[no-project] {file} is a file of tables, and no project; a project is a directory"
+    assert str(raised.value).startswith(told)
+
+
 def test_the_settings_are_read(root):
     project = load_project(root)
     assert (project.name, project.root) == ("shop", root)
