@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
 from freshline.render.log_observer import Counting, is_told_by_notice, update_line
-from freshline.render.output import clock, console
+from freshline.render.output import clock, console, counted
 from freshline.render.status import headline, status_table
 from freshline.runtime.observer import Level
-from freshline.runtime.status.status import read_status
+from freshline.runtime.status.status import TableStatus, read_status
 from freshline.runtime.tracks import Outcome
 
 _TIMES_A_SECOND = 2.0
+_OTHER_LINES = 5
+"""Of the run, the table's heads, what is left out, the counts, and one to spare."""
 
 
 class LiveObserver(Counting):
@@ -26,8 +30,9 @@ class LiveObserver(Counting):
 
     def __init__(self, project: Project) -> None:
         super().__init__(project)
+        self._console = console(stderr=True)
         self._live = Live(
-            console=console(stderr=True),
+            console=self._console,
             get_renderable=self._drawn,
             refresh_per_second=_TIMES_A_SECOND,
         )
@@ -55,4 +60,32 @@ class LiveObserver(Counting):
         except FreshlineError as error:  # the table is a courtesy: the run goes on
             return Group(Text(error.render()))
         counts = f"{self.done} updates, {self.rows:,} rows, {self.failed} failed attempts"
-        return Group(Text(headline(found)), status_table(found), Text(counts, "dim"))
+        shown = fitted(found.tables, self._console.height - _OTHER_LINES)
+        rows: list[RenderableType] = [
+            Text(headline(found)),
+            status_table(replace(found, tables=shown)),
+        ]
+        if len(shown) < len(found.tables):
+            many = f"{len(shown)} of {counted(len(found.tables), 'table')}"
+            rows.append(
+                Text(f"{many}, late ones before others; `freshline status` shows all", "yellow")
+            )
+        return Group(*rows, Text(counts, "dim"))
+
+
+def fitted(tables: Sequence[TableStatus], most: int) -> tuple[TableStatus, ...]:
+    """The tables for which there is room, in their order: first those that somebody should see."""
+    if len(tables) <= most:
+        return tuple(tables)
+    ranked = sorted(range(len(tables)), key=lambda at: _rank(tables[at]))
+    return tuple(tables[at] for at in sorted(ranked[: max(1, most)]))
+
+
+def _rank(table: TableStatus) -> int:
+    if table.state == "dropped":
+        return 4
+    if table.wrong is not None or table.failures or table.troubles:
+        return 0
+    if table.within_target is False:
+        return 1
+    return 2 if table.state == "running" else 3

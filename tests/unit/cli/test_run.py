@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from rich.console import Console
 
 from freshline.cli import running
 from freshline.delta import small_files
-from freshline.render.live import LiveObserver
+from freshline.render.live import LiveObserver, fitted
 from freshline.runtime.options import RunOptions
+from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse
 from tests.support.shop import QUICK, LiveRun, eventually
@@ -222,6 +225,19 @@ def test_the_live_table_shows_what_status_would(shop):
     ]  # fmt: skip
     assert lines[2].startswith("orders  fresh  2026-01-02 00:01:00")
     assert lines[-1] == "0 updates, 0 rows, 0 failed attempts"
+
+
+def test_a_live_table_that_is_too_long_has_the_late_tables(shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    tables = read_status(shop.project, time.time()).tables
+    many = [
+        replace(tables[0], name=f"t{at}", within_target=at != 70, failures=int(at == 80))
+        for at in range(100)
+    ]
+    assert [each.name for each in fitted(many, 4)] == ["t0", "t1", "t70", "t80"]
+    assert [each.name for each in fitted(many, 1)] == ["t80"]
+    assert fitted(many, 100) == tuple(many)
 
 
 def test_a_reload_that_is_refused_on_the_way_is_left_behind(freshline, shop):
