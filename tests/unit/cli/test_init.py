@@ -123,3 +123,13 @@ def test_its_generator_writes_complete_files_stamped_one_after_another(tmp_path)
     assert lines[0] == "id,at,shop,product,quantity,price"
     assert len(lines) == 5
     assert not list((tmp_path / "shop").rglob("*.tmp"))
+
+
+def test_its_generator_replaces_no_file(tmp_path):
+    init(tmp_path / "shop")
+    line = [sys.executable, "generate.py", "--files", "4", "--at-once", "--every", "0.1"]
+    subprocess.run(line, cwd=tmp_path / "shop", capture_output=True, check=True)
+    feed = load_project(tmp_path / "shop").feeds["orders_feed"]
+    files = FeedListing(feed).new_files()
+    assert len(files) == 4
+    assert len({file.timestamp_s for file in files}) <= 2

@@ -37,7 +37,11 @@ def orders(until: datetime, seconds: float, rows: int) -> Iterator[list[object]]
 def write(until: datetime, seconds: float, rows: int) -> Path:
     """One file with the orders up to ``until``."""
     FEED.mkdir(parents=True, exist_ok=True)
-    path = FEED / f"orders-{until:%Y%m%dT%H%M%S}.csv"
+    stamp = f"orders-{until:%Y%m%dT%H%M%S}"
+    path, number = FEED / f"{stamp}.csv", 1
+    while path.exists():  # freshline may have loaded it: it is never replaced
+        number += 1
+        path = FEED / f"{stamp}-{number}.csv"
     unfinished = path.with_suffix(".csv.tmp")
     with unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
