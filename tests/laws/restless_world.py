@@ -142,7 +142,7 @@ class World:
     def spoil(self, base: str, which: int) -> None:
         """Some file of a feed cannot be read from now on."""
         names = sorted(self.feed[base])
-        if names and not self.specs[base].newest_first:  # whose claims pass a whole gap then
+        if names:
             self.bad.add(names[which % len(names)])
 
     def vanish(self, base: str, which: int) -> None:
@@ -154,7 +154,7 @@ class World:
             and all(name not in each.files for each in self.versions[base])
             and not any(name in each.given and each.command.full for each in self._running)
         )
-        if names and not self.specs[base].newest_first:
+        if names:
             del self.feed[base][names[which % len(names)]]
 
     def retry(self, base: str) -> list[Event]:
@@ -286,7 +286,7 @@ class World:
                 name,
                 table.complete_s,
             )
-        else:
+        if table.spec.newest_first or not table.is_base:
             assert table.complete_s <= versions[-1].fresh_to_s + 1e-6, (name, table.complete_s)
 
     def _must_hold(self, base: str, to_s: float) -> set[str]:

@@ -432,14 +432,18 @@ class Scheduler:
         table.pending.append(file)
         table.pending.extend(reversed(later))
 
-    def _settle_gap(self, table: Table) -> None:
-        """A table without a gap is complete to its F again, and its children may see that."""
-        running = table.running
-        if table.floor_s is None or table.gap or (running is not None and running.background):
+    def _settle_gap(self, table: Table, to_s: float) -> None:
+        """A commit says that a table is complete to ``to_s``, which may close its gap.
+
+        Where files of the gap cannot be read, none may be left before any commit says so. Views
+        that read the table's versions are as fresh as these say, so it stays as it is until then.
+        """
+        if table.floor_s is None:
             return
-        table.floor_s = None
-        for child in table.children:
-            self._set_edge(child)
+        if not table.gap and to_s >= table.freshness_s:
+            table.floor_s = None
+        elif not table.gap or table.gap[0].timestamp_s > to_s:  # else an attempt had not all of it
+            table.floor_s = max(table.floor_s, to_s)
 
     # ---- derived tables ----
 
@@ -764,7 +768,6 @@ class Scheduler:
             self._wanted_background().ended(table, running, self.now_s, again=False)
             if event.version is not None and self._extent.cuts_derived:
                 self._remember_version(table, event.version)
-            self._settle_gap(table)
             self.rekey(table)
             return
         settle(table, self.now_s)
@@ -776,13 +779,16 @@ class Scheduler:
             if event.to_s is not None and table.floor_s is None:
                 table.freshness_s = max(table.freshness_s, event.to_s)
             newest_s = self._as_committed(table, running, set(event.files))
+        to_s = running.command.to_s if event.to_s is None else event.to_s
         if running.background:
             self._wanted_background().ended(table, running, self.now_s, again=event.is_other)
             if running.files:
-                self._filled(table, running)
+                table.freshness_s = max(table.freshness_s, to_s)
+                table.trailing_edge_s = max(table.trailing_edge_s, table.freshness_s)
+                self._settle_gap(table, to_s)
         else:
             table.freshness_s = max(table.freshness_s, newest_s)
-            self._settle_gap(table)
+            self._settle_gap(table, to_s)
             if self.policy.reacts:
                 self._finished_now.append(table)
         if event.version is not None and self._extent.cuts_derived:
@@ -793,16 +799,6 @@ class Scheduler:
         if event.version is not None:
             self._committed(table, running, event)
         self.rekey(table)
-
-    def _filled(self, table: Table, running: Running) -> None:
-        """Older files are loaded: how far the table is complete now."""
-        to_s = running.command.to_s
-        if not table.gap:
-            table.freshness_s = max(table.freshness_s, to_s)
-            table.trailing_edge_s = max(table.trailing_edge_s, table.freshness_s)
-            self._settle_gap(table)
-        elif table.gap[0].timestamp_s > to_s:  # else an attempt had not loaded them all
-            table.floor_s = to_s
 
     def _backfill_requested(self, event: BackfillRequested) -> None:
         table = self._by_name[event.table]
@@ -871,7 +867,6 @@ class Scheduler:
         gone = set(event.names)
         if table.gap:
             table.gap = deque([file for file in table.gap if file.name not in gone])
-            self._settle_gap(table)
         kept = [file for file in table.pending if file.name not in gone]
         late = sum(file.timestamp_s <= table.started_to_s for file in table.pending)
         late_kept = sum(file.timestamp_s <= table.started_to_s for file in kept)

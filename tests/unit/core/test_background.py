@@ -13,6 +13,7 @@ from freshline.core.events import (
     TableResumed,
     UpdateFailed,
     UpdateFinished,
+    UpkeepOffered,
 )
 from freshline.core.extent import Batch
 from freshline.core.model import TableSpec
@@ -189,17 +190,39 @@ def test_a_view_sees_the_newest_and_is_as_fresh_as_what_is_complete():
     assert (again.table, again.to_s, again.parents) == ("v", 60.0, (("a", 2),))
 
 
-def test_files_of_the_gap_that_cannot_be_read_are_taken_out_and_it_closes():
-    core = scheduler(NEWEST)
+def test_a_gap_whose_files_cannot_be_read_closes_with_the_next_commit():
+    core = scheduler(NEWEST, VIEW, tracks=2, origin_s=None)
     core.handle(10.0, arrived(10))
-    core.handle(11.0, [UpdateFinished("a")])
+    core.handle(11.0, [UpdateFinished("a", 0)])
+    core.handle(12.0, [UpdateFinished("v", 0)])
     core.handle(40.0, arrived(20, 30, 40))
-    core.handle(41.0, [UpdateFinished("a")])
+    core.handle(41.0, [UpdateFinished("a", 1)])
+    core.handle(41.5, [UpdateFinished("v", 1)])
     again = core.handle(42.0, [UpdateFailed("a", 42.0), FilesWithdrawn("a", ("f20",))])
     assert started(again) == [("a", 10.0, 40.0, ("f30",), None)]
-    again = core.handle(43.0, [UpdateFailed("a", 43.0), FilesWithdrawn("a", ("f30",))])
-    assert again == []
-    assert core.table("a").complete_s == 40.0
+    # No commit says more than 10 yet, and a view that reads the newest can say no more.
+    assert core.handle(43.0, [UpdateFailed("a", 43.0), FilesWithdrawn("a", ("f30",))]) == []
+    assert [core.table(name).complete_s for name in "av"] == [10.0, 10.0]
+    assert started(core.handle(50.0, arrived(50))) == [("a", 10.0, 50.0, ("f50",), None)]
+    (view,) = core.handle(51.0, [UpdateFinished("a", 2)])
+    assert (view.to_s, view.parents) == (50.0, (("a", 2),))
+
+
+def test_upkeep_closes_no_gap():
+    core = scheduler(NEWEST, origin_s=None)
+    core.handle(10.0, arrived(10))
+    core.handle(11.0, [UpdateFinished("a", 0)])
+    core.handle(40.0, arrived(20, 40))
+    core.handle(41.0, [UpdateFinished("a", 1)])
+    gone = [
+        UpdateFailed("a", 42.0),
+        FilesWithdrawn("a", ("f20",)),
+        UpkeepOffered("a", "compact", 2, 1.0),
+    ]
+    (compact,) = core.handle(42.0, gone)
+    assert (compact.upkeep, compact.to_s) == ("compact", 10.0)
+    core.handle(43.0, [UpdateFinished("a", 2)])
+    assert core.table("a").complete_s == 10.0
 
 
 def test_a_death_of_the_newest_update_leaves_the_rest_for_later():
