@@ -10,6 +10,7 @@ from freshline.core.events import (
     FilesWithdrawn,
     RefreshRequested,
     TablePaused,
+    TableRestored,
     TableResumed,
     UpdateFailed,
     UpdateFinished,
@@ -19,6 +20,7 @@ from freshline.core.extent import Batch
 from freshline.core.model import TableSpec
 from freshline.core.policies.fifo import Fifo
 from freshline.core.scheduler import Scheduler
+from freshline.runtime.idle import has_work
 
 A = TableSpec("a", period_s=10.0, alpha_s=1.0)
 B = TableSpec("b", period_s=10.0, alpha_s=1.0)
@@ -124,6 +126,28 @@ def test_a_view_is_computed_again_from_the_versions_it_was_made_of_and_its_child
     assert (command.table, command.parents, command.backfill) == ("v", (("a", 0),), (0.0, 5.0))
     (follows,) = core.handle(15.0, [UpdateFinished("v", 1)])
     assert (follows.table, follows.parents, follows.backfill) == ("w", (("v", 1),), None)
+
+
+def test_a_backfill_of_a_view_that_now_reads_a_table_without_data_waits_for_its_rebuild():
+    view = TableSpec("v", ("a", "b"), alpha_s=1.0)
+    core = scheduler(A, B, view, origin_s=None)
+    core.handle(
+        10.0,
+        [
+            TableRestored("a", 5.0, 0, 1),
+            TableRestored("b", None, None, 0),
+            TableRestored("v", 5.0, 0, 1, stale=True),
+            BackfillRequested("v", 0.0, 5.0),
+        ],
+    )
+    assert not core.running()
+    assert not core.background.active
+    assert not has_work(core, lambda _: False)
+    core.handle(11.0, arrived(10, table="b"))
+    (anew,) = core.handle(12.0, [UpdateFinished("b", 0)])
+    assert (anew.full, anew.parents, anew.backfill) == (True, (("a", 0), ("b", 0)), None)
+    (filled,) = core.handle(13.0, [UpdateFinished("v", 1)])
+    assert (filled.parents, filled.backfill) == ((("a", 0), ("b", 0)), (0.0, 5.0))
 
 
 # ---- catching up newest first ----

@@ -98,8 +98,10 @@ class Background:
     @property
     def wanted(self) -> bool:
         """Whether background work waits."""
-        return bool(self._backfills or self._trials) or any(
-            table.gap for table in self._newest_first
+        return (
+            bool(self._trials)
+            or any(_has_read_all(work.table) for work in self._backfills)
+            or any(table.gap for table in self._newest_first)
         )
 
     @property
@@ -110,7 +112,8 @@ class Background:
     @property
     def pending(self) -> list[Table]:
         """Tables with background work that runs or waits, trials that could start, in order."""
-        found = {work.table.order: work.table for work in self._backfills}
+        backfilled = [work.table for work in self._backfills]
+        found = {table.order: table for table in backfilled if _has_read_all(table)}
         trials = [work.table for work in self._trials]
         found |= {table.order: table for table in trials if _can_start(table, self.share.now_s)}
         found |= {work.table.order: work.table for work in self._running.values()}
@@ -130,9 +133,7 @@ class Background:
             (
                 work
                 for work in self._backfills
-                if _can_start(work.table, now_s)
-                # A view is computed again from the versions that it was made of.
-                and not (work.table.sources and not work.table.pins)
+                if _can_start(work.table, now_s) and _has_read_all(work.table)
             ),
             None,
         )
@@ -307,6 +308,14 @@ def is_late(table: Table, now_s: float) -> bool:
 def any_late(tables: Iterable[Table], now_s: float) -> bool:
     """Whether anything is."""
     return any(is_late(table, now_s) for table in tables)
+
+
+def _has_read_all(table: Table) -> bool:
+    """Whether a backfill has something to compute a view from: the versions that it was made of.
+
+    A view that was never built has none; by another query it may read a table without data.
+    """
+    return all(source.name in (table.pins or {}) for source in table.sources)
 
 
 def _can_start(table: Table, now_s: float) -> bool:
