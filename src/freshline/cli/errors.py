@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -15,8 +16,8 @@ from typing import Any
 
 import typer
 
-from freshline.core.errors import FreshlineError, InternalError, UserErrors
-from freshline.render.output import print_json
+from freshline.core.errors import FreshlineError, InternalError, UserError, UserErrors
+from freshline.render.output import print_json, shortened
 from freshline.times import rfc3339
 
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
@@ -53,7 +54,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
                     os.dup2(nowhere, stream.fileno())
                 status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
-            status = show(_internal(error), **told)
+            status = show(_long_path(error) or _internal(error), **told)
         if status:
             raise typer.Exit(int(status))
 
@@ -114,6 +115,18 @@ def _logged(error: FreshlineError) -> str:
     at = rfc3339(time.time())
     record = {"at": at, "level": "error", "event": "notice", "message": error.render()}
     return json.dumps(record, ensure_ascii=False)
+
+
+def _long_path(error: Exception) -> UserError | None:
+    """The user's error behind a path that no system takes; None for any other."""
+    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG:
+        return None
+    return UserError(
+        "long-path",
+        f"the path {shortened(str(error.filename), 80)} is too long",
+        rule="a name has at most 255 bytes, a path at most 4,095",
+        next_step="Give a shorter one.",
+    )
 
 
 def _internal(error: Exception) -> InternalError:

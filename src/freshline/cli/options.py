@@ -13,6 +13,7 @@ from freshline.project.load import collect as collect_plain
 from freshline.project.load import find_project, pipeline_files, specification
 from freshline.project.model import Project
 from freshline.project.yaml.durations import RULE, duration_s
+from freshline.render.output import shortened
 
 ProjectDir = Annotated[
     Path | None,
@@ -119,7 +120,7 @@ def is_in_project() -> bool:
     """Whether the working directory, or one above it, is a project's."""
     try:
         find_project(Path.cwd(), None)
-    except UserError:
+    except (UserError, OSError):
         return False
     return True
 
@@ -130,9 +131,18 @@ def collected(
     """The same, with what is wrong as a list; no project when there are errors."""
     try:
         root = find_project(Path.cwd(), directory)
+        spec = specification(directory)
     except UserError as error:
         return None, [error]
-    spec = specification(directory)
+    except OSError as error:
+        where = "the working directory" if directory is None else shortened(str(directory), 80)
+        return None, [
+            UserError(
+                "no-project",
+                f"no project can be looked for in {where}: {error.strerror}",
+                next_step="Correct the path, or who may read it.",
+            )
+        ]
     if pipeline_files(root, spec):
         from freshline.importing.pipelines.load import collect  # most projects are none
 

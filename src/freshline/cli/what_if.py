@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ from freshline.core.errors import UserError
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.recorded import RecordedRun
 from freshline.core.registry import policy_called, policy_names
+from freshline.project.sections.settings import MOST_TRACKS
 from freshline.project.yaml.durations import RULE, duration_s
-from freshline.render.output import console, counted, percent, print_json
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
+from freshline.render.output import console, counted, percent, print_json, shortened
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
 from freshline.sim.scenario.model import FeedSpec, Scenario
@@ -167,14 +170,14 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> tuple[str, ..
 
 
 def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UserError(
-            "bad-option",
-            f"--tracks has '{text}'",
-            rule="they are whole numbers of at least 1, separated by commas",
-            next_step="Correct it.",
-        )
-    return int(text)
+    if re.fullmatch("0{0,9}[1-9][0-9]{0,3}", text) and int(text) <= MOST_TRACKS:
+        return int(text)
+    raise UserError(
+        "bad-option",
+        f"--tracks has '{shortened(text, 80)}'",
+        rule=f"they are whole numbers from 1 to {MOST_TRACKS:,}, separated by commas",
+        next_step="Correct it.",
+    )
 
 
 def _priority(text: str) -> tuple[str, float]:
@@ -183,11 +186,11 @@ def _priority(text: str) -> tuple[str, float]:
         priority = float(number)
     except ValueError:
         priority = -1.0
-    if not name or not 0.0 < priority < float("inf"):
+    if not name or not is_priority(priority):
         raise UserError(
             "bad-option",
-            f"--priority is '{text}'",
-            rule="it is TABLE=NUMBER, the number greater than 0",
+            f"--priority is '{shortened(text, 80)}'",
+            rule=f"it is TABLE=NUMBER; {PRIORITY_RULE}",
             next_step="Correct it.",
         )
     return name, priority

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.project.names import correction
 from freshline.project.yaml import durations
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
 from freshline.sql.text.statements import Property, Statement
 
 PREFIX = "freshline."
@@ -80,7 +81,7 @@ def _priority_fault(value: str) -> str | None:
         number = float(value)
     except ValueError:
         return ""
-    return None if math.isfinite(number) and number > 0 else ""
+    return None if is_priority(number) else ""
 
 
 def _deadline_fault(value: str) -> str | None:
@@ -92,11 +93,11 @@ def _deadline_fault(value: str) -> str | None:
 
 
 def _groups_fault(value: str) -> str | None:
-    return None if value.isdecimal() and int(value) > 0 else ""
+    return None if re.fullmatch("0{0,9}[1-9][0-9]{0,8}", value) else ""
 
 
 KNOWN = {
-    "freshline.priority": _Known(_priority_fault, "it is a number greater than 0"),
+    "freshline.priority": _Known(_priority_fault, PRIORITY_RULE),
     "freshline.target_lag": _Known(_target_fault, f"{durations.RULE}; or DOWNSTREAM"),
     "freshline.time": _Known(
         lambda value: None if value.strip() else "", "it names the event-time column"
@@ -107,7 +108,9 @@ KNOWN = {
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
     "freshline.window": _Known(_window_fault, durations.RULE, derived_only=True),
     "freshline.deadline": _Known(_deadline_fault, deadlines.RULE, derived_only=True),
-    "freshline.groups": _Known(_groups_fault, "it is a whole number above 0", derived_only=True),
+    "freshline.groups": _Known(
+        _groups_fault, "it is a whole number above 0, of at most nine digits", derived_only=True
+    ),
 }
 
 

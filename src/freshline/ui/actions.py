@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from freshline.project.model import Project
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
 from freshline.runtime.requests.client import ask, running_process
 from freshline.ui.answers import Problem
 
@@ -41,8 +41,8 @@ def act(project: Project, name: str, action: str, body: bytes) -> dict[str, Any]
         priority = said.get("priority")
         number = isinstance(priority, int | float) and not isinstance(priority, bool)
         # A whole number of JSON may be larger than any double: it is compared as it is.
-        if not number or not 0 < priority <= sys.float_info.max:  # type: ignore[operator]
-            raise Problem(400, "bad-request", "priority is a number greater than 0")
+        if not number or not is_priority(priority):  # type: ignore[arg-type]
+            raise Problem(400, "bad-request", PRIORITY_RULE)
         argument = repr(float(priority))  # type: ignore[arg-type]
     if action in ("refresh", "prioritise") and running_process(project) is None:
         raise Problem(409, "not-running", f"{action} needs a running warehouse, and none runs")

@@ -97,6 +97,26 @@ def test_outside_of_a_project_it_says_how_to_make_one(tmp_path):
     )
 
 
+@pytest.mark.parametrize("command", [("status",), ("simulate",), ("import", "dbt")])
+def test_a_path_that_no_system_takes_is_the_users_error(command, tmp_path):
+    path = ("--project", "a" * 5000) if command == ("status",) else ("a" * 5000,)
+    done = run(*command, *path, directory=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "File name too long" in done.stderr or done.stderr.startswith("[long-path] ")
+
+
+def test_a_working_directory_that_is_gone_is_the_users_error(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r});"
+        " sys.argv = ['freshline', 'status']; from freshline.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("[no-project] no project can be looked for in the working")
+
+
 def test_a_command_loads_no_other_command():
     probe = (
         "import sys; from freshline.cli.main import app_for; app_for(['status', '--json']);"

@@ -119,8 +119,8 @@ def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
     done = freshline("prioritise", "big", "0")
     assert done.exit_code == 2
     assert done.stderr == (
-        "[bad-priority] 0 is no priority; a priority is a number greater than 0. Give such a"
-        " number; `freshline pause` stops a table's updates.\n"
+        "[bad-priority] 0 is no priority; a priority is a number greater than 0, at most 1e12. Give"
+        " such a number; `freshline pause` stops a table's updates.\n"
     )
 
 

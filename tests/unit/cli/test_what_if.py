@@ -36,7 +36,8 @@ def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshlin
     assert (found["run"], found["priorities"]["small"]) == (1, 9.0)
     assert found["happened"]["executor_seconds"] > 0.0
     for option, said in (
-        ("small", "--priority is 'small'; it is TABLE=NUMBER, the number greater than 0"),
+        ("small", "--priority is 'small'; it is TABLE=NUMBER; a priority is a number greater"),
+        ("big=1e308", "--priority is 'big=1e308'; it is TABLE=NUMBER; a priority is a number"),
         ("tiny=3", "run 2 of the journal has no table 'tiny'; it has big, orders, small"),
         ("ordrs=4", "Did you mean orders?"),
     ):
@@ -48,6 +49,15 @@ def test_another_run_and_other_priorities_can_be_asked_for(ran, answer, freshlin
         refused = freshline("simulate", "--from-run", "--run", str(number))
         assert (refused.exit_code, f"no run {number}" in refused.stderr) == (2, True)
         assert f"no run {number}" in freshline("ui", "--from-run", str(number)).stderr
+
+
+@pytest.mark.parametrize("tracks", ["0", "1.5", "", "1001", "9" * 25, "9" * 5000, "0" * 5000 + "1"])
+def test_tracks_are_as_many_as_a_project_can_have(ran, freshline, tracks):
+    refused = freshline("simulate", "--from-run", "--tracks", tracks)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"[bad-option] --tracks has '{tracks[:60]}")
+    assert "whole numbers from 1 to 1,000, separated by commas" in refused.stderr
+    assert len(refused.stderr) < 300
 
 
 def test_other_targets_can_be_asked_for(ran, answer, freshline):

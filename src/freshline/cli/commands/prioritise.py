@@ -9,6 +9,7 @@ import typer
 from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
 from freshline.runtime.requests.client import ask, must_run
 from freshline.runtime.subset import named_tables
 
@@ -25,11 +26,11 @@ def prioritise(
     """Give a table another priority until the running warehouse ends."""
     found = opened(project)
     names = named_tables(found, [table])
-    if not 0.0 < priority < float("inf"):
+    if not is_priority(priority):
         raise UserError(
             "bad-priority",
             f"{priority:g} is no priority",
-            rule="a priority is a number greater than 0",
+            rule=PRIORITY_RULE,
             next_step="Give such a number; `freshline pause` stops a table's updates.",
         )
     must_run(

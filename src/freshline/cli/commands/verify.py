@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
 from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
-from freshline.render.output import counted, print_json
+from freshline.render.output import counted, print_json, shortened
 from freshline.render.verified import (
     row_lines,
     unverified_lines,
@@ -87,12 +88,12 @@ def _wanted(text: str) -> str | int:
     """
     if text in ("newest", "all"):
         return text
-    if text.isascii() and text.isdigit() and int(text) > 0:
+    if re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
         return int(text)
     raise UserError(
         "bad-value",
-        f"--versions is '{text}'",
-        rule="it is newest, all, or how many of each table's newest versions, 1 or more",
+        f"--versions is '{shortened(text, 80)}'",
+        rule="it is newest, all, or how many of each table's newest versions, 1 to 999,999,999",
         next_step="Correct it, or leave it out: then the newest version is verified.",
     )
 

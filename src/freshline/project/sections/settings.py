@@ -15,6 +15,8 @@ from freshline.core.registry import found_policies, policy_called, policy_names
 from freshline.project.model import CatalogSettings, MaintenanceSettings
 from freshline.project.yaml.section import Section
 
+MOST_TRACKS = 1_000
+
 _DEFAULT = SchedulerSettings()
 _MAINTENANCE = MaintenanceSettings()
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -31,7 +33,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
         "inherit_factor", "chop", "recovery", "objective", "backfill_share",
     )  # fmt: skip
     read = SchedulerSettings(
-        tracks=section.whole("tracks", _DEFAULT.tracks, least=1, most=1_000),
+        tracks=section.whole("tracks", _DEFAULT.tracks, least=1, most=MOST_TRACKS),
         policy=policy_called(section.choice("policy", policy_names(), _DEFAULT.policy)),
         partition=section.choice("partition", partition_names(), _DEFAULT.partition),
         clustering=section.number(
