@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import IO, Any
+from typing import Any, Protocol
 
 
 @dataclass(slots=True)
@@ -69,7 +69,14 @@ class InOrder:
         self._held.clear()
 
 
-def line_writer(file: IO[str]) -> Callable[[Finished], None]:
+class Lines(Protocol):
+    """What takes the lines of a trace."""
+
+    def write(self, text: str, /) -> object:
+        """One more line."""
+
+
+def line_writer(file: Lines) -> Callable[[Finished], None]:
     """Writes each finished update as one line of JSON to ``file``."""
 
     def write(finished: Finished) -> None:

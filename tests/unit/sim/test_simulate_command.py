@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from freshline.cli.commands.simulate import _written
 from freshline.cli.main import app_for
 from freshline.sim.plot import Drawing
 from freshline.sim.trace import Finished, InOrder
@@ -83,6 +84,16 @@ def test_a_trace_on_a_full_disk_is_an_error_that_says_so(ties):
         "[unwritable-file] cannot write the trace /dev/full: No space left on device. Give a path"
         " that can be written, on a disk with room.\n"
     )
+
+
+def test_what_fails_beside_a_trace_is_not_laid_to_it(tmp_path):
+    def failing(trace):
+        trace.write("{}\n")
+        raise OSError(5, "elsewhere")
+
+    with pytest.raises(OSError, match="elsewhere"), _written(tmp_path / "out.jsonl") as trace:
+        failing(trace)
+    assert (tmp_path / "out.jsonl").read_text() == "{}\n"
 
 
 def test_the_line_in_the_picture_is_the_saw_tooth():

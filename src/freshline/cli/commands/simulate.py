@@ -6,10 +6,10 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
@@ -279,20 +279,47 @@ def _to_all(sinks: list[Callable[[Finished], None]]) -> Callable[[Finished], Non
 
 
 @contextmanager
-def _written(path: Path | None) -> Iterator[TextIO | None]:
+def _written(path: Path | None) -> Iterator[_Trace | None]:
     """The file at ``path`` to write to; None without a path."""
     if path is None:
         yield None
         return
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise UserError(
+    with closing(_Trace(path)) as file:
+        yield file
+
+
+class _Trace:
+    """The file of ``--trace``: what keeps it from being written is told of it, and nothing else is.
+
+    Raises:
+        UserError: It cannot be written (``unwritable-file``); so do the methods.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def write(self, text: str) -> None:
+        try:
+            self._file.write(text)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> UserError:
+        return UserError(
             "unwritable-file",
-            f"cannot write the trace {path}: {error.strerror}",
+            f"cannot write the trace {self._path}: {error.strerror}",
             next_step="Give a path that can be written, on a disk with room.",
-        ) from error
+        )
 
 
 @contextmanager
