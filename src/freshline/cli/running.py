@@ -187,6 +187,8 @@ class _Stopping:
         self._heard += 1
         if self._heard > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
+            if "freshline.spark.engine.process" in sys.modules:
+                sys.modules["freshline.spark.engine.process"].end_at_once()
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
             os._exit(128 + number)

@@ -55,6 +55,16 @@ def test_what_a_killed_process_left_goes_with_the_next_start(place):
     assert [str(each) for each in place.iterdir()] == [str(own)]
 
 
+def test_an_end_without_a_farewell_removes_its_own(place):
+    alive, kept = child()
+    own = scratch.scratch()
+    assert own is not None
+    (own / "blockmgr-1").mkdir()
+    scratch.remove_own()
+    assert [str(each) for each in place.iterdir()] == [kept]
+    alive.communicate("")
+
+
 def test_a_jvm_that_is_started_again_finds_nothing_of_the_one_before(place):
     own = scratch.scratch()
     assert own is not None

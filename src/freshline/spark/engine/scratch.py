@@ -47,6 +47,12 @@ def scratch() -> Path | None:
     return _own[2]
 
 
+def remove_own() -> None:
+    """Remove this process's folder, for an end at which nothing else does."""
+    if _own is not None:
+        _remove(_own[0], _own[2])
+
+
 def _remove_abandoned(base: Path) -> None:
     for folder in base.iterdir():
         if _own is not None and folder == _own[2]:
