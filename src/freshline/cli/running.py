@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -90,22 +90,6 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
     for warning in [*project.warnings, *absent_folders(project.feeds)]:
         _tell(observer, f"note: {warning}", level="warning")
 
-    def make_executor() -> Executor:
-        observer.spark = "starting"  # once more, where Spark is started again
-        try:
-            from freshline.spark.engine.session import start_session
-
-            # Half a second of modules, read while Java starts.
-            with ThreadPoolExecutor(1) as beside:
-                updates = beside.submit(import_module, "freshline.spark.updates")
-                json_log = log.form == "json"
-                session = start_session(project, tell=observer.notice, json_log=json_log)
-                executor: type[SparkExecutor] = updates.result().SparkExecutor
-            observer.spark_ui = session.sparkContext.uiWebUrl
-            return executor(project, session, notice=partial(observer.notice, level="warning"))
-        except Exception as error:
-            raise _run_error(error) from error
-
     lease = Leadership(project, standby=options.standby, tell=observer.notice)
     metrics = RunMetrics(project, time.time, lease.leads)
     pulse = Pulse(SteadyClock(), leads=lease.leads)
@@ -122,7 +106,8 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         if lease.take():
             serving = served(project, options, observer, pulse, metrics, beside=lease.beside)
             with told as observers, alerts:
-                warehouse = Warehouse(project, make_executor, observers, options, clock=pulse)
+                start = partial(_started_spark, project, observer, log)
+                warehouse = Warehouse(project, start, observers, options, clock=pulse)
                 with serving:
                     stopping.instead(warehouse.stop)
                     left_behind = warehouse.run(lease)
@@ -143,6 +128,33 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
     for name, why in behind:
         _tell(observer, f"{name} could not be brought up to date: {why}", level="error")
     return LEFT_BEHIND if behind else 0
+
+
+def _started_spark(project: Project, observer: Counting, log: Log) -> Executor:
+    """Start Spark, which may be once more.
+
+    Raises:
+        PlatformError: It does not start.
+        UserError: Something that it needs is missing.
+    """
+    observer.spark = "starting"
+    try:
+        from freshline.spark.engine.session import start_session
+
+        # Half a second of modules, read while Java starts.
+        with ThreadPoolExecutor(1) as beside:
+            updates = beside.submit(import_module, "freshline.spark.updates")
+            json_log = log.form == "json"
+            session = start_session(project, tell=observer.notice, json_log=json_log)
+        with ExitStack() as started:
+            started.callback(session.stop)
+            executor: type[SparkExecutor] = updates.result().SparkExecutor
+            observer.spark_ui = session.sparkContext.uiWebUrl
+            made = executor(project, session, notice=partial(observer.notice, level="warning"))
+            started.pop_all()
+            return made
+    except Exception as error:
+        raise _run_error(error) from error
 
 
 def _run_error(error: Exception) -> FreshlineError:

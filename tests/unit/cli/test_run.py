@@ -21,6 +21,7 @@ from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse
+from freshline.spark.engine import session
 from tests.support.shop import QUICK, LiveRun, eventually
 
 
@@ -100,6 +101,24 @@ def test_a_connection_that_breaks_within_a_run_is_no_good_end(freshline, monkeyp
     assert done.exit_code == 1
     last = done.stderr.splitlines()[-1]
     assert last == "[broken-pipe] a connection within the run broke: Broken pipe"
+
+
+def test_spark_that_has_started_ends_where_its_modules_cannot_be_read(freshline, monkeypatch):
+    ended = []
+
+    class Session:
+        def stop(self):
+            ended.append("stopped")
+
+    def broken(name):
+        raise ImportError(f"no {name}")
+
+    monkeypatch.setattr(running, "Warehouse", Warehouse)
+    monkeypatch.setattr(session, "start_session", lambda *_, **__: Session())
+    monkeypatch.setattr(running, "import_module", broken)
+    done = freshline("run")
+    assert (done.exit_code, ended) == (1, ["stopped"])
+    assert "[spark-start] Spark did not start: no freshline.spark.updates" in done.stderr
 
 
 def test_a_file_in_quarantine_is_left_behind(freshline, shop):
