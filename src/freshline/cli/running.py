@@ -84,13 +84,15 @@ def run_warehouse(
 def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> int:
     from freshline.cli.serving import served  # a third of a second, for runs alone
     from freshline.ui.pulse import Pulse
+    from freshline.ui.standby import StandingBy
 
     started_s = time.time()
     observer = _observer(project, log)
     for warning in [*project.warnings, *absent_folders(project.feeds)]:
         _tell(observer, f"note: {warning}", level="warning")
 
-    lease = Leadership(project, standby=options.standby, tell=observer.notice)
+    waiting = StandingBy(project, observer.notice)
+    lease = Leadership(project, standby=options.standby, tell=observer.notice, seen=waiting.seen)
     metrics = RunMetrics(project, time.time, lease.leads)
     pulse = Pulse(SteadyClock(), leads=lease.leads)
     told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
@@ -103,7 +105,9 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
     with observer, lease, _stopped_by_signals(lease.stop) as stopping:
         if options.standby:
             land_before_standing_by(project, observer)
-        if lease.take():
+        with contextlib.closing(waiting):
+            leads = lease.take()
+        if leads:
             serving = served(project, options, observer, pulse, metrics, beside=lease.beside)
             with told as observers, alerts:
                 start = partial(_started_spark, project, observer, log)

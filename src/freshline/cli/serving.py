@@ -18,6 +18,9 @@ from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
 
+_GIVEN_BACK_S = 3.0
+"""Another standby of this machine may have the address, until it sees who leads."""
+
 
 @contextmanager
 def served(
@@ -53,7 +56,8 @@ def served(
         yield ""
         return
     try:
-        address = address_of(project, movable=beside)
+        patience_s = _GIVEN_BACK_S if options.standby else 0.0
+        address = address_of(project, movable=beside, patience_s=patience_s)
     except UserError as error:
         if not beside:
             raise

@@ -106,6 +106,9 @@ def description(gateway: Mapping[str, Any] | None) -> dict[str, Any]:
     paths["/healthz"] = {
         "get": {**_operation("Whether the loop turns", [], (503,)), "security": []}
     }
+    paths["/readyz"] = {
+        "get": {**_operation("Whether requests belong here", [], (503,)), "security": []}
+    }
     for action, properties in _ACTIONS.items():
         operation = _operation(f"As `freshline {action}`", [_NAME], _ACTED)
         operation["requestBody"] = {

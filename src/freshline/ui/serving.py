@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import time
+from typing import TYPE_CHECKING
 
 from freshline.core.errors import UserError
 from freshline.ingest.http.server import HttpServer, address_error, bound_socket, tls_context
@@ -12,7 +14,11 @@ from freshline.project.model import Project, ServerSettings
 from freshline.runtime.journal.lock import holder
 from freshline.ui.site import Site
 
+if TYPE_CHECKING:
+    from freshline.ui.standby import StandbySite
+
 _CLOSE_S = 5.0
+_LOOK_S = 0.1
 
 
 class Address:
@@ -21,6 +27,7 @@ class Address:
     Args:
         settings: Host, port and TLS.
         movable: A port that is taken may be another one.
+        patience_s: How long one that is taken may take to become free.
 
     Attributes:
         moved: Why it is not the address that was wanted; empty: it is.
@@ -29,19 +36,19 @@ class Address:
         UserError: The address is not ours, or taken; or the certificate is none.
     """
 
-    def __init__(self, settings: ServerSettings, *, movable: bool) -> None:
+    def __init__(self, settings: ServerSettings, *, movable: bool, patience_s: float = 0.0) -> None:
         self._settings = settings
         self._tls = tls_context(settings.tls) if settings.tls is not None else None
         self.moved = ""
         try:
-            self.bound: socket.socket = _listening(settings, settings.port)
+            self.bound: socket.socket = _free_in_time(settings, patience_s)
         except UserError:
             if not movable:
                 raise
             self.moved = f"port {settings.port} is taken, another one is used"
             self.bound = _listening(settings, 0)
 
-    def serve(self, site: Site) -> HttpServer:
+    def serve(self, site: Site | StandbySite) -> HttpServer:
         """Serve ``site`` there; returns once connections are accepted."""
         server = HttpServer(site, self.bound, self._settings.place, self._tls)
         site.prepare()
@@ -84,21 +91,41 @@ def moves(project: Project) -> bool:
     return not (project.server.written or pushed)
 
 
-def address_of(project: Project, *, port: int | None = None, movable: bool = False) -> Address:
+def _free_in_time(settings: ServerSettings, patience_s: float) -> socket.socket:
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return _listening(settings, settings.port)
+        except UserError:
+            if time.monotonic() >= end_s:
+                raise
+        time.sleep(_LOOK_S)
+
+
+def address_of(
+    project: Project,
+    *,
+    port: int | None = None,
+    movable: bool = False,
+    patience_s: float = 0.0,
+) -> Address:
     """Take the project's address.
 
     Args:
         project: With its server settings.
         port: Another port than the project's; it does not move.
         movable: Where the project's is taken, another one will do even if it :func:`moves` not.
+        patience_s: How long it may take to become free.
 
     Raises:
         UserError: It cannot be had (``address``).
     """
     settings = project.server
     if port is not None:
-        return Address(dataclasses.replace(settings, port=port), movable=movable)
-    return Address(settings, movable=movable or moves(project))
+        return Address(
+            dataclasses.replace(settings, port=port), movable=movable, patience_s=patience_s
+        )
+    return Address(settings, movable=movable or moves(project), patience_s=patience_s)
 
 
 def stop(server: HttpServer) -> None:

@@ -2,7 +2,7 @@
 
 GET  /  /tables ...          the web page; every view has an address
 GET  /assets/...             its files
-GET  /healthz  /metrics      for whoever watches the process
+GET  /healthz  /readyz  /metrics      for whoever watches the process
 GET  /v1/...                 what the page shows, as JSON (:mod:`freshline.ui.views`)
 GET  /v1/events              what happens, as server-sent events
 POST /v1/tables/NAME/...     pause, resume, refresh, prioritise
@@ -13,6 +13,7 @@ GET  /openapi.json           all of it, described
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from starlette.applications import Starlette
@@ -87,6 +88,7 @@ class Site:
         self._waiting = Waiting(reader)
         routes: list[BaseRoute] = [
             Route("/healthz", self._healthz),
+            Route("/readyz", self._readyz),
             Route("/metrics", self._scrape),
             *(Route(path, self._page) for path in _PAGES),
             Route("/assets/{path:path}", self._asset),
@@ -132,6 +134,17 @@ class Site:
     async def _healthz(self, _: Request) -> Response:
         status, record = self._health()
         return json_response(record, status=status)
+
+    async def _readyz(self, _: Request) -> Response:
+        """As ``/healthz``; a run whose lease has lapsed lives, and may have a successor."""
+        status, record = self._health()
+        ready = status == HTTPStatus.OK and record.get("ready", record["leader"])
+        if not ready:
+            record = {"reason": "it does not hold the storage's lease now", **record}
+        return json_response(
+            {**record, "ready": ready},
+            status=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
+        )
 
     async def _scrape(self, request: Request) -> Response:
         self._access.check_metrics(request)

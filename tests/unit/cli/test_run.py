@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +19,11 @@ import pytest
 from rich.console import Console
 
 from freshline.cli import running
+from freshline.core.lease import Holder, Record
 from freshline.delta import small_files
 from freshline.render.live import LiveObserver, fitted
+from freshline.runtime.journal.paths import own_folder
+from freshline.runtime.lease.file_store import FileStore
 from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import maintenance
@@ -210,6 +217,53 @@ def test_a_second_run_is_refused_at_once(freshline, shop):
     assert done.stderr.startswith(
         f"[already-running] process {os.getpid()} runs this warehouse already; one run per storage"
     )
+
+
+def asked(path, port):
+    """Status and object of an answer; None where nothing answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as reply:
+        return reply.code, json.load(reply)
+    except OSError:
+        return None
+
+
+def test_a_standby_is_live_and_gets_ready_when_it_leads(freshline, shop):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    file = shop.root / "freshline.yml"
+    file.write_text(file.read_text().replace("port: 0", f"port: {port}"))
+    store = FileStore(own_folder(shop.project))
+    far = Record(Holder("far", "elsewhere", 77, "another machine"), 1, 0.0)
+    tag = store.swap(far, None)
+    answers: list = []
+
+    def play():
+        try:
+            eventually(lambda: asked("/healthz", port) is not None)
+            answers.extend(asked(path, port) for path in ("/healthz", "/readyz"))
+            store.swap(dataclasses.replace(far, released=True), tag)
+            eventually(lambda: (asked("/readyz", port) or (0,))[0] == 200)
+            answers.extend(asked(path, port) for path in ("/healthz", "/readyz"))
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    done = freshline("run", "--standby")
+    thread.join()
+    assert done.exit_code == 0
+    assert [(status, found["live"], found["leader"]) for status, found in answers] == [
+        (200, True, False),
+        (503, True, False),
+        (200, True, True),
+        (200, True, True),
+    ]
+    assert f"health check while standing by: http://127.0.0.1:{port}/healthz" in done.stderr
+    assert f"web page: http://127.0.0.1:{port}" in done.stderr
 
 
 def test_a_grace_that_is_no_duration_is_refused(freshline):

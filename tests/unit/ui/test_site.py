@@ -11,9 +11,14 @@ from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.ui.access import Access
 from freshline.ui.page import ASSETS
 from freshline.ui.pulse import Pulse
+from freshline.ui.reads.reading import Reader
+from freshline.ui.serving import address_of, stop
+from freshline.ui.site import Site
 from tests.support.shop import Shop, made_project
+from tests.unit.ui.conftest import Client
 
 
 @pytest.fixture
@@ -36,6 +41,24 @@ def test_a_project_that_never_ran_is_shown(shop, serve):
         assert [each["name"] for each in found.json["tables"]] == ["orders", "big"]
         assert found.json["next"] is None
         assert ask("/v1/tables/big").json["state"] == "new"
+
+
+def test_a_run_whose_lease_has_lapsed_lives_and_is_not_ready(shop):
+    leads = [True]
+    pulse = Pulse(leads=lambda: leads[0])
+    address = address_of(shop.project, port=0)
+    site = Site(Reader(shop.project), Access(shop.project), lambda: pulse.health("ready"))
+    server = address.serve(site)
+    try:
+        ask = Client(server.url)
+        assert (ask("/healthz").status, ask("/readyz").status) == (200, 200)
+        assert ask("/readyz").json["ready"]
+        leads[0] = False
+        assert (ask("/healthz").status, ask("/readyz").status) == (200, 503)
+        assert ask("/readyz").json["reason"] == "it does not hold the storage's lease now"
+    finally:
+        stop(server)
+        address.close()
 
 
 def test_the_status_is_that_of_the_command(loaded, serve):

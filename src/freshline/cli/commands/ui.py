@@ -87,4 +87,5 @@ def _serve(project: Project, run: int | None, port: int | None, *, as_json: bool
 
 def _healthy() -> tuple[int, dict[str, Any]]:
     """No loop turns here, and no Spark is needed: the page is served."""
-    return 200, {"live": True, "leader": False, "spark": "none", "at": round(time.time(), 3)}
+    record = {"live": True, "leader": False, "spark": "none", "ready": True}
+    return 200, {**record, "at": round(time.time(), 3)}

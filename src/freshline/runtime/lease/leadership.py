@@ -61,6 +61,7 @@ class Leadership:
         project: Whose storage it is.
         standby: Wait for the lease while another process has it, however long.
         tell: Told what people should hear.
+        seen: Told of each look at which another process has the lease, while this one waits.
         store: Where the lease stands; by the project's storage where none is given.
         clock: Seconds by a clock that never stops or jumps.
 
@@ -75,12 +76,14 @@ class Leadership:
         *,
         standby: bool = False,
         tell: Callable[[str], None] = lambda _: None,
+        seen: Callable[[Holder], None] = lambda _: None,
         store: LeaseStore | None = None,
         clock: Callable[[], float] = boot_s,
     ) -> None:
         self._project = project
         self._folder = own_folder(project)
         self._tell = tell
+        self._seen = seen
         self._clock = clock
         self._store = store_of(project) if store is None else store
         self._me = Holder(uuid.uuid4().hex, socket.gethostname(), os.getpid(), this_machine())
@@ -181,6 +184,8 @@ class Leadership:
                 floor = self._highest_epoch()
             elif record.holder.id != self._me.id and not record.released:
                 self._tell_of(record)
+                if self._standby:
+                    self._seen(record.holder)
         return Found(record, tag, self._is_gone(record), floor, round(time.time(), 6))
 
     def _is_gone(self, record: Record | None) -> bool:

@@ -22,6 +22,7 @@ from freshline.runtime.reports.store import GIVEN_UP, OPEN, ReportStatus
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 from freshline.runtime.status.target_history import lately
 
+LEADER = ("freshline_leader", "1 where this process runs the warehouse")
 STATES = ("wrong", "new", "fresh", "waiting", "running", "retrying", "paused")
 _ACCOUNT_COST = 100.0
 """The day's account of all tables is read again after so many times what reading it took."""
@@ -249,11 +250,7 @@ def warehouse_families(status: WarehouseStatus, *, leads: bool) -> Iterator[Metr
     tracks.add_metric(("busy",), busy)
     tracks.add_metric(("idle",), max(0, status.run.tracks - busy))
     yield tracks
-    yield GaugeMetricFamily(
-        "freshline_leader",
-        "1 where this process runs the warehouse",
-        value=leads,
-    )
+    yield GaugeMetricFamily(*LEADER, value=leads)
     build = GaugeMetricFamily(
         "freshline_build_info", "Versions; always 1", labels=("version", "spark", "delta")
     )
