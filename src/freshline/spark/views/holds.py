@@ -20,6 +20,9 @@ from freshline.sql.query.records import Buckets, Reason, Source, ViewPlan
 Sources = Callable[[TableDef], tuple[str, list[Source]]]
 """A view's query as analysis reads it, and the columns of what it reads."""
 
+Zones = Callable[[TableDef], str]
+"""The time zone of the session that runs a view's query; its own settings may say another one."""
+
 
 class Holds:
     """Finds them, for one project and session.
@@ -27,13 +30,13 @@ class Holds:
     Args:
         project: Of the views.
         sources_of: Asked for the views among the parents alone.
-        zone: The session's time zone.
+        zone_of: Asked for these, and for the view over them.
     """
 
-    def __init__(self, project: Project, sources_of: Sources, zone: str) -> None:
+    def __init__(self, project: Project, sources_of: Sources, zone_of: Zones) -> None:
         self._project = project
         self._sources_of = sources_of
-        self._zone = zone
+        self._zone_of = zone_of
 
     def added(self, plan: ViewPlan, table: TableDef, sources: list[Source]) -> ViewPlan:
         """The plan of a view that shows final buckets, with what its parents hold back.
@@ -60,18 +63,19 @@ class Holds:
             if isinstance(hold_us, Reason):
                 return hold_us
             kind = kind_of_type(types[name.lower()][reads.column]) or "timestamp"
-            holds_us[name] = hold_us + spread_us(kind, self._zone)
+            holds_us[name] = hold_us + spread_us(kind, self._zone_of(table))
         return holds_us
 
     def _of_view(self, name: str, column: str) -> int | Reason:
         """Rows whose ``column`` is up to the view's freshness less this are complete."""
         view = self._project.table(name)
         query, sources = self._sources_of(view)
-        found = buckets(query, sources, session_zone=self._zone, column=column)
+        zone = self._zone_of(view)
+        found = buckets(query, sources, session_zone=zone, column=column)
         if isinstance(found, Reason):
             return _open(view, column, found.message)
         if view.emit == "final":
-            shown = buckets(query, sources, session_zone=self._zone)
+            shown = buckets(query, sources, session_zone=zone)
             if not isinstance(shown, Buckets) or shown.column != found.column:
                 return _open(view, column, "it shows its final buckets by another column")
         holds_us = self._by_parent(view, found, sources)

@@ -87,6 +87,9 @@ def plan_of(
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema
 
+    def zone(view: TableDef) -> str:
+        return zone_of(own if view is table else own_session(session, view))
+
     def sources_of(view: TableDef) -> tuple[str, list[Source]]:
         known = {name: (columns_of or stored)(name) for name in view.parents}
         return _sources(asked, project, view, known)
@@ -99,7 +102,7 @@ def plan_of(
             plan = replace(plan, always_full="static-unversioned")
         if table.emit != "final":
             return plan
-        return Holds(project, sources_of, zone_of(own)).added(plan, table, sources)
+        return Holds(project, sources_of, zone).added(plan, table, sources)
     except SparkError as error:
         why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
         return ViewPlan(why, why, why)
