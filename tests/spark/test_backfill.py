@@ -158,3 +158,25 @@ def test_a_view_made_with_another_setting_is_computed_whole(shop, orders):
     project = dataclasses.replace(shop.project, configuration=configuration)
     done = SparkExecutor(project, shop.session, shop.plans).run(request)
     assert (done.strategy, done.code) == ("full", "requested")
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_a_view_that_chooses_among_rows_that_tie_is_computed_whole(shop, orders, ascending):
+    day = "CAST(at AS DATE)"
+    query = f"SELECT {day} AS day, id, at, price, row_number() OVER (PARTITION BY {day}"
+    query += " ORDER BY id IS NULL) AS n FROM orders"
+    shop.table("numbered", query, time_column="at", refresh="incremental")
+    shop.derive("numbered", orders=1)
+    # Somebody writes the rows in another order, by which others come first of those that tie.
+    there = shop.session.read.format("delta").load(shop.path("orders"))
+    others = there.orderBy("id", ascending=ascending).collect()
+    rewritten = shop.session.createDataFrame(others, there.schema).coalesce(1).write.format("delta")
+    rewritten.mode("overwrite").option("dataChange", "false").save(shop.path("orders"))
+    assert shop.derive("numbered", orders=2).rows == 0
+    request = dataclasses.replace(
+        shop.request("numbered", parents={"orders": 2}),
+        range_s=(utc_s("2026-01-02T08:30:00"), utc_s("2026-01-03")),
+    )
+    shop.executor.run(request)
+    numbers = {row["id"]: row["n"] for row in shop.rows("numbered")}
+    assert sorted([numbers[2], numbers[4]]) == [1, 2]

@@ -41,6 +41,7 @@ from freshline.spark.feeds.reader import FeedReader, view_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
+from freshline.sql.query.records import Buckets, ViewPlan
 from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
@@ -157,6 +158,10 @@ class Backfills:
         )
         if last is None or not (same and has_time and unchanged):
             return None
+        assert self._derived is not None
+        plan, _ = self._derived.plan_and_key(output.sparkSession, request)
+        if not _is_apart(plan, str(column)):
+            return None
         return {key: last.metadata[key] for key in _CARRIED_ON if key in last.metadata}
 
     def _has_read(self, pins: Mapping[str, int], parents: Mapping[str, int]) -> bool:
@@ -225,6 +230,17 @@ class Backfills:
             parents=parents,
             schema_changed=False,
         )
+
+
+def _is_apart(plan: ViewPlan, column: str) -> bool:
+    """Whether a view's rows of some times can stand beside those of another run of its query.
+
+    What Spark chooses freely among rows that tie it may choose otherwise this time: a row could be
+    the first of its day beside another that was (docs/design/0251).
+    """
+    if plan.appends is True:
+        return True
+    return isinstance(plan.buckets, Buckets) and plan.buckets.column.lower() == column.lower()
 
 
 def _within(column: str, from_s: float, to_s: float) -> str:
