@@ -10,7 +10,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from freshline.core.errors import PlatformError
+from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import version
 from tests.spark.conftest import Shop
 
@@ -88,6 +88,25 @@ def test_what_changes_no_row_stops_nothing(shop, spark, orders):
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '7')")
     shop.load("orders", orders(4), filled=True)
     assert ids(shop) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("command", ["RENAME COLUMN id TO number", "DROP COLUMN id"])
+def test_a_column_that_others_take_stops_the_next_update(shop, spark, orders, command):
+    name = f"delta.`{shop.path('orders')}`"
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN note STRING")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    shop.load("orders", orders(4), filled=True)
+    spark.sql(f"ALTER TABLE {name} {command}")
+    assert refused(shop, orders(5)) == "table-changed"
+    shop.restart()
+    assert refused(shop, "5.csv") == "table-changed"
+    files = [f"{number}.csv" for number in (1, 2, 3, 4, 5)]
+    with pytest.raises(UserError) as error:  # Delta refuses other columns and rows at once
+        shop.load("orders", *files, filled=True, full=True)
+    assert error.value.code == "columns-mapped"
+    shutil.rmtree(shop.path("orders"))
+    shop.load("orders", *files, filled=True, full=True)
+    assert ids(shop) == [1, 2, 3, 4, 5]
 
 
 def test_rows_that_others_take_during_an_update_stop_the_one_after_it(

@@ -27,6 +27,10 @@ _MICROSECOND = timedelta(microseconds=1)
 _CUT_OFF_US = 999
 
 
+_LOSING = frozenset({"DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS"})
+"""Operations by which rows lose the values of a column, by their names in the log."""
+
+
 _WHOLE_MINUTES_SINCE = datetime(1973, 1, 1, tzinfo=UTC)
 """Statistics tell a zone's offset in minutes; the last that had seconds was Monrovia's in 1972."""
 
@@ -104,6 +108,7 @@ class LoggedChanges:
         added: The files added.
         rewrote: Rows were deleted or updated, so the added files are not all there is to say.
         redefined: The columns, the partitioning or the properties changed.
+        lost: Columns were dropped or renamed, so that rows have no longer their values in them.
         rows: Change rows: what a commit with a change feed of ours says, else those in the
             files added and removed, the most that there can be.
         size_bytes: Of what has to be read for them: files added, or of the change feed.
@@ -115,6 +120,7 @@ class LoggedChanges:
     added: tuple[AddedFile, ...] = field(default=())
     rewrote: bool = False
     redefined: bool = False
+    lost: bool = False
     rows: int = 0
     size_bytes: int = 0
     readable: bool = True
@@ -151,7 +157,7 @@ class _Tally:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._added: list[AddedFile] = []
-        self._rewrote = self._redefined = False
+        self._rewrote = self._redefined = self._lost = False
         self._rows = self._bytes = 0
         self._readable = True
         self._replaced: list[ReplacedTimes] | None = []
@@ -180,6 +186,7 @@ class _Tally:
             elif "commitInfo" in action:
                 facts = decode(action["commitInfo"].get("userMetadata")) or {}
                 told = facts.get("changes")
+                self._lost |= action["commitInfo"].get("operation") in _LOSING
         if changed:
             self._tell(facts.get("replaced"))
         # With a change feed the files also hold rows that only moved from one to another.
@@ -214,6 +221,7 @@ class _Tally:
             tuple(self._added),
             self._rewrote,
             self._redefined,
+            self._lost,
             self._rows,
             self._bytes,
             self._readable,

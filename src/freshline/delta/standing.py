@@ -64,7 +64,7 @@ def departure(
     made = last_update(path) or last
     since = max(-1 if made is None else made.version, -1 if accepted is None else accepted)
     if since < version and rows_changed(path, since, version):
-        what = f"others changed the rows of table {table.name} after version {since}"
+        what = f"others changed rows or columns of table {table.name} after version {since}"
         return _error("table-changed", what, table)
     if made is None or (accepted is not None and accepted >= made.version):
         return None
@@ -81,7 +81,7 @@ def changed_between(table: TableDef, version: int) -> PlatformError:
         table: The base table.
         version: The one that our update made.
     """
-    what = f"others changed the rows of table {table.name} just before version {version}"
+    what = f"others changed rows or columns of table {table.name} just before version {version}"
     return _error("table-changed", what, table)
 
 
@@ -90,7 +90,7 @@ def _error(code: str, what: str, table: TableDef) -> PlatformError:
         code,
         what,
         where=table.place,
-        rule="files are loaded into a base table once, so rows that are missing do not come back",
+        rule="files are loaded into a base table once, so what is missing does not come back",
         next_step=f"`freshline accept {table.name}` goes on from what it has now, `freshline"
         f" refresh {table.name} --full` loads all files of its feed again",
     )
@@ -98,6 +98,9 @@ def _error(code: str, what: str, table: TableDef) -> PlatformError:
 
 def rows_changed(path: str, since: int, until: int) -> bool:
     """Whether commits ``since`` + 1 to ``until`` changed rows; also where nobody can tell.
+
+    A column that is renamed or dropped is taken from the rows: what is loaded next would go into
+    another one, in which the rows that are there have NULL.
 
     Raises:
         PlatformError: The log cannot be read.
@@ -108,4 +111,4 @@ def rows_changed(path: str, since: int, until: int) -> bool:
         changes = logged_changes(path, since, until)
     except ChangesGoneError:
         return True
-    return changes is None or bool(changes.added) or changes.rewrote
+    return changes is None or bool(changes.added) or changes.rewrote or changes.lost

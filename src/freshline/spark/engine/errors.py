@@ -137,6 +137,19 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
         )
     state = sql_state(error)
     name = condition(error)
+    if name == "DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION":
+        again = f"`freshline refresh {table.name} --full`"
+        if table.kind == "base":
+            again += ", which loads all files again"
+        return UserError(
+            "columns-mapped",
+            f"table {table.name} was not updated: others have mapped its columns by name, and its"
+            " columns are no longer its query's",
+            where=table.place,
+            rule="of a table with mapped columns and a change feed Delta does not drop or rename"
+            " columns in a commit with rows",
+            next_step=f"Delete the table's folder; then {again}.",
+        )
     shown = f"{reason} ({name})" if name else reason
     if state[:2] in ("22", "42"):
         return UserError(
