@@ -25,6 +25,7 @@ QUERY = "select a, b, c from t"
         ("select * from t", {}, "", "a", "spark", "* EXCEPT (a), a"),
         (QUERY, {"file_format": "parquet"}, "", "c", "spark", None),
         (QUERY, {"file_format": "delta"}, "", "a", "spark", None),
+        (QUERY, {"file_format": "Delta"}, "", "a", "spark", None),
         (QUERY, {}, "", "a", "databricks", None),
         ("", {}, "", "a", "spark", None),
     ],

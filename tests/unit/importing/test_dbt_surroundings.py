@@ -98,6 +98,21 @@ def test_a_hook_that_asks_by_a_macro_is_told_as_a_hook(read):
     )
 
 
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        ("{% set verb = 'delete' %}{{ verb }} from {{ this }} where o_id = 1", "{{ VERB }} FROM"),
+        ("{{ 'delete' ~ ' from ' ~ this }}", "DELETE"),
+        ("grant insert on {{ this }} to shop", ""),
+        ("optimize {{ this }}", ""),
+    ],
+)
+def test_a_hook_that_is_put_together_is_read_by_its_verb(read, hook, words):
+    refusal = refusals(read(hook=hook)).get(REVENUE, "")
+    assert words in refusal
+    assert bool(words) == bool(refusal)
+
+
 def test_what_a_statement_changes_is_named():
     code = "update a.b set x = 1; insert into {{ ref('c', v=2) }} select 1; delete from {{ d }}.e"
     assert [(each.words, each.table) for each in changes(code, Macros({}))] == [

@@ -108,6 +108,7 @@ def test_sql_that_depends_on_the_compile(code, kind, word):
         "{% call(row) f() %}{{ row }}{% endcall %}{% macro f() %}{{ caller(1) }}{% endmacro %}",
         "{{ builtins.ref('a').include(database=false) }}{{ config.get('x') or var.has_var('y') }}",
         "{{ env_var('X') }}{{ target.name }}{{ dbt_version }}",
+        "{{ modules.datetime.datetime.strptime('2026', '%Y') - modules.datetime.timedelta(1) }}",
         "{%- set ns = namespace(n=0) -%}{% set ns.n = ns.n + 1 %}{{- ns.n -}}",
     ],
 )

@@ -73,6 +73,8 @@ _OF_ATTRIBUTE: dict[str, tuple[Kind, str]] = {
     ),
 }
 """Attributes whose kind is not that of the name; any other attribute has the name's kind."""
+_OF_MODULES = {("datetime", "timedelta"), ("datetime", "datetime", "strptime")}
+"""What is read of Python's modules and asks no clock, though others of the same module do."""
 _RESOLVERS = {
     "ref": "", "source": "", "metric": "", "function": "", "doc": "", "var": "has_var",
     "config": """get require set meta_get meta_require persist_relation_docs
@@ -100,6 +102,8 @@ def kind_of(read: Read) -> Kind:
     kind, names = _OF_ATTRIBUTE.get(name, (Kind.UNKNOWN, ""))
     if attributes and attributes[0] in names.split():
         return kind
+    if name == "modules" and any(read.path[1 : 1 + len(each)] == each for each in _OF_MODULES):
+        return Kind.PROJECT
     if name in _RESOLVERS and not _resolves(read, _RESOLVERS[name]):
         return Kind.DATABASE
     if name in {"set", "set_strict"} and read.then in _ORDERS:

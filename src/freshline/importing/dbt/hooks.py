@@ -40,6 +40,11 @@ _OF_SESSION = re.compile(
     r"|create\s+(?:or\s+replace\s+)?function\b)",
     re.IGNORECASE,
 )
+_PUT_TOGETHER = re.compile(
+    r"(?:^|;|%\}|['\"])\s*(\{\{[^{}]*\}\}\s*(?:from|into|table|overwrite))\b", re.IGNORECASE
+)
+_WRITES = re.compile(r"\b(delete|insert|merge|truncate|overwrite|restore)\b", re.IGNORECASE)
+_RIGHTS = re.compile(r"\b(?:grant|revoke)\b", re.IGNORECASE)
 _OTHERS = re.compile(r"\{\{-?\s*(ref|source)\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _JINJA_SET = re.compile(r"\{%-?\s*set\b")
@@ -92,7 +97,12 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
             if kind is Kind.COMPUTED:
                 yield Change(f"a call by a computed name, {word}")
     for package, code in [(None, text), *((package_of(key), macros.text(key)) for key in reached)]:
-        for change in _changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)):
+        bare = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)
+        found = list(_changing(bare))
+        if not found and package is None and "{" in bare and not _RIGHTS.search(bare):
+            # A statement that Jinja puts together: only its verb stands there.
+            found = [Change(_upper(verb)) for verb in _WRITES.findall(bare)[:1]]
+        for change in found:
             yield dataclasses.replace(change, package=package)
 
 
@@ -100,8 +110,9 @@ def _changing(code: str) -> Iterator[Change]:
     found = _OF_SESSION.search(_JINJA_SET.sub("{% ", code))
     if found is not None:
         yield Change(_upper(found[1]), session=True)
-    for found in _ANY.finditer(code):
-        yield Change(_upper(found[1]))
+    for pattern in (_ANY, _PUT_TOGETHER):
+        for found in pattern.finditer(code):
+            yield Change(_upper(found[1]))
     for pattern in (_CHANGES, _ALTERS):
         for found in pattern.finditer(code):
             if found[2] is not None:

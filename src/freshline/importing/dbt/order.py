@@ -31,7 +31,7 @@ def in_order(
     """
     config = node.get("config") or {}
     agreed = (config.get("contract") or {}).get("enforced")
-    format_ = config.get("file_format") or ("" if adapter == "spark" else "delta")
+    format_ = str(config.get("file_format") or ("" if adapter == "spark" else "delta")).lower()
     last = [each.strip("`") for each in partitioned_by if format_ not in _KEEP_ORDER]
     if not agreed and not last:
         return query

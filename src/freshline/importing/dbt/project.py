@@ -184,7 +184,7 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
             changed.append(f"its build_after became the target lag {ours['target_lag']}")
     if ours and not is_table:
         left_out.append(f"{', '.join(ours)}: a table of the new project has them, no view")
-    if is_table and config.get("file_format") not in {None, "delta"}:
+    if is_table and str(config.get("file_format") or "delta").lower() != "delta":
         changed.append(f"Delta, not {config['file_format']}")
     return Item(
         key,
