@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -97,3 +97,25 @@ def test_days_are_those_of_the_scripts_time_zone(tmp_path: Path, shared: SparkSe
     script += MADE.format("a", "select l::date d from t")
     values = "select timestamp'2026-01-01 23:00:00Z' as l"
     assert imported_rows(shared, tmp_path, script, t=values) == [[(date(2026, 1, 2),)]]
+
+
+def test_hours_are_those_of_the_clock_in_the_hour_that_summer_time_leaves_out(
+    tmp_path: Path, shared: SparkSession
+) -> None:
+    script = "alter session set timezone = 'Europe/Berlin';\n"
+    script += "create table t (n timestamp_ntz, d date, k number);\n"
+    units = ("year", "month", "day", "hour", "minute", "second")
+    parts = ", ".join(f"date_trunc('{unit}', n) as {unit[:2]}_" for unit in units)
+    script += MADE.format("a", f"select {parts} from t")
+    script += MADE.format("b", "select date_trunc('month', d) m, date_trunc('day', d + 1) x from t")
+    script += MADE.format("c", "select k from t where k not in (select k from t where k > 1)")
+    script += MADE.format("e", "select 1000 * 60 * 60 * 24 * 30 as ms from t")
+    values = "select timestamp_ntz'2026-03-29 02:30:40.75' n, date'2026-05-31' d, 1BD k"
+    starts = ["-01-01 00:00:00", "-03-01 00:00:00", "-03-29 00:00:00"]
+    starts += ["-03-29 02:00:00", "-03-29 02:30:00", "-03-29 02:30:40"]
+    assert imported_rows(shared, tmp_path, script, t=values) == [
+        [tuple(datetime.fromisoformat(f"2026{start}") for start in starts)],
+        [(date(2026, 5, 1), date(2026, 6, 1))],
+        [(Decimal(1),)],
+        [(Decimal(2592000000),)],
+    ]  # fmt: skip

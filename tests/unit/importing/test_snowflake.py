@@ -93,7 +93,7 @@ def test_a_script_becomes_a_project(script, tmp_path):
         "AS\nWITH v_view AS (\n"
         "SELECT\n  id,\n  t,\n  price\nFROM orders AS orders\nWHERE\n  price > 0\n),\n"
         "orders AS (\n  SELECT\n    *\n  FROM v_view AS v\n)\n"
-        "SELECT\n  DATE_TRUNC('DAY', o.t) AS d,\n  SUM(o.price) AS s,\n"
+        "SELECT\n  CAST(CAST(o.t AS DATE) AS TIMESTAMP_NTZ) AS d,\n  SUM(o.price) AS s,\n"
         "  CAST(COUNT(*) AS DECIMAL(38, 0)) AS n\n"
         "FROM orders AS o\nJOIN customers AS c\n  ON c.id = o.id\nGROUP BY ALL;\n"
     )

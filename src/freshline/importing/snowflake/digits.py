@@ -66,12 +66,38 @@ def _product(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
     one, other = kinds.of(node.this), kinds.of(node.args["expression"])
     if Other.FLOAT in (one, other):
         return
+    most = [_most(each) for each in (node.this, node.args["expression"])]
+    if None not in most and _most(node) is None:
+        yield lambda: _cast(node.this, 0)
     if isinstance(one, Number) and isinstance(other, Number):
         scale = multiplied(one, other).scale
         if one.scale + other.scale > scale:
             yield lambda: _cast(node, scale)
     elif not any(isinstance(each, Number) and each.scale == 0 for each in (one, other)):
         yield _NOTES[exp.Mul]
+
+
+def _most(node: exp.Expr) -> int | None:
+    """The largest value of an expression that is an INT in Spark; None: it is another type."""
+    if isinstance(node, exp.Paren | exp.Neg | exp.Window):
+        return _most(node.this)
+    if isinstance(node, exp.Literal):
+        return int(node.name) if not node.is_string and node.name.isdigit() else None
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul):
+        return _INTS.get(type(node))
+    one, other = _most(node.this), _most(node.expression)
+    if one is None or other is None:
+        return None
+    most = one * other if isinstance(node, exp.Mul) else one + other
+    return most if most < _INT_END else None
+
+
+_INT_END = 2**31
+_INTS: dict[type[exp.Expr], int] = {
+    exp.Year: 9999, exp.Month: 12, exp.Day: 31, exp.Length: 2**24, exp.RowNumber: _INT_END - 1,
+    exp.Rank: _INT_END - 1, exp.DenseRank: _INT_END - 1,
+}  # fmt: skip
+"""What is an INT in Spark, of at most that; INTs that are multiplied can be too long for one."""
 
 
 def _quotient(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:

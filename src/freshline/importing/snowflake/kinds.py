@@ -23,6 +23,9 @@ class Other(Enum):
 
     FLOAT = "FLOAT"
     TEXT = "VARCHAR"
+    DATE = "DATE"
+    NTZ = "TIMESTAMP_NTZ"
+    LTZ = "TIMESTAMP_LTZ"
     REST = "another type"
 
 
@@ -39,7 +42,7 @@ _COUNTS = (
 )  # fmt: skip
 _AS_THEIR_FIRST = (
     exp.Alias | exp.Paren | exp.Neg | exp.Abs | exp.Min | exp.Max | exp.Lag | exp.Lead
-    | exp.Nullif | exp.Window | exp.Distinct
+    | exp.Nullif | exp.Window | exp.Distinct | exp.DateTrunc | exp.TimestampTrunc
 )  # fmt: skip
 _TEXTS = exp.Upper | exp.Lower | exp.DPipe | exp.RawString
 _RULES: dict[type[exp.Expr], Callable[[Number, Number], Number]] = {
@@ -48,7 +51,14 @@ _RULES: dict[type[exp.Expr], Callable[[Number, Number], Number]] = {
     exp.Mul: numbers.multiplied,
     exp.Div: numbers.divided,
 }
-_PLAIN = (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.DateTrunc, exp.TimestampTrunc)
+_PLAIN = (exp.Boolean, exp.Predicate, exp.Connector, exp.Not)
+_TIMES = {
+    exp.DType.DATE: Other.DATE,
+    exp.DType.TIMESTAMP: Other.NTZ,
+    exp.DType.TIMESTAMPNTZ: Other.NTZ,
+    exp.DType.DATETIME: Other.NTZ,
+    exp.DType.TIMESTAMPLTZ: Other.LTZ,
+}
 
 
 def declared(type_: exp.Expr | None) -> Kind:
@@ -63,6 +73,8 @@ def declared(type_: exp.Expr | None) -> Kind:
         return Number(precision, scale)
     if type_.this in _FLOATS:
         return Other.FLOAT
+    if type_.this in _TIMES:
+        return _TIMES[type_.this]
     return Other.TEXT if type_.this in exp.DataType.TEXT_TYPES else Other.REST
 
 
@@ -121,6 +133,8 @@ class Kinds:
         one, other = self.of(node.this), self.of(node.expression)
         if isinstance(one, Number) and isinstance(other, Number):
             return _RULES[type(node)](one, other)
+        if one is Other.DATE and isinstance(other, Number):
+            return Other.DATE
         numeric = all(isinstance(each, Number) or each is Other.FLOAT for each in (one, other))
         return Other.FLOAT if numeric else None
 

@@ -17,7 +17,7 @@ from freshline.importing.snowflake.numbers import Number
 
 _WHOLE = re.compile(r"[+-]?\d{1,38}")
 _LOOKS_LIKE_A_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_MEETING = (
+MEETING = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case, exp.If,
     exp.Coalesce, exp.Nullif, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Union, exp.Except,
     exp.Intersect, exp.Join,
@@ -49,8 +49,8 @@ def literals_that_meet_numbers(query: exp.Expr, kinds: Kinds) -> tuple[list[exp.
     """
     found: list[exp.Literal] = []
     note = ""
-    for node in query.find_all(*_MEETING):
-        for meeting in _meetings(node, kinds):
+    for node in query.find_all(*MEETING):
+        for meeting in meetings(node, kinds):
             of = [(each, kinds.of(each) if isinstance(each, exp.Expr) else each)
                   for each in meeting]  # fmt: skip
             meets_number = any(isinstance(kind, Number) for _, kind in of)
@@ -70,7 +70,7 @@ def literals_that_meet_numbers(query: exp.Expr, kinds: Kinds) -> tuple[list[exp.
     return found, note
 
 
-def _meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]]:
+def meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]]:
     """The groups of expressions whose values become values of one type, or are compared."""
     if isinstance(node, exp.SetOperation):
         one, other = kinds.outputs(node.this), kinds.outputs(node.expression)

@@ -18,6 +18,13 @@ from freshline.importing.snowflake.numbers import Number
 from freshline.importing.snowflake.rows import by_values
 from freshline.importing.snowflake.tables import Tables
 from freshline.importing.snowflake.texts import literals_that_meet_numbers, unescaped_pattern
+from freshline.importing.snowflake.times import (
+    TIMES,
+    TRUNCATED,
+    mark_truncated,
+    texts_as_times,
+    truncate,
+)
 
 SNOWFLAKE = Dialect.get_or_raise("snowflake")
 _SAME: frozenset[type[exp.Expression]] = frozenset(
@@ -63,10 +70,13 @@ _MEASURED = {
 }
 """Types with a length, and the length that a type without one has, as GET_DDL writes it."""
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
+_TRUNC = (
+    "DATE_TRUNC gives a TIMESTAMP where the script does not say the type of its value; a"
+    " TIMESTAMP_NTZ in the hour that the time zone leaves out becomes one of the next hour"
+)
 _DIFFERENT: dict[type[exp.Expression], str] = {
     exp.Sub: "the difference of two dates is an INTERVAL, not a number of days",
-    exp.DateTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
-    exp.TimestampTrunc: "DATE_TRUNC gives a TIMESTAMP, also of a DATE",
+    **dict.fromkeys(TRUNCATED, _TRUNC),
 }
 _TEXTS = (exp.Cast, exp.Upper, exp.Lower, exp.Length, exp.Like)
 _AS_TEXT = "a FLOAT or a time that becomes text is written as Spark writes it: 1.0, not 1"
@@ -85,6 +95,8 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     copy = query.copy()
     for raw in list(copy.find_all(exp.RawString)):
         raw.replace(exp.Literal.string(raw.this))
+    for unequal in list(copy.find_all(exp.NEQ)):
+        _not_in(unequal)
     for node in copy.walk():
         if not isinstance(node, exp.Expression) or type(node) not in _SAME:
             raise UntranslatableError(f"{shown(node)} is not translated")
@@ -105,13 +117,25 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     return text, different
 
 
+def _not_in(unequal: exp.NEQ) -> None:
+    """``a <> ALL (query)``, as sqlglot reads ``a NOT IN (query)``, in the words that Spark has."""
+    every = unequal.expression
+    one = not isinstance(unequal.this, exp.Tuple)  # of rows, Snowflake's answer is another one
+    if one and isinstance(every, exp.All) and isinstance(every.this, exp.Query):
+        query = exp.Subquery(this=every.this.unnest())
+        unequal.replace(exp.Not(this=exp.In(this=unequal.this, query=query)))
+
+
 def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     """Replaces what means something else in Spark, and says what still differs."""
     changes, notes = digits_of(query, kinds)
     literals, as_double = literals_that_meet_numbers(query, kinds)
+    as_time = texts_as_times(query, kinds)
     found = {type(node) for node in query.walk()}
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
         found.discard(exp.Sub)
+    if not mark_truncated(query, kinds):
+        found -= set(TRUNCATED)
     different = [*notes, *(text for kind, text in _DIFFERENT.items() if kind in found)]
     if exp.DPipe in found or any(
         _is_text_of_times(node, kinds) for node in query.find_all(*_TEXTS)
@@ -121,9 +145,10 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
         literal.replace(exp.Literal.number(int(literal.name)))
     for change in changes:
         change()
+    truncate(query)
     for pattern in query.find_all(exp.Like):
         unescaped_pattern(pattern)
-    return tuple(dict.fromkeys([*different, *([as_double] if as_double else [])]))
+    return tuple(dict.fromkeys([*different, *filter(None, (as_double, as_time))]))
 
 
 def _is_of_times(difference: exp.Sub, kinds: Kinds) -> bool:
@@ -136,7 +161,7 @@ def _is_text_of_times(node: exp.Expr, kinds: Kinds) -> bool:
     """Whether it makes a text, perhaps of a FLOAT or a time."""
     if isinstance(node, exp.Cast):
         return node.to.this in exp.DataType.TEXT_TYPES
-    return kinds.of(node.this) in {Other.FLOAT, Other.REST}
+    return kinds.of(node.this) in {Other.FLOAT, Other.REST, *TIMES}
 
 
 def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:

@@ -1,0 +1,95 @@
+"""DATE_TRUNC, texts that become times, NOT IN, and products of small whole numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.snowflake import DECLARED, on_one_line
+from tests.support.snowflake import one_query as query_over
+
+TIMES = "create table times (ts timestamp_ntz, lt timestamp_ltz);\n"
+TS = "CAST(CAST(ts AS DATE) AS TIMESTAMP_NTZ)"
+
+
+def one_query(folder, query):
+    return query_over(folder, query, declared=DECLARED + TIMES)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("select date_trunc('hour', ts) as v from times",
+         f"({TS} + MAKE_DT_INTERVAL(0, HOUR(ts)))"),
+        ("select date_trunc('second', ts) as v from times",
+         f"({TS} + MAKE_DT_INTERVAL(0, HOUR(ts), MINUTE(ts), SECOND(ts)))"),
+        ("select date_trunc('day', ts) as v from times", f"{TS} AS v"),
+        ("select date_trunc('month', ts) as v from times",
+         "CAST(TRUNC(CAST(ts AS DATE), 'MONTH') AS TIMESTAMP_NTZ) AS v"),
+        ("select date_trunc('quarter', d + 1) as v from t", "TRUNC(d + 1, 'QUARTER') AS v"),
+        ("select date_trunc('day', d) as v from t", "d AS v"),
+        ("select date_trunc('day', lt) as v from times", "DATE_TRUNC('DAY', lt) AS v"),
+        ("select date_trunc('month', date_trunc('day', ts)) as v from times",
+         f"CAST(TRUNC(CAST({TS} AS DATE), 'MONTH') AS TIMESTAMP_NTZ) AS v"),
+    ],
+)  # fmt: skip
+def test_date_trunc_is_of_the_type_of_its_value(tmp_path, query, text):
+    item = one_query(tmp_path, query)
+    assert text in on_one_line(item)
+    assert item.changed == ()
+
+
+def test_date_trunc_of_what_is_not_declared_is_noted(tmp_path):
+    item = one_query(tmp_path, "select date_trunc('hour', z) as v from u")
+    assert "DATE_TRUNC('HOUR', z) AS v" in on_one_line(item)
+    assert item.changed[0].startswith("DATE_TRUNC gives a TIMESTAMP where the script does not say")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select '2024'::date as v from t",
+        "select '2024-05'::timestamp_ntz as v from t",
+        "select s from t where d > '20240105'",
+        "select coalesce(d, '2024') as v from t",
+        "select year('2024') as v from t",
+        "select ts from times where ts = '2024-01-01 00:00:00.1234567'",
+    ],
+)
+def test_a_text_that_is_a_time_in_two_ways_is_refused(tmp_path, query):
+    refusal = one_query(tmp_path, query).refusal
+    assert refusal is not None
+    assert "which Snowflake and Spark read in two ways: write it like '2024-05-31'" in refusal
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-05-31", "2024-5-1", "2024-05-31 12:00:00.123", "2024-05-31T12:00:00 +02:00"]
+)
+def test_a_text_that_is_a_time_in_one_way_stays(tmp_path, text):
+    item = one_query(tmp_path, f"select d > '{text}' as v, '{text}'::timestamp_ntz as w from t")
+    assert f"d > '{text}' AS v, CAST('{text}' AS TIMESTAMP_NTZ) AS w" in on_one_line(item)
+    assert item.changed == ()
+
+
+def test_other_texts_that_become_times_are_noted(tmp_path):
+    (note,) = one_query(tmp_path, "select s::date as v from t").changed
+    assert note.startswith("texts that become dates or times are read as Spark reads them")
+
+
+def test_not_in_a_query_is_translated_for_one_value(tmp_path):
+    item = one_query(tmp_path, "select q from t where q not in (select q from t)")
+    assert "WHERE NOT q IN (SELECT q FROM shop.raw.t AS t)" in on_one_line(item)
+    rows = one_query(tmp_path, "select q from t where (q, s) not in (select q, s from t)")
+    assert "is not translated" in str(rows.refusal)
+
+
+@pytest.mark.parametrize(
+    ("product", "text"),
+    [
+        ("1000 * 60 * 60 * 24 * 30", "CAST(1000 * 60 * 60 * 24 AS DECIMAL(38, 0)) * 30"),
+        ("length(s) * 1000", "CAST(LENGTH(s) AS DECIMAL(38, 0)) * 1000"),
+        ("year(d) * 100 + month(d)", "YEAR(d) * 100 + MONTH(d)"),
+        ("q * 1000000000", "q * 1000000000"),
+    ],
+)
+def test_a_product_that_is_too_long_for_an_int_is_one_of_decimals(tmp_path, product, text):
+    assert f"{text} AS v" in on_one_line(one_query(tmp_path, f"select {product} as v from t"))
