@@ -52,6 +52,7 @@ def test_date_trunc_of_what_is_not_declared_is_noted(tmp_path):
         "select s from t where d > '20240105'",
         "select coalesce(d, '2024') as v from t",
         "select year('2024') as v from t",
+        "select lag(d, 1, '2024') over (order by q) as v from t",
         "select ts from times where ts = '2024-01-01 00:00:00.1234567'",
     ],
 )

@@ -17,6 +17,7 @@ from freshline.importing.items import Found, Item
 from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
+from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import ZONE, altered, session_faults, zone_of
 from freshline.importing.snowflake.tables import Tables
 from freshline.importing.snowflake.translation import SNOWFLAKE, spark_type, translated
@@ -71,6 +72,7 @@ class _Piece:
         fault: Why it is not understood; None: it is.
         tables: What the whole script makes.
         zone: The time zone that the script sets; None: it sets none.
+        replaced: A later statement makes another table of its name.
     """
 
     text: str
@@ -81,6 +83,7 @@ class _Piece:
     fault: str | None = None
     tables: Tables = field(default_factory=Tables)
     zone: str | None = None
+    replaced: bool = False
 
 
 def read_snowflake(path: Path) -> Found:
@@ -93,6 +96,9 @@ def read_snowflake(path: Path) -> Found:
 
 
 def _statement(piece: _Piece) -> Statement:
+    if piece.replaced:
+        reason = "a later statement replaces what it makes"
+        return Statement(piece.text, piece.line, None, reason)
     zone = altered(piece.parsed).get(ZONE)
     if zone is not None:
         settings = {"spark.sql.session.timeZone": zone}
@@ -127,13 +133,24 @@ def _pieces(text: str) -> list[_Piece]:
     pieces.append((text[start:end], line))
     with _quiet():
         found = [_parsed(each, line) for each, line in pieces if each]
-    tables = Tables(each.parsed for each in found if isinstance(each.parsed, exp.Create))
     statements = [each.parsed for each in found]
+    replaced, by_case = repeated(statements, [each.text for each in found])
+    tables = Tables(
+        each
+        for at, each in enumerate(statements)
+        if isinstance(each, exp.Create) and at not in replaced
+    )
     zone = zone_of(statements)
     faults = session_faults(statements, zone)
     return [
-        replace(piece, tables=tables, zone=zone, fault=piece.fault or fault)
-        for piece, fault in zip(found, faults, strict=True)
+        replace(
+            piece,
+            tables=tables,
+            zone=zone,
+            fault=piece.fault or by_case.get(at) or fault,
+            replaced=at in replaced,
+        )
+        for at, (piece, fault) in enumerate(zip(found, faults, strict=True))
     ]
 
 

@@ -20,7 +20,7 @@ _LOOKS_LIKE_A_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*"
 MEETING = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case, exp.If,
     exp.Coalesce, exp.Nullif, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Union, exp.Except,
-    exp.Intersect, exp.Join,
+    exp.Intersect, exp.Join, exp.Lag, exp.Lead,
 )  # fmt: skip
 """Where values of several expressions become values of one type."""
 _AS_DOUBLE = (
@@ -97,4 +97,4 @@ def meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]
             yield node.this, columns[0][1] if columns else None
         yield from ((node.this, each) for each in node.expressions)
     else:
-        yield node.this, node.args["expression"]
+        yield node.this, node.args.get("default") or node.args.get("expression")  # LAG's default
