@@ -8,8 +8,10 @@ import time
 
 import pytest
 
+from freshline.core.assembly import SchedulerSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from tests.support.shop import made_shop
 from tests.unit.ui.browser import IN_A_BROWSER, expect, kept
 
 pytestmark = IN_A_BROWSER
@@ -132,3 +134,13 @@ def test_the_page_that_is_open_is_in_view_on_a_phone(recorded, serve, opened):
         open_page.locator("xpath=..").get_by_text("What if").click()
         expect(page.locator("nav a[aria-current]")).to_have_text("What if")
         expect(page.locator("nav a[aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def test_the_name_of_a_long_feed_fits_on_a_narrow_screen(tmp_path, serve, opened):
+    shop = made_shop(tmp_path, {LONG: ()}, SchedulerSettings(tracks=1))
+    shop.file(LONG, 1, [1])
+    shop.run_until_idle()
+    with serve(shop.project) as ask:
+        page = opened(f"{ask.url}/tables/{LONG}", width=320)
+        expect(page.get_by_text(f"feed {LONG}_feed").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
