@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import shutil
 from pathlib import Path
@@ -157,3 +158,44 @@ def test_by_place_where_the_feed_says_so(shop):
     (folder / "a.csv").write_text("Order number,Amount in EUR\n1,2\n")
     shop.load("t", "a.csv")
     assert shop.rows("t") == [{"id": 1, "amount": 2}]
+
+
+ROW = "{},2026-01-02T03:04:05Z,{},{}\n"
+LINES = [
+    "id,at,city,price\n",
+    ROW.format(1, "Köln", "1.5"),
+    ROW.format(2, "Bonn", '"12,50"'),
+    "\n",
+    ROW.format(3, "Bonn", '"12,50"'),
+    ROW.format(4, "", "1.505"),
+    ROW.format(5, "", "1.50"),
+    ROW.format("x", "Bonn", '"12,50"'),
+    ROW.format("+6", "Bonn", "12.50"),
+    ROW.format("", "Ulm", "2"),
+    '"Total",,,14\n',
+]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_each_rejected_row_has_its_line_and_stands_there_as_it_is_told(suffix, shop):
+    """Where Spark itself took the row, its text is written anew from its values."""
+    schema = "id BIGINT NOT NULL, at TIMESTAMP, city STRING, price DECIMAL(9,2)"
+    folder = shop.feed("f", "csv", schema, {"header": "true"})
+    shop.table("t", "SELECT * FROM STREAM f")
+    data = b"\xef\xbb\xbf" + "".join(LINES).encode().replace(b"Ulm", b"M\xfcnchen")
+    (folder / f"a.{suffix}").write_bytes(gzip.compress(data) if "gz" in suffix else data)
+    shop.load("t", f"a.{suffix}")
+    assert {row["id"] for row in shop.rows("t")} == {1, 4, 5, 6}
+    told = {row["line"]: row["record"] for row in shop.rows("t__rejected")}
+    lines = data.decode("utf-8-sig", "replace").splitlines()
+    assert told == {line: lines[line - 1] for line in (3, 5, 8, 10, 11)}
+
+
+def test_a_line_that_was_loaded_is_never_told_as_rejected(shop):
+    """Two lines differ only in the time, and one of them is rejected: nobody knows which it is."""
+    folder = shop.feed("f", "csv", "city STRING, at TIMESTAMP")
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_text("Bonn,2026-01-02T03:04:05Z\nBonn,+12026-01-02T03:04:05Z\n")
+    shop.load("t", "a.csv")
+    assert len(shop.rows("t")) == 1
+    assert [row["line"] for row in shop.rows("t__rejected")] in ([2], [None])

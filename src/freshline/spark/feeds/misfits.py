@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import re
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.types import DataType, DecimalType, StructType, TimestampType
+from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType, TimestampType
 
 from freshline.project.model import Feed
 from freshline.project.sections.reader_options import csv_signs, option
-from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT
+from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT, TEXT_TYPES
 from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
+_SEARCHED_BYTES = 2**26
+"""Of a larger file not every line is taken apart."""
 IS_HEADER = 'it has the names of the columns: set the feed\'s `options: {header: "true"}`'
 _NO_OBJECT = "it is no JSON object"
 _OF_ARRAY = "it is in an array in which a record does not fit the schema: none of it is loaded"
@@ -168,26 +172,115 @@ def _shown(value: str) -> str:
     return value if len(value) <= _SHOWN_CHARACTERS else value[: _SHOWN_CHARACTERS - 1] + "\u2026"
 
 
-def lines_of(path: Path, records: Iterable[str], encoding: str) -> list[int | None]:
-    """The line of each record in a text file, counted from 1; None where it is not found.
+def lines_of(
+    path: Path, records: Sequence[tuple[str | None, str]], schema: StructType, feed: Feed
+) -> list[tuple[int, str] | None]:
+    """The line of each record in a text file, counted from 1, and what stands there.
 
-    Equal records get the lines on which their text stands, one after the other: equal text
-    is rejected everywhere or nowhere.
+    Equal texts get the lines on which they stand, one after the other: equal text is rejected
+    everywhere or nowhere. A record whose text was written anew from its values, or is not known,
+    is found by those, and only where as many lines have them as records: a line that was loaded
+    is never told.
 
     Args:
         path: A file on this machine, plain, .gz or .bz2.
-        records: The records' text, as they stand in the file.
-        encoding: Of the file.
+        records: The text of each, and its values as json; without a text Spark parsed all of it.
+        schema: The feed's.
+        feed: Where the file is from.
+
+    Returns:
+        None for a record that was not found.
     """
-    records = list(records)
-    wanted = set(records)
-    found: defaultdict[str, deque[int]] = defaultdict(deque)
+    taken: dict[int, tuple[int, str]] = {}
     try:
-        with io.TextIOWrapper(opened(path), encoding, "replace") as lines:
-            for number, line in enumerate(lines, start=1):
-                text = line.rstrip("\n")
-                if text in wanted:
-                    found[text].append(number)
+        texts: defaultdict[str, deque[int]] = defaultdict(deque)
+        for at, (text, _) in enumerate(records):
+            if text is not None:
+                texts[text].append(at)
+        used = set()
+        for number, line in _numbered(path, feed):
+            if texts.get(line):
+                taken[texts[line].popleft()] = number, line
+                used.add(number)
+        if len(taken) < len(records) and path.stat().st_size <= _SEARCHED_BYTES:
+            taken |= _by_values(path, records, schema, feed, taken.keys(), used)
     except (OSError, EOFError, LookupError, zlib.error):
         return [None] * len(records)
-    return [found[record].popleft() if found[record] else None for record in records]
+    return [taken.get(at) for at in range(len(records))]
+
+
+def _numbered(path: Path, feed: Feed) -> Iterator[tuple[int, str]]:
+    encoding = option(feed.options, "encoding", "charset") or "utf-8"
+    plain = encoding.lower() in ("utf-8", "utf8")  # a mark at its beginning is no text
+    with io.TextIOWrapper(opened(path), "utf-8-sig" if plain else encoding, "replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            yield number, line.rstrip("\n")
+
+
+def _by_values(
+    path: Path,
+    records: Sequence[tuple[str | None, str]],
+    schema: StructType,
+    feed: Feed,
+    known: Collection[int],
+    used: Collection[int],
+) -> dict[int, tuple[int, str]]:
+    """The lines of records that are not known yet, by their values in texts and numbers."""
+    of_json = feed.format == "json"
+    wanted: defaultdict[_Values | None, list[int]] = defaultdict(list)
+    for at, (text, parsed) in enumerate(records):
+        if at not in known:
+            is_json = of_json or text is None
+            values = _values(parsed if text is None else text, schema, feed, of_json=is_json)
+            wanted[values].append(at)
+    wanted.pop(None, None)
+    found: defaultdict[_Values, list[tuple[int, str]]] = defaultdict(list)
+    for number, line in _numbered(path, feed) if wanted else ():
+        values = None if number in used else _values(line, schema, feed, of_json=of_json)
+        if values is not None and values in wanted:
+            found[values].append((number, line))
+    return {
+        at: line
+        for values, lines in found.items()
+        if len(lines) == len(wanted[values])
+        for at, line in zip(wanted[values], lines, strict=True)
+    }
+
+
+_Values = tuple[str | None, ...]
+
+
+def _values(text: str, schema: StructType, feed: Feed, *, of_json: bool) -> _Values | None:
+    """What a record has in its texts and numbers, as far as two ways to write it are alike."""
+    values: Sequence[Any]
+    try:
+        if of_json:
+            record = json.loads(text, parse_int=str, parse_float=str)
+            values = [record.get(name) for name in schema.names]
+        else:
+            separator, quote, escape = csv_signs(feed.options)
+            dialect: dict[str, Any] = {"delimiter": separator, "quotechar": quote}
+            if escape != quote:
+                dialect |= {"escapechar": escape, "doublequote": False}
+            values = next(csv.reader([text], **dialect), [])
+    except (ValueError, AttributeError, TypeError, RecursionError, csv.Error):
+        return None
+    if len(values) != len(schema):
+        return None
+    nothing = option(feed.options, "nullValue")
+    return tuple(
+        None if value is None or value == nothing else _value(value, field.dataType)
+        for value, field in zip(values, schema, strict=True)
+        if isinstance(field.dataType, (*TEXT_TYPES, DecimalType, IntegralType))
+    )
+
+
+def _value(value: Any, kind: DataType) -> str | None:
+    text = json.dumps(value) if isinstance(value, bool) else str(value)
+    if NO_TEXT in text:  # of one character that is no text, readers make one of these or more
+        text = re.sub(f"{NO_TEXT}+", NO_TEXT, text)
+    text = text.strip()
+    if not isinstance(kind, TEXT_TYPES):
+        with contextlib.suppress(InvalidOperation):
+            text = str(Decimal(text).normalize())
+    return text or None

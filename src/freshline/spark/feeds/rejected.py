@@ -24,7 +24,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.project.names import rejected_name
-from freshline.project.sections.reader_options import has_plain_lines, option
+from freshline.project.sections.reader_options import has_plain_lines
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import location
 from freshline.spark.feeds.misfits import lines_of, reason
@@ -192,27 +192,28 @@ class RejectedRows:
         explained = []
         for path, group in by_path.items():
             name = self._name_of(path)
-            lines = self._lines(name, group)
-            for row, line in zip(group, lines, strict=True):
+            lines = self._lines(name, group, schema)
+            for row, (line, as_it_stands) in zip(group, lines, strict=True):
                 text = row["text"]
                 columns = row["nulls"], row["backslashed"]
                 why = reason(text, schema, *columns, feed)
-                record = text if text is not None else row["parsed"]
-                explained.append((why, name, line, record))
+                record = row["parsed"] if text is None else text
+                explained.append((why, name, line, as_it_stands or record))
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
 
-    def _lines(self, name: str, rows: list[Row]) -> list[int | None]:
+    def _lines(
+        self, name: str, rows: list[Row], schema: StructType
+    ) -> list[tuple[int | None, str | None]]:
+        """The line of each row, and its text where that was found there."""
         if all(row["line"] is not None for row in rows):
-            return [row["line"] for row in rows]
-        options, folder = self._reader.feed.options, self._reader.feed.path
-        if (
-            not folder.startswith("/")
-            or not has_plain_lines(options)
-            or any(row["text"] is None for row in rows)
-        ):
-            return [None] * len(rows)
-        encoding = option(options, "encoding", "charset") or "utf-8"
-        return lines_of(Path(folder) / name, [row["text"] for row in rows], encoding)
+            return [(row["line"], None) for row in rows]
+        feed = self._reader.feed
+        is_searched = feed.path.startswith("/") and feed.format != "parquet"
+        if not (is_searched and has_plain_lines(feed.options)):
+            return [(None, None)] * len(rows)
+        records = [(row["text"], row["parsed"]) for row in rows]
+        found = lines_of(Path(feed.path) / name, records, schema, feed)
+        return [(None, None) if each is None else each for each in found]
 
     def _name_of(self, path: str) -> str:
         """A file's name relative to the feed, from Spark's encoded path."""
