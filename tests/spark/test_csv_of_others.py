@@ -199,3 +199,23 @@ def test_a_line_that_was_loaded_is_never_told_as_rejected(shop):
     shop.load("t", "a.csv")
     assert len(shop.rows("t")) == 1
     assert [row["line"] for row in shop.rows("t__rejected")] in ([2], [None])
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (gzip.compress(b"id,note\n1,x\n"), "it is packed with gzip"),
+        (b"PK\x03\x04\x14\x00\x06\x00\n1,x\n", "it is a ZIP archive, as an Excel workbook is"),
+        ("id,note\n1,x\n".encode("utf-16"), "it is text in UTF-16"),
+        (b"sep=,\nid,note\n1,x\n", "its first line tells Excel the separator"),
+    ],
+)
+@pytest.mark.parametrize("options", [{"header": "true"}, {}])
+def test_files_that_are_no_csv_are_told_as_what_they_are(data, why, options, shop):
+    folder = shop.feed("f", "csv", "id STRING, note STRING", options)
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "a.csv").write_bytes(data)
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "a.csv")
+    ((_, told),) = caught.value.files
+    assert why in told

@@ -9,18 +9,38 @@ import bz2
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.project.sections.reader_options import is_read_as_whole
 from freshline.spark.feeds.reader import FeedReader
 
 _ELSE_PACKED = frozenset({".zst", ".zstd", ".deflate", ".snappy", ".lz4"})
 """Endings of files that Spark unpacks."""
 
+_STRANGE: Mapping[re.Pattern[bytes], str] = {
+    re.compile(rb"\x1f\x8b"): "it is packed with gzip: give it a name that ends in .gz",
+    re.compile(
+        rb"PK\x03\x04"
+    ): "it is a ZIP archive, as an Excel workbook is: save its table as csv",
+    re.compile(rb"PAR1\x15"): "it is a Parquet file",
+    re.compile(rb'(\xef\xbb\xbf)?"?(?i:sep)=.?"?[\r\n]'): (
+        "its first line tells Excel the separator: remove it"
+    ),
+}
+"""What a file is that begins so: its pieces would be rejected as rows, or loaded."""
+
+_WIDE = re.compile(rb"\xff\xfe|\xfe\xff")
+"""Read as a whole, Spark takes such a file for what it is."""
+_WIDE_REASON = (
+    'it is text in UTF-16: set the feed\'s `options: {encoding: UTF-16, multiLine: "true"}`, or'
+    " write it as UTF-8"
+)
+_BEGIN_BYTES = 16
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 BLOCK_BYTES = 2**24
 
@@ -64,7 +84,7 @@ def searched(
             continue
         try:
             with opened(path) as file:
-                why = in_file(file)
+                why = _strange(reader, file) or in_file(file)
         except (EOFError, zlib.error, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -74,6 +94,15 @@ def searched(
     if elsewhere:
         found |= by_spark(elsewhere)
     return [(name, found[name]) for name in names if name in found]
+
+
+def _strange(reader: FeedReader, file: BinaryIO) -> str | None:
+    """Why a file is no text of lines; it is open at its beginning, and stays so."""
+    begin = file.read(_BEGIN_BYTES)
+    file.seek(0)
+    if _WIDE.match(begin) and not is_read_as_whole(reader.feed.options):
+        return _WIDE_REASON
+    return next((why for mark, why in _STRANGE.items() if mark.match(begin)), None)
 
 
 def first_line(
