@@ -229,6 +229,24 @@ def second():
     ]
 
 
+def test_functions_that_read_each_other_are_told_once_with_all_names(pipeline):
+    reads = {"one": "two", "Two": "by_sql", "own": "own", "beside": "one"}
+    functions = [
+        f"@dp.materialized_view\ndef {name}():\n    return spark.table('{other}')\n"
+        for name, other in reads.items()
+    ]
+    refused = pipeline(
+        HEAD + "\n".join(functions), "CREATE MATERIALIZED VIEW by_sql AS SELECT * FROM one;"
+    )
+    told = "views read each other in a circle: "
+    assert [(error.code, error.what) for error in refused.errors] == [
+        ("circle", f"{told}one (t/a.py:3) reads Two (t/a.py:7) reads by_sql reads one"),
+        ("circle", f"{told}own (t/a.py:11) reads own"),
+        ("unknown-columns",
+         "beside reads one, whose columns are not known: it is read in a circle"),
+    ]  # fmt: skip
+
+
 def test_what_the_text_does_not_show_is_refused_when_it_is_called(pipeline):
     """Spark's methods under other names, and in a module that the file imports."""
     forbidden = (

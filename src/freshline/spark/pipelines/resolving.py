@@ -58,9 +58,10 @@ class SessionView:
 class _NotYetError(BaseException):
     """A function reads a dataset whose columns are not known; no code of the user's catches it."""
 
-    def __init__(self, name: str, why: str = "") -> None:
+    def __init__(self, name: str, why: str = "", circle: tuple[str, ...] = ()) -> None:
         self.name = name
         self.why = why
+        self.circle = circle
 
 
 @dataclass(slots=True)
@@ -114,6 +115,7 @@ class _Resolver:
         """Temporary views that stream tables of the pipeline, and whether with a watermark."""
         self._differing: dict[str, Appended] = {}
         """How far those can be tables."""
+        self._circled: set[str] = set()
         for name, view in self._views.items():
             if view.streamed and not view.stored and view.query is not None:
                 self._appending[name] = has_watermark(view.query)
@@ -148,6 +150,9 @@ class _Resolver:
             return  # told where it stands
         flow = self._views[name].flow
         assert flow is not None
+        if name in error.circle:
+            self._circle(error.circle)
+            return
         self._found.errors.append(
             UserError(
                 "unknown-columns",
@@ -158,6 +163,28 @@ class _Resolver:
             )
         )
 
+    def _circle(self, names: tuple[str, ...]) -> None:
+        """An error for datasets that read each other, once for all of them."""
+        if self._circled.issuperset(names):
+            return
+        self._circled |= set(names)
+        flows = {name: self._views[name].flow for name in names}
+        places = {name: Place(flow.file, flow.line) for name, flow in flows.items() if flow}
+        first = next(at for at, name in enumerate(names) if name in places)
+        shown = [
+            f"{self._views[name].name} ({places[name]})" if name in places else name
+            for name in names[first:] + names[:first]
+        ]
+        self._found.errors.append(
+            UserError(
+                "circle",
+                f"views read each other in a circle: {' reads '.join([*shown, names[first]])}",
+                where=places[names[first]],
+                rule="a view is computed from tables that do not need it",
+                next_step="Remove one of these names from the function that reads it.",
+            )
+        )
+
     def _schema(self, name: str, above: tuple[str, ...]) -> StructType:
         """The columns of a dataset, after those of all that it reads."""
         if name in self._schemas:
@@ -165,7 +192,8 @@ class _Resolver:
         if name in self._unknown:
             raise _NotYetError(name, self._unknown[name])
         if name in above:
-            raise _NotYetError(name, "it is read in a circle")
+            circle = above[above.index(name) :]
+            raise _NotYetError(name, "it is read in a circle", circle)
         view = self._views.get(name)
         if view is None:
             schema = self._of_feed(name)
