@@ -103,12 +103,45 @@ def test_a_hook_that_asks_by_a_macro_is_told_as_a_hook(read):
     [
         ("{% set verb = 'delete' %}{{ verb }} from {{ this }} where o_id = 1", "{{ VERB }} FROM"),
         ("{{ 'delete' ~ ' from ' ~ this }}", "DELETE"),
+        ("{% set verb = 'update' %}{{ verb }} {{ this }} set o_id = 1", "UPDATE"),
+        ("grant insert on {{ this }} to shop; {{ 'delete' ~ ' from ' ~ this }}", "DELETE"),
         ("grant insert on {{ this }} to shop", ""),
         ("optimize {{ this }}", ""),
+        ("{{ log('will delete old rows', info=true) }}", ""),
+        ("comment on table {{ this }} is 'one row per merge request'", ""),
+        ("alter table {{ this }} set tblproperties ('a' = 'b') -- no delete", ""),
     ],
 )
 def test_a_hook_that_is_put_together_is_read_by_its_verb(read, hook, words):
     refusal = refusals(read(hook=hook)).get(REVENUE, "")
+    assert words in refusal
+    assert bool(words) == bool(refusal)
+
+
+TYPED = "{% macro clean(t: relation, n: list[string] = []) %}{{ adapter.dispatch('purge')(t) }}"
+
+
+@pytest.mark.parametrize(
+    ("macro", "words"),
+    [
+        ("{% macro clean(t) %}{{ 'delete' ~ ' from ' ~ t }}{% endmacro %}", "DELETE"),
+        (TYPED + "{% endmacro %}", "DELETE FROM"),
+        (
+            "{% macro clean(t) %}{% if t %}{% endmacro %}",
+            "Jinja that cannot be parsed here, line 1",
+        ),
+        ("{% materialization clean, default", "Jinja that cannot be parsed here, line 1"),
+        ("{% macro clean(t) %}{{ log('delete old rows of ' ~ t) }}{% endmacro %}", ""),
+    ],
+)
+def test_a_macro_of_a_hook_is_read_as_the_hook(read, macro, words):
+    macros = {
+        "macro.shop.clean": {"macro_sql": macro},
+        "macro.shop.default__purge": {
+            "macro_sql": "{% macro default__purge(t) %}delete from {{ t }}{% endmacro %}"
+        },
+    }
+    refusal = refusals(read(hook="{{ clean(this) }}", macros=macros)).get(REVENUE, "")
     assert words in refusal
     assert bool(words) == bool(refusal)
 

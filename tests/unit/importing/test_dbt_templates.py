@@ -83,6 +83,7 @@ def kinds(code: str, **listed: object) -> dict[Kind, str]:
         ("{{ [1] | map(name) | list }}", Kind.COMPUTED, "map"),
         ("{{ something_new }}", Kind.UNKNOWN, "something_new"),
         ("{{ lib.gone() }}", Kind.UNKNOWN, "lib.gone"),
+        ("{{ a b }}", Kind.UNREADABLE, "line 1: expected token 'end of print statement', got 'b'"),
     ],
 )  # fmt: skip
 def test_sql_that_depends_on_the_compile(code, kind, word):

@@ -23,6 +23,7 @@ class Kind(Enum):
         FULL_REFRESH: On whether the run refreshes in full.
         COMPUTED: On a name that is put together or chosen while dbt renders the template.
         UNKNOWN: The name is none of dbt's context.
+        UNREADABLE: Jinja cannot parse the template that may have names.
     """
 
     PROJECT = "project"
@@ -32,6 +33,7 @@ class Kind(Enum):
     FULL_REFRESH = "full refresh"
     COMPUTED = "computed"
     UNKNOWN = "unknown"
+    UNREADABLE = "unreadable"
 
 
 _KINDS = {

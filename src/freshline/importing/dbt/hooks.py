@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.importing.dbt.context import Kind
-from freshline.importing.dbt.jinja import read_template
-from freshline.importing.dbt.macros import Macros, package_of
+from freshline.importing.dbt.jinja import Template, read_template
+from freshline.importing.dbt.macros import OWN_PACKAGES, Macros, package_of
 from freshline.importing.dbt.readings import kinds_in
 
 _TARGET = r"(?:\{\{.*?\}\}|[`\w]+)(?:\.(?:\{\{.*?\}\}|[`\w]+))*"
@@ -43,10 +43,13 @@ _OF_SESSION = re.compile(
 _PUT_TOGETHER = re.compile(
     r"(?:^|;|%\}|['\"])\s*(\{\{[^{}]*\}\}\s*(?:from|into|table|overwrite))\b", re.IGNORECASE
 )
-_WRITES = re.compile(r"\b(delete|insert|merge|truncate|overwrite|restore)\b", re.IGNORECASE)
-_RIGHTS = re.compile(r"\b(?:grant|revoke)\b", re.IGNORECASE)
+_WRITES = re.compile(
+    r"\b(delete|insert|merge|truncate|overwrite|restore|update|drop|copy)\b", re.IGNORECASE
+)
+_RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;]*", re.IGNORECASE)
 _OTHERS = re.compile(r"\{\{-?\s*(ref|source)\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_SQL_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _JINJA_SET = re.compile(r"\{%-?\s*set\b")
 
 
@@ -92,18 +95,29 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
     """What the statements of a hook or an operation may change."""
     own = read_template(text)
     reached = sorted(macros.reached(macros.called_by(own)))
-    for template in (own, *(macros.template(key) for key in reached)):
+    templates: list[tuple[str | None, str, Template]] = [(None, text, own)]
+    templates += [(package_of(key), macros.text(key), macros.template(key)) for key in reached]
+    for package, code, template in templates:
         for kind, word in kinds_in(template, macros):
             if kind is Kind.COMPUTED:
                 yield Change(f"a call by a computed name, {word}")
-    for package, code in [(None, text), *((package_of(key), macros.text(key)) for key in reached)]:
-        bare = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)
-        found = list(_changing(bare))
-        if not found and package is None and "{" in bare and not _RIGHTS.search(bare):
-            # A statement that Jinja puts together: only its verb stands there.
-            found = [Change(_upper(verb)) for verb in _WRITES.findall(bare)[:1]]
+            elif kind is Kind.UNREADABLE:
+                yield Change(f"Jinja that cannot be parsed here, {word}")
+        found = list(_changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)))
+        if not found and "{" in code and package not in OWN_PACKAGES:
+            found = list(_put_together(template))
         for change in found:
             yield dataclasses.replace(change, package=package)
+
+
+def _put_together(template: Template) -> Iterator[Change]:
+    """A statement that Jinja puts together: only its verb stands there."""
+    sql = (_SQL_TEXT_OR_COMMENT.sub(" ", each) for each in template.sql)
+    for text in (*sql, *template.strings):
+        verb = _WRITES.search(_RIGHTS.sub(" ", text))
+        if verb is not None:
+            yield Change(_upper(verb[0]))
+            return
 
 
 def _changing(code: str) -> Iterator[Change]:

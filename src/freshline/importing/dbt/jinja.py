@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from jinja2 import Environment, TemplateSyntaxError, nodes
-from jinja2.ext import Extension
-from jinja2.parser import Parser
+from jinja2 import TemplateSyntaxError, nodes
+
+from freshline.importing.dbt.dialect import parsed
 
 Path = tuple[str | None, ...]
 """A name and the attributes read of it; None stands for one that is computed."""
 
-UNREADABLE = "a template that Jinja cannot parse"
 _NAMESPACES = frozenset({"context", "builtins"})
+_MESSAGES = frozenset({"log", "print", "exceptions"})
+"""What they are given is told to somebody, and runs nowhere."""
 _FROM_FILES = {
     nodes.Include: "include",
     nodes.Import: "import",
@@ -52,49 +53,28 @@ class Template:
         filters: By name, those given to ``map`` too; None: a computed one.
         dispatched: The first arguments of ``adapter.dispatch``; None: a computed one.
         bound: All names that it sets anywhere.
+        sql: What stands outside of its blocks, in pieces.
+        strings: Texts within them, but for those of messages.
+        fault: Why Jinja cannot parse it, so that nothing is known of it; None: it can.
     """
 
     reads: list[Read] = field(default_factory=list)
     filters: set[str | None] = field(default_factory=set)
     dispatched: set[str | None] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
+    sql: list[str] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    fault: str | None = None
 
 
 def read_template(text: str) -> Template:
-    """The names that ``text`` reads; of one that Jinja cannot parse nothing is known."""
+    """What ``text`` reads."""
     reader = _Reader()
     try:
-        reader.statements(_JINJA.parse(text).body)
-    except TemplateSyntaxError:
-        return Template([Read((UNREADABLE,))])
+        reader.statements(parsed(text).body)
+    except TemplateSyntaxError as error:
+        return Template(fault=f"line {error.lineno}: {error.message}")
     return reader.found
-
-
-class _BlocksOfDbt(Extension):
-    """The blocks that dbt adds to Jinja's: a test is a macro, what others hold is their own."""
-
-    tags = {"test", "data_test", "materialization", "snapshot", "docs"}  # noqa: RUF012
-
-    def parse(self, parser: Parser) -> nodes.Node:
-        """Parse one of them, from its tag to its end."""
-        tag = next(parser.stream)
-        macro = nodes.Macro(lineno=tag.lineno)
-        macro.name = parser.parse_assign_target(name_only=True).name
-        if tag.value in {"test", "data_test"}:
-            parser.parse_signature(macro)
-        while parser.stream.current.type != "block_end":  # a materialization's options
-            next(parser.stream)
-        ends = ("name:endtest", "name:enddata_test", f"name:end{tag.value}")
-        body = parser.parse_statements(ends, drop_needle=True)
-        if tag.value not in {"test", "data_test"}:
-            return nodes.Scope(body, lineno=tag.lineno)
-        macro.body = body
-        return macro
-
-
-_JINJA = Environment(  # noqa: S701 - it renders nothing
-    extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", _BlocksOfDbt]
-)
 
 
 class _Reader:
@@ -106,6 +86,7 @@ class _Reader:
     def __init__(self) -> None:
         self.found = Template()
         self._scopes: list[set[str]] = [set()]
+        self._in_message = False
 
     def statements(self, body: Iterable[nodes.Node]) -> None:
         for node in body:
@@ -182,12 +163,20 @@ class _Reader:
             self._arguments(node)
         elif isinstance(node, nodes.Call):
             self._expression(node.node, node, then)
+            outer = self._in_message
+            self._in_message = outer or (_path(node.node) or ("",))[0] in _MESSAGES
             self._expressions(node.iter_child_nodes(exclude=("node",)))
+            self._in_message = outer
         elif isinstance(node, nodes.Filter):
             self._filter(node)
             self._expressions(node.iter_child_nodes(exclude=("node",)))
             if node.node is not None:
                 self._expression(node.node, then=node.name)
+        elif isinstance(node, nodes.TemplateData):
+            self.found.sql.append(node.data)
+        elif (text := _text(node)) is not None:
+            if not self._in_message:
+                self.found.strings.append(text)
         else:
             self._expressions(node.iter_child_nodes())
 

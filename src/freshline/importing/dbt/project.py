@@ -43,6 +43,13 @@ _SESSION = (
     " the time zone for one, is not in the manifest: where it decides rows, add it to"
     " `configuration:`."
 )
+_OF_COMPILE = {
+    Kind.RUN: "its SQL holds what was true of one run of dbt ({})",
+    Kind.COMPUTED: "it calls by a name that is computed ({}): what it asked cannot be told",
+    Kind.UNREADABLE: "its Jinja cannot be parsed here ({})",
+    Kind.UNKNOWN: "it reads {}, which is no macro and no name of dbt's that is known here",
+}
+"""Why compiled SQL is not that of the project alone."""
 _UNKNOWN_RUN = (
     "run_results.json is of another run of dbt than manifest.json, so its SQL may be that of an"
     " incremental run: run `dbt compile --full-refresh`, and no other command before the import"
@@ -241,14 +248,9 @@ def _not_whole(
     node: Mapping[str, Any], config: Mapping[str, Any], found: Dependences, manifest: Manifest
 ) -> str | None:
     """Why its compiled SQL is not the whole of its table, or None."""
-    if Kind.RUN in found.words:
-        return f"its SQL holds what was true of one run of dbt ({found.words[Kind.RUN]})"
-    if Kind.COMPUTED in found.words:
-        word = found.words[Kind.COMPUTED]
-        return f"it calls by a name that is computed ({word}): what it asked cannot be told"
-    if Kind.UNKNOWN in found.words:
-        word = found.words[Kind.UNKNOWN]
-        return f"it reads {word}, which is no macro and no name of dbt's that is known here"
+    for kind, why in _OF_COMPILE.items():
+        if kind in found.words:
+            return why.format(found.words[kind])
     if config.get("materialized") == "incremental" and (
         config.get("incremental_strategy") == "microbatch"
     ):

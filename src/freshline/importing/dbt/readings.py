@@ -11,6 +11,8 @@ from freshline.importing.dbt.macros import Macros
 
 def kinds_in(template: Template, macros: Macros) -> Iterator[tuple[Kind, str]]:
     """The kind and word of each name and filter that the template reads itself."""
+    if template.fault is not None:
+        yield Kind.UNREADABLE, template.fault
     for read in template.reads:
         name = read.path[0]
         if macros.is_package(name):
