@@ -5,20 +5,29 @@ from __future__ import annotations
 import dataclasses
 import socket
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from freshline.core.errors import UserError
-from freshline.ingest.http.server import HttpServer, address_error, bound_socket, tls_context
+from freshline.ingest.http.server import (
+    App,
+    HttpServer,
+    address_error,
+    bound_socket,
+    tls_context,
+)
 from freshline.ingest.state import read_state
 from freshline.project.model import Project, ServerSettings
 from freshline.runtime.journal.lock import holder
-from freshline.ui.site import Site
-
-if TYPE_CHECKING:
-    from freshline.ui.standby import StandbySite
 
 _CLOSE_S = 5.0
 _LOOK_S = 0.1
+
+
+class Served(App, Protocol):
+    """What an address can serve."""
+
+    def prepare(self) -> None:
+        """What is to be done before anybody asks."""
 
 
 class Address:
@@ -48,7 +57,7 @@ class Address:
             self.moved = f"port {settings.port} is taken, another one is used"
             self.bound = _listening(settings, 0)
 
-    def serve(self, site: Site | StandbySite) -> HttpServer:
+    def serve(self, site: Served) -> HttpServer:
         """Serve ``site`` there; returns once connections are accepted."""
         server = HttpServer(site, self.bound, self._settings.place, self._tls)
         site.prepare()
