@@ -136,3 +136,23 @@ def test_groups_of_rows_held_in_the_driver_are_those_of_the_sessions_settings(
     version = come(shop, "b", "d", "a")
     for name in views:
         assert updated(shop, name, version)[0] == "group-merge"
+
+
+def test_what_is_loaded_again_leaves_no_partition_behind(shop):
+    dynamic = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+    folder = shop.feed("f", "csv", "id BIGINT, kind STRING")
+    query = "SELECT * FROM STREAM f"
+    shop.table("e", query, partitioned_by=("kind",), settings=dynamic)
+    query = "SELECT count(DISTINCT id) AS n, kind FROM e GROUP BY kind HAVING count(*) < 2"
+    shop.table("rare", query, partitioned_by=("kind",), settings=dynamic, refresh="incremental")
+    (folder / "0.csv").write_text("1,a\n2,b\n")
+    shop.load("e", "0.csv")
+    shop.derive("rare", e=0)
+    (folder / "1.csv").write_text("3,a\n")
+    shop.load("e", "1.csv")
+    assert shop.derive("rare", e=1).strategy == "group-merge"
+    assert shop.rows("rare") == [{"n": 1, "kind": "b"}]
+    (folder / "0.csv").write_text("1,c\n")
+    (folder / "1.csv").write_text("3,c\n")
+    shop.load("e", "0.csv", "1.csv", full=True)
+    assert [row["kind"] for row in shop.rows("e")] == ["c", "c"]

@@ -191,13 +191,15 @@ class Transaction:
         self._mode = jvm.named(session, _SAVE_MODES[mode])
         self._partitioned_by = tuple(partitioned_by)
         self._predicate = (options or {}).get("replaceWhere")
+        # With the setting of this name Spark would replace only the partitions that get rows.
+        whole = {"partitionOverwriteMode": "static"} if mode == "overwrite" else {}
         frame = without_lost_partitions(frame, self._partitioned_by)
         nothing = jvm.none(session)
         command = jvm.named(session, f"{_DELTA}.commands.WriteIntoDelta")(
             self._log,
             self._mode,
             jvm.named(session, f"{_DELTA}.DeltaOptions")(
-                jvm.scala_map(session, options or {}),
+                jvm.scala_map(session, {**whole, **(options or {})}),
                 jvm.java_session(session).sessionState().conf(),
             ),
             jvm.scala_seq(session, self._partitioned_by),
