@@ -156,3 +156,12 @@ def test_what_is_loaded_again_leaves_no_partition_behind(shop):
     (folder / "1.csv").write_text("3,c\n")
     shop.load("e", "0.csv", "1.csv", full=True)
     assert [row["kind"] for row in shop.rows("e")] == ["c", "c"]
+
+
+def test_times_are_written_as_they_are(shop):
+    folder = shop.feed("f", "csv", "at TIMESTAMP")
+    cut = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}
+    shop.table("e", "SELECT * FROM STREAM f", settings=cut)
+    (folder / "0.csv").write_text("2026-10-25T00:30:00.123456Z\n")
+    shop.load("e", "0.csv")
+    assert shop.rows("e") == [{"at": HOUR.replace(microsecond=123456)}]

@@ -9,6 +9,9 @@ from freshline.project.model import TableDef
 _SKIPPING = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 """With these, files that are gone or damaged would be rows that are missing, in silence."""
 
+_TIMES = "spark.sql.parquet.outputTimestampType"
+"""With TIMESTAMP_MILLIS Spark would cut times off as it writes them."""
+
 _COUNTED = "spark.databricks.delta.stats.collect"
 """Rows that an update writes are counted from these statistics."""
 _IN_FILES = ("spark.sql.parquet.filterPushdown", "spark.sql.orc.filterPushdown")
@@ -24,7 +27,8 @@ _IN_LOGS = (
 def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     """A new session with the table's own settings over those of the project.
 
-    Files that cannot be read are an error, and rows are counted, whatever is set.
+    Files that cannot be read are an error, rows are counted, and times are written as they are,
+    whatever is set.
 
     Raises:
         SparkError: Spark does not let a session have one of them.
@@ -35,6 +39,8 @@ def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     for setting in _SKIPPING:
         own.conf.set(setting, "false")
     own.conf.set(_COUNTED, "true")
+    if own.conf.get(_TIMES) == "TIMESTAMP_MILLIS":
+        own.conf.set(_TIMES, "TIMESTAMP_MICROS")
     return own
 
 
