@@ -143,8 +143,8 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
             again += ", which loads all files again"
         return UserError(
             "columns-mapped",
-            f"table {table.name} was not updated: others have mapped its columns by name, and its"
-            " columns are no longer its query's",
+            f"table {table.name} was not updated: its columns are mapped, and are no longer its"
+            " query's",
             where=table.place,
             rule="of a table with mapped columns and a change feed Delta does not drop or rename"
             " columns in a commit with rows",
