@@ -78,3 +78,22 @@ def test_a_name_that_comes_while_running_and_cannot_be_stored_says_what_to_do(sh
     world.sql(f"ALTER TABLE SOURCE DROP COLUMN `{name}`")
     world.load(*world.news().files)
     assert base(shop) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "to_csv(struct(*)) AS line",
+        "price + 1 AS note, note * 2 AS twice",  # of the alias, until there is a column
+    ],
+)
+def test_columns_that_decide_what_older_rows_are_load_all_again(shop, item):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", f"SELECT id, {item} FROM STREAM orders_feed")
+    world.append((1, "a", 10))
+    world.load(*world.news().files)
+    world.sql("ALTER TABLE SOURCE ADD COLUMN note BIGINT")
+    world.sql("INSERT INTO SOURCE (id, kind, price) VALUES (2, 'b', 20)")
+    assert how(world.load(*world.news().files))[:2] == ("full", "source-redefined")
+    assert world.verified() == "right"

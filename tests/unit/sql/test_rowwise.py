@@ -1,6 +1,6 @@
 import pytest
 
-from freshline.sql.text.rowwise import Verdict, row_wise
+from freshline.sql.text.rowwise import Verdict, minds_columns, row_wise
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,22 @@ def test_what_looks_beyond_one_record_is_named(query, fault):
 )
 def test_a_form_known_to_spark_alone_is_judged_by_its_words(query, fault):
     assert row_wise(query) == Verdict(fault, analysed=False)
+
+
+@pytest.mark.parametrize(
+    ("query", "minds"),
+    [
+        ("SELECT * FROM STREAM f", False),
+        ("SELECT f.*, a * (b + c * 2) AS t, round(a * b) AS r FROM STREAM f", False),
+        ("SELECT x.a FROM (SELECT a, * FROM STREAM f) x", False),
+        ("SELECT x.a FROM (SELECT (a), f.* FROM STREAM f) x", False),
+        ("SELECT hash(*) AS h FROM STREAM f", True),
+        ("SELECT sha2(to_csv(struct(f.*)), 256) AS h FROM STREAM f", True),
+        ("SELECT array(0, *) AS all_of_it FROM STREAM f", True),
+        ("SELECT a FROM STREAM f NATURAL JOIN delta.`d`", True),
+        ("SELECT a AS Gained, gained + 1 AS b FROM STREAM f", True),
+        ("SELECT a AS `gained` FROM STREAM f", True),
+    ],
+)
+def test_whether_rows_mind_a_column_that_their_feed_gains(query, minds):
+    assert minds_columns(query, {"GAINED"}) == minds

@@ -23,6 +23,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.errors import SparkError
 from freshline.sql.strategy import APPEND_FILES, Strategy
+from freshline.sql.text.rowwise import minds_columns
 
 _STORED_AS = "delta.columnMapping.physicalName"
 
@@ -61,15 +62,22 @@ class Planning:
         feed: Of kind delta.
         snapshot: Of the newest version of its table.
         request: The update; its files are versions.
+        query: The base table's.
     """
 
     def __init__(
-        self, session: SparkSession, feed: Feed, snapshot: Any, request: UpdateRequest
+        self,
+        session: SparkSession,
+        feed: Feed,
+        snapshot: Any,
+        request: UpdateRequest,
+        query: str,
     ) -> None:
         self._session = session
         self._feed = feed
         self._snapshot = snapshot
         self._request = request
+        self._query = query
         self._path = str(snapshot.deltaLog().dataPath().toString())
         self._id = str(snapshot.metadata().id())
         self._newest = int(snapshot.version())
@@ -177,13 +185,17 @@ class Planning:
             return None
 
     def _only_gained(self, since: int, snapshot: Any) -> bool:
-        """Whether every column of a version means in a later one what it meant then."""
+        """Whether every column of a version means in a later one what it meant then.
+
+        Also in the query's results, for rows that are without the columns that came since.
+        """
         before = self._at_version(since)
         if before is None:
             return False
         there = _columns(before)
         now = _columns(snapshot)
-        return all(now.get(name) == column for name, column in there.items())
+        kept = all(now.get(name) == column for name, column in there.items())
+        return kept and not minds_columns(self._query, now.keys() - there.keys())
 
     def _replaced(self, why: str) -> Exception:
         return source_replaced(self._feed.name, why, where=self._feed.place)

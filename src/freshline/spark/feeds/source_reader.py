@@ -65,13 +65,13 @@ class SourceReader(_VersionReader):
         """Refused: what versions brought can be told only from where a base table stands."""
         raise InternalError("no-step", f"feed {self.feed.name} is read without a step")
 
-    def planning(self, session: SparkSession, request: UpdateRequest) -> Planning:
-        """Decides what an update loads.
+    def planning(self, session: SparkSession, request: UpdateRequest, query: str) -> Planning:
+        """Decides what an update of the base table with this query loads.
 
         Raises:
             FreshlineError: There is no such table, or it cannot be read.
         """
-        return Planning(session, self.feed, self.source.newest(session), request)
+        return Planning(session, self.feed, self.source.newest(session), request, query)
 
 
 class StepReader(_VersionReader):

@@ -50,7 +50,7 @@ class SourceUpdates(BaseUpdates):
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             self.check_standing(transaction, request)
-            planning = self._source.planning(session, request)
+            planning = self._source.planning(session, request, self._table.query)
             last = last_commit(self._project.table_path(self._table.name))
             step = planning.step(None if last is None else last.metadata)
             try:
@@ -61,7 +61,7 @@ class SourceUpdates(BaseUpdates):
                 if (step.newest and step.whole) or not is_gone(error):
                     raise
                 # VACUUM removed what the log still names; the newest version has its rows.
-                planning = self._source.planning(session, request)
+                planning = self._source.planning(session, request, self._table.query)
                 step = planning.whole("source-files-gone", "files of its versions were removed")
             transaction = self._transaction(session, request)
             return self._taken(session, transaction, request, step, started_s)

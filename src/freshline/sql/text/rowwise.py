@@ -11,7 +11,7 @@ free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -179,3 +179,31 @@ def faults_of_words(query: str) -> Iterator[str]:
             yield _SET_OPERATION.format(word)
         if is_call(found, at) and word.lower() in AGGREGATES:
             yield f"the aggregate {word.lower()} looks at many records"
+
+
+def minds_columns(query: str, gained: Collection[str]) -> bool:
+    """Whether records without these columns may give other rows once the feed has gained them.
+
+    ``struct(*)`` then has them too, NATURAL compares by them, and a name that the query has given
+    to something else may mean them from then on.
+
+    Args:
+        query: The user's text.
+        gained: Names of columns.
+    """
+    names = {each.lower() for each in gained}
+    found = tokens(query)
+    within: list[bool] = []  # by open bracket: whether it holds the arguments of a call
+    for at, token in enumerate(found):
+        before = found[at - 1] if at else None
+        if token.is_word("NATURAL") or (token.is_name and token.name.lower() in names):
+            return True
+        if token.is_symbol("("):
+            behind = found[at + 1 : at + 2]
+            is_query = any(each.is_word("SELECT", "WITH", "FROM") for each in behind)
+            within.append(before is not None and before.is_name and not is_query)
+        elif token.is_symbol(")"):
+            within = within[:-1]
+        elif token.is_symbol("*") and within and within[-1] and found[at - 1].text in "(,.":
+            return True  # behind anything else it multiplies
+    return False
