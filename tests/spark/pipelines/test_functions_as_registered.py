@@ -113,3 +113,165 @@ def test_each_function_has_the_values_of_its_turn(pipeline, spark):
         own.range(10).createOrReplaceTempView("src")
         register_programs(own, project, project.table(name))
         assert (name, [row.id for row in own.table(name).collect()]) == (name, [int(name[-1])])
+
+
+AGAIN = """\
+count, parts, frames, conf = 0, [], {}, None
+
+
+@functools.lru_cache
+def base(name):
+    return spark.read.table(name)
+
+
+def load(name):
+    if name not in frames:
+        frames[name] = spark.read.table(name)
+    return frames[name]
+
+
+def limit():
+    global conf
+    if conf is None:
+        conf = {"limit": 3}
+    return conf["limit"]
+
+
+def listed(one, seen=[]):
+    seen.append(one)
+    return list(seen)
+
+
+@dp.materialized_view
+def counted():
+    global count
+    count += 1
+    return src_to(count)
+
+
+def src_to(n):
+    return spark.read.table("src").where(F.col("id") < n)
+
+
+@dp.materialized_view
+def parted():
+    parts.append(spark.read.table("src").where("id = 0"))
+    assert spark.range(3).count() == 3  # an attribute that is called like a name
+    return parts[-1].union(parts[0]).limit(len(parts))
+
+
+@dp.materialized_view
+def cached():
+    return base("src").where("id = 0")
+
+
+@dp.materialized_view
+def cached_too():
+    return base("src").join(base("src").where("id = 0"), "id")
+
+
+@dp.materialized_view
+def loaded():
+    return load("src").where("id = 0")
+
+
+@dp.materialized_view
+def loaded_too():
+    return load("src").join(load("src").where("id = 0"), "id")
+
+
+@dp.materialized_view
+def limited():
+    return spark.read.table("src").where(F.col("id") < limit() - 2)
+
+
+@dp.materialized_view
+def limited_too():
+    return spark.read.table("src").where(F.col("id") == limit() - 3)
+
+
+@dp.materialized_view
+def by_default():
+    return spark.read.table("src").where("id = 0").select(*listed("id"))
+"""
+
+
+def test_each_call_begins_with_the_names_of_the_registration(pipeline, spark):
+    """A cache that one call fills would give the next one the rows of another session."""
+    found = pipeline(HEAD + AGAIN)
+    assert [error.render() for error in found.errors] == []
+    project = found.project
+    for name in [table.name for table in project.tables if table.name != "src"] * 2:
+        own = spark.newSession()
+        own.range(10).createOrReplaceTempView("src")
+        register_programs(own, project, project.table(name))
+        rows = [tuple(row) for row in own.table(name).collect()]
+        assert (name, rows) == (name, [(0,)])
+
+
+SHARED = """\
+names = []
+
+
+@dp.materialized_view
+def first():
+    names.append("first")
+    return spark.read.table("src")
+
+
+@dp.materialized_view
+def second():
+    return spark.read.table("src").where(F.lit(len(names)) > 0)
+"""
+
+
+def test_a_function_that_changes_what_another_sees_is_refused(pipeline):
+    (error,) = pipeline(HEAD + SHARED).errors
+    assert (error.code, str(error.where)) == ("changes-names", "t/a.py:14")
+    assert error.what == "the function of first changes names, which that of second sees"
+
+
+KEPT = """\
+class Lake:
+    frame = None
+
+    def load(self):
+        if self.frame is None:
+            self.frame = spark.read.table("src")
+        return self.frame
+
+
+lake = Lake()
+
+
+@dp.materialized_view
+def first():
+    return lake.load()
+
+
+@dp.materialized_view
+def second():
+    return lake.load().where("id > 0")
+"""
+
+
+def test_a_frame_that_another_call_made_is_refused(pipeline):
+    errors = pipeline(HEAD + KEPT).errors
+    assert [error.code for error in errors] == ["other-call"]
+    assert errors[0].what == "a DataFrame is used that another call of a function made"
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_dataset_that_is_read_outside_of_functions_is_refused(pipeline, spark, made):
+    """A table of its name in the catalog, which `spark-pipelines` made, is another one."""
+    spark.sql("DROP TABLE IF EXISTS src")
+    if made:
+        spark.sql("CREATE TABLE src USING delta AS SELECT 99L AS id")
+    try:
+        text = "\nrows = spark.read.table('src')\n\n\n"
+        text += "@dp.materialized_view\ndef v():\n    return rows\n"
+        (error,) = pipeline(HEAD + text).errors
+        assert (error.code, str(error.where)) == ("read-outside", "t/a.py:12")
+        assert error.what == "src is read outside of a decorated function"
+    finally:
+        spark.sql("DROP TABLE IF EXISTS src")

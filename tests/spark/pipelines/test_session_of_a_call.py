@@ -13,7 +13,7 @@ from freshline.spark.pipelines.programs import register_programs
 
 pytestmark = pytest.mark.spark
 
-HEAD = "from pyspark import pipelines as dp\n"
+HEAD = "from pyspark import pipelines as dp\nfrom pyspark.sql import functions as F\n"
 
 
 def test_work_given_to_a_pool_is_done_for_the_call_that_gives_it(spark: SparkSession) -> None:
@@ -35,6 +35,56 @@ def test_work_given_to_a_pool_is_done_for_the_call_that_gives_it(spark: SparkSes
             assert other.map(read, [1]) == other.starmap(read, [(1,)]) == ["second"]
             assert list(other.imap(read, [1])) == [other.apply(read)] == ["second"]
         assert one.submit(read).result() == "first"
+        # Items are made, and what follows is done, in threads of the pool.
+        with calling(calls[1]):
+            made = (read() for _ in range(2))
+            assert list(other.imap(str, made)) == ["second", "second"]
+            after: list[str] = []
+            other.apply_async(str, ("x",), {}, lambda _: after.append(read())).wait()
+            other.apply_async(str, ("x",), callback=lambda _: after.append(read())).wait()
+            one.submit(str).add_done_callback(lambda _: after.append(read()))
+            one.submit(str).result()
+            assert after == ["second"] * 3
+
+
+def test_the_session_of_a_frame_knows_the_datasets(pipeline, spark):
+    """A table of the dataset's name in the catalog is another one."""
+    spark.sql("DROP TABLE IF EXISTS dim")
+    spark.sql("CREATE TABLE dim USING delta AS SELECT 99L AS id")
+    try:
+        found = pipeline(
+            f"""{HEAD}
+@dp.materialized_view
+def dim():
+    return spark.range(3)
+
+
+@dp.materialized_view
+def joined():
+    frame = spark.range(2)
+    session = frame.sparkSession
+    return frame.join(session.table("dim"), "id").union(session.sql("SELECT id FROM dim"))
+
+
+@dp.materialized_view
+def asked():
+    rows = spark.range(9).where("id = (SELECT max(id) FROM dim)")
+    return rows.selectExpr("id", "(SELECT count(*) FROM dim) AS n").withColumn(
+        "low", F.expr("(SELECT min(id) FROM dim)")
+    )
+"""
+        )
+        assert found.errors == []
+        own = spark.newSession()
+        own.range(3).createOrReplaceTempView("dim")
+        register_programs(own, found.project, found.project.table("joined"))
+        assert sorted(row.id for row in own.table("joined").collect()) == [0, 0, 1, 1, 2]
+        assert found.project.table("joined").parents == ("dim",)
+        register_programs(own, found.project, found.project.table("asked"))
+        assert [tuple(row) for row in own.table("asked").collect()] == [(2, 3, 0)]
+        assert found.project.table("asked").parents == ("dim",)
+    finally:
+        spark.sql("DROP TABLE dim")
 
 
 def test_options_of_a_reader_hold_for_tables_outside(pipeline, spark):

@@ -105,7 +105,7 @@ def _parts(name: str) -> tuple[str, ...]:
 def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     """The files imported, and every function called once over tables without rows."""
     from freshline.spark.engine.session import start_session
-    from freshline.spark.pipelines.modules import modules_of
+    from freshline.spark.pipelines.modules import modules_of, read_outside
     from freshline.spark.pipelines.resolving import SessionView, resolve
 
     session = start_session(_with_kafka(stub, spec))
@@ -115,6 +115,15 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     scratch = Definitions(list(found.outputs), list(found.flows))
     _add(modules.found, spec.scope, scratch)
     graph = Graph(scratch, stub.feeds, stub.feeds, {})
+    described = graph.session_views()
+    functions = [each.flow for each in described if each.flow.function is not None]
+    outside = [
+        read_outside(parts, place)
+        for parts, place in modules.asked
+        if functions and graph.meaning(functions[0], parts) is not None
+    ]
+    if outside:
+        return PythonDefinitions(errors=outside)
     views = [
         SessionView(
             each.name,
@@ -126,7 +135,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
             each.parts,
             each.streamed,
         )
-        for each in graph.session_views()
+        for each in described
     ]
     known = dataclasses.replace(stub, feeds={**stub.feeds, **scratch.feeds})
     resolved = resolve(session, known, views, modules.functions)
@@ -134,7 +143,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
         modules.found.outputs,
         [resolved.flows.get(flow.key, flow) for flow in modules.found.flows],
         [feed for name, feed in resolved.feeds.items() if name not in stub.feeds],
-        resolved.errors,
+        resolved.errors + modules.changed_names(),
     )
 
 

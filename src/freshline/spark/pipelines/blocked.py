@@ -94,8 +94,12 @@ _PROPERTIES: tuple[tuple[type, tuple[str, ...]], ...] = (
 )
 _JAVA = ("reflect", "java_method", "try_reflect")
 """Functions of SQL that call any method of Java."""
-_PARSED: tuple[tuple[Any, str], ...] = ((functions, "expr"), (DataFrame, "selectExpr"))
-"""What else takes a text of SQL in which they may stand."""
+PARSED: tuple[tuple[Any, str], ...] = (
+    (functions, "expr"),
+    (DataFrame, "selectExpr"),
+    (DataFrame, "filter"),
+)
+"""What else takes a text of SQL, in which they and subqueries may stand."""
 
 
 def block(is_users: Callable[[], bool]) -> None:
@@ -120,7 +124,7 @@ def block(is_users: Callable[[], bool]) -> None:
             setattr(owner, name, property(_refusing(read, name, is_refused)))
     for name in _JAVA:
         _replace(functions, name, is_refused)
-    for place, name in _PARSED:
+    for place, name in PARSED:
         _replace(place, name, has_java)
     _replace(SparkSession, "sql", is_statement)
 

@@ -1,21 +1,30 @@
 """Functions with the values that their names have when they are registered.
 
-Spark calls a function while its decorator runs, so that in a loop each has the values of its own
-turn. Here it is called later, when the loop has gone on: it gets its names as they were.
+Spark calls a function once, while its decorator runs. Here it is called later and many times: each
+call gets its names as they were, whatever the module or another call has done to them since.
 """
 
 from __future__ import annotations
 
 import copy
+import dis
 import functools
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pyspark.sql.udf import UserDefinedFunction
 
+from freshline.spark.pipelines.changes import Shared, State
+
 Names = dict[str, Any]
+
+_MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
+_LISTS = (list, deque)
+_PLAIN = (str, int, float, bool, bytes, type(None))
+_CACHED = type(functools.cache(len))
 
 
 class Bound:
@@ -24,13 +33,15 @@ class Bound:
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
         self._kept: list[tuple[Names, Names]] = []
+        self._originals: list[Any] = []
 
-    def as_it_is(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def as_it_is(self, function: Callable[..., Any]) -> Registered:
         """The function with the names of this moment."""
         copied = _Copy(self._root)
         found: Callable[..., Any] = copied.of(function)
         self._kept += copied.names.values()
-        return found
+        self._originals += copied.originals()  # they live, so no other has the identity of one
+        return Registered(found, self._root, copied.meant())
 
     def complete(self) -> None:
         """Give the copies the names that their modules have got since."""
@@ -38,6 +49,54 @@ class Bound:
             for name, value in theirs.items():
                 copied.setdefault(name, value)
         self._kept.clear()
+
+
+class Registered:
+    """A function as it was registered.
+
+    Attributes:
+        reads: What it can see that other functions can see too.
+        changes: What of that its calls have changed: its name, and whether they only filled what
+            was empty, as a cache is filled.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], root: Path, meant: Mapping[Shared, Shared]
+    ) -> None:
+        self._function = function
+        self._root = root
+        self._meant = meant
+        self.reads = set(meant.values())
+        self.changes: dict[Shared, tuple[str, bool]] = {}
+
+    def __call__(self) -> Any:
+        """Call it with the names that it had then."""
+        own = _Copy(self._root)
+        function = own.of(self._function)
+        state = own.state()
+        try:
+            return function()
+        finally:
+            for thing, (name, filled) in state.changed().items():
+                if (shared := self._meant.get(thing)) is not None:
+                    _, only = self.changes.get(shared, (name, True))
+                    self.changes[shared] = name, only and filled
+
+
+def shared_changes(functions: Mapping[str, Registered]) -> Iterator[tuple[str, str, str]]:
+    """Each function that changes what a later one sees: its key, the name, the key of the later.
+
+    Under Spark the later one sees the change, and here it does not. Where each fills the same for
+    itself, as helpers with a cache do, that is no difference.
+    """
+    keys = list(functions)
+    for at, key in enumerate(keys):
+        for thing, (name, filled) in functions[key].changes.items():
+            for later in keys[at + 1 :]:
+                fills = filled and functions[later].changes.get(thing, (name, False))[1]
+                if thing in functions[later].reads and not fills:
+                    yield key, name, later
+                    break
 
 
 class _Copy:
@@ -51,69 +110,137 @@ class _Copy:
         self.names: dict[int, tuple[Names, Names]] = {}
         self._root = root
         self._done: dict[int, Any] = {}
+        self._modules: dict[int, ModuleType] = {}
+        self._collections: list[tuple[str, Any, Any]] = []
+        self._read: set[Shared] = set()
+        self._name = ""
+
+    def originals(self) -> Iterator[Any]:
+        """What it was made of and others may change."""
+        yield from (theirs for theirs, _ in self.names.values())
+        yield from (theirs for _, theirs, _ in self._collections)
+
+    def meant(self) -> dict[Shared, Shared]:
+        """What can be changed in this copy, and what it is the copy of."""
+        names = {(id(self.names[at][1]), name): (at, name) for at, name in self._read}
+        return names | {(id(made), ""): (id(of), "") for _, of, made in self._collections}
+
+    def state(self) -> State:
+        """What can be changed in this copy as it is now, by what it is the copy of."""
+        return State(
+            {(at, name): (self.names[at][1], name) for at, name in self._read},
+            {(id(of), ""): (made, name) for name, of, made in self._collections},
+        )
 
     def of(self, value: Any) -> Any:
         """The copy of a function, of what wraps one, or of a list; anything else as it is."""
+        if type(value) in _PLAIN:
+            return value
         if id(value) in self._done:
             return self._done[id(value)]
-        if isinstance(value, FunctionType):
-            udf = value.__dict__.get("_unwrapped")
-            if isinstance(udf, UserDefinedFunction):
-                return self._udf(value, udf)
-            return self._function(value)
-        if isinstance(value, functools.partial):
-            return functools.partial(self.of(value.func), *value.args, **value.keywords)
-        if isinstance(value, MethodType):
-            return MethodType(self.of(value.__func__), value.__self__)
-        return self._collection(value)
+        rules: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+            (FunctionType, self._function),
+            (functools.partial, self._partial),
+            (MethodType, lambda method: MethodType(self.of(method.__func__), method.__self__)),
+            (_CACHED, self._cached),
+            (ModuleType, self._module),
+        )
+        found = next((rule for kind, rule in rules if isinstance(value, kind)), self._collection)
+        return found(value)
+
+    def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
+        given = {name: self.of(each) for name, each in value.keywords.items()}
+        return functools.partial(self.of(value.func), *map(self.of, value.args), **given)
 
     def _collection(self, value: Any) -> Any:
         """A list, dict or set may get other members; what is in it is copied too."""
-        made: Any = None
-        if type(value) is list:
-            made = self._done[id(value)] = []
-            made.extend(map(self.of, value))
-        elif type(value) is dict:
-            made = self._done[id(value)] = {}
-            made.update((key, self.of(each)) for key, each in value.items())
-        elif type(value) is set:
-            made = self._done[id(value)] = set(value)
-        elif type(value) is tuple:
-            made = tuple(map(self.of, value))
-        return value if made is None else made
+        if type(value) is tuple:
+            return tuple(map(self.of, value))
+        if type(value) not in (*_MAPPINGS, *_LISTS, set):
+            return value
+        made = self._done[id(value)] = copy.copy(value)
+        if type(value) in _MAPPINGS:
+            for key, each in value.items():
+                made[key] = self.of(each)
+        elif type(value) in _LISTS:
+            for at, each in enumerate(value):
+                made[at] = self.of(each)
+        self._collections.append((self._name, value, made))
+        return made
 
-    def _function(self, function: FunctionType) -> FunctionType:
+    def _cached(self, value: Any) -> Any:
+        """A function with a cache, which begins empty: a DataFrame in it is of another call."""
+        wrapped = value.__wrapped__
+        if not isinstance(wrapped, FunctionType) or self._names_of(wrapped.__globals__) is None:
+            return value
+        inner = self.of(wrapped)  # it may reach its own name, and so this place
+        if id(value) not in self._done:
+            self._done[id(value)] = functools.lru_cache(**value.cache_parameters())(inner)
+        return self._done[id(value)]
+
+    def _module(self, value: ModuleType) -> ModuleType:
+        """One of the pipeline's own; :meth:`_names` copies what is read of it."""
+        if self._names_of(value.__dict__) is None:
+            return value
+        return self._modules[id(value.__dict__)]
+
+    def _names(self, theirs: Names, paths: Iterable[tuple[str, ...]]) -> None:
+        """Copies what is read of a module, and of modules that it names."""
+        names = self._names_of(theirs)
+        if names is None:
+            return
+        for name, *rest in paths:
+            if name not in theirs:
+                continue
+            value = theirs[name]
+            self._read.add((id(theirs), name))
+            if names[name] is value:
+                names[name] = self._named(name, value)
+            if isinstance(value, ModuleType) and rest:
+                self._names(value.__dict__, [tuple(rest)])
+
+    def _function(self, function: FunctionType) -> Any:
+        udf = function.__dict__.get("_unwrapped")
+        if isinstance(udf, UserDefinedFunction):
+            return self._udf(function, udf)
         given = function.__closure__ or ()
         cells = tuple(CellType() for _ in given)
         theirs = function.__globals__
         names = self._names_of(theirs)
         made = FunctionType(
             function.__code__, theirs if names is None else names, function.__name__,
-            function.__defaults__, cells or None,
+            None, cells or None,
         )  # fmt: skip
         self._done[id(function)] = made
         functools.update_wrapper(made, function, updated=())
-        made.__kwdefaults__ = function.__kwdefaults__
         made.__dict__ = dict(function.__dict__)
-        for cell, each in zip(cells, given, strict=True):
+        made.__defaults__ = self.of(function.__defaults__)
+        made.__kwdefaults__ = self.of(function.__kwdefaults__)
+        for cell, each, name in zip(cells, given, function.__code__.co_freevars, strict=True):
             try:
                 value = each.cell_contents
             except ValueError:
                 continue  # it has no value yet
-            cell.cell_contents = self.of(value)
-        if names is not None:
-            for name in _read_by(function.__code__):
-                if name in theirs and names[name] is theirs[name]:
-                    names[name] = self.of(theirs[name])
+            cell.cell_contents = self._named(name, value)
+        self._names(theirs, _read_by(function.__code__))
+        return made
+
+    def _named(self, name: str, value: Any) -> Any:
+        """The copy of what a name means, for whoever has to tell the name."""
+        before, self._name = self._name, name
+        made = self.of(value)
+        self._name = before
         return made
 
     def _names_of(self, theirs: Names) -> Names | None:
         """The copy of a module's names; None: it is not one of the pipeline's own."""
         if id(theirs) not in self.names:
-            path = Path(str(theirs.get("__file__", "/"))).absolute()
+            path = Path(theirs.get("__file__") or "/").absolute()
             if not path.is_relative_to(self._root) or "site-packages" in path.parts:
                 return None
-            self.names[id(theirs)] = theirs, dict(theirs)
+            module = self._modules[id(theirs)] = ModuleType(str(theirs.get("__name__")))
+            module.__dict__.update(theirs)
+            self.names[id(theirs)] = theirs, module.__dict__
         return self.names[id(theirs)][1]
 
     def _udf(self, value: FunctionType, udf: UserDefinedFunction) -> Any:
@@ -125,9 +252,24 @@ class _Copy:
         return found
 
 
-def _read_by(code: CodeType) -> Iterator[str]:
-    """The names that a function reads, those in functions within it too."""
-    yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _read_by(each)
+@functools.lru_cache(maxsize=10_000)
+def _read_by(code: CodeType) -> frozenset[tuple[str, ...]]:
+    """The global names that a function uses, those in functions within it too.
+
+    Each with the attributes that are read of it at once: `helpers.count` is no use of `count`.
+    """
+    found: set[tuple[str, ...]] = set()
+    path: tuple[str, ...] = ()
+    for each in dis.get_instructions(code):
+        if each.opname.endswith(("_GLOBAL", "_NAME")):
+            path = (each.argval,)
+            found.add(path)
+        elif each.opname.endswith(("_ATTR", "_METHOD")) and path:
+            path = (*path, each.argval)
+            found.add(path)
+        elif each.opname != "EXTENDED_ARG":
+            path = ()
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found |= _read_by(inner)
+    return frozenset(found)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from multiprocessing.pool import ThreadPool
 from typing import Any
@@ -25,12 +27,15 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.blocked import block, calls_java
-from freshline.spark.pipelines.private import keep_private, refuse_private
+from freshline.spark.pipelines.blocked import PARSED, block, calls_java
+from freshline.spark.pipelines.private import is_users, keep_private, refuse_private
 from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 from freshline.sql.text.tokens import tokens
+
+_SUBQUERY = re.compile(r"\(\s*(?:SELECT|FROM|WITH|TABLE)\b", re.IGNORECASE)
+_BEFORE = "SELECT "
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class Call:
         streamed: Views among ``names`` that are read as streams.
         watermark: A watermark was given to something.
         ended: Its function has returned.
+        lasts: It imports a module: later calls may use the DataFrames that it makes.
     """
 
     session: SparkSession
@@ -57,6 +63,7 @@ class Call:
     streamed: set[str] = field(default_factory=set)
     watermark: bool = False
     ended: bool = False
+    lasts: bool = False
 
     def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:
         """A dataset, or a table of the session's catalog.
@@ -73,11 +80,11 @@ class Call:
     def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
         """The rows of a dataset that a function streams, or of a Delta table outside."""
         parts = tuple(token.name for token in tokens(name) if token.is_name)
-        view = self._meant(parts)
+        view = None if self.lasts else self._meant(parts)
         if view is not None:
             self.streamed.add(view)
             return self.session.table(quoted(view))
-        if len(parts) > 1:
+        if len(parts) > 1 or self.lasts:
             full = ".".join(quoted(part) for part in parts)
             return self.stream(Stream("delta", None, options, None, full))
         raise UserError(
@@ -98,15 +105,30 @@ class Call:
                 rule="definitions of a pipeline run queries alone",
                 next_step="Remove the statement.",
             )
+        text = self._with_views(text)
+        self.watermark |= has_watermark(text)
+        for each in kwargs.values():
+            own_frame(each)
+        with _ours():  # Spark makes a view of each DataFrame that is named in the query
+            return self.session.sql(text, *args, **kwargs)
+
+    def expression(self, text: Any) -> Any:
+        """An expression, or several, with the views that subqueries read; no text as it is."""
+        if isinstance(text, list | tuple):
+            return [self.expression(each) for each in text]
+        if not isinstance(text, str) or not _SUBQUERY.search(text):
+            return text
+        return self._with_views(_BEFORE + text).removeprefix(_BEFORE)
+
+    def _with_views(self, text: str) -> str:
+        """A query with views of the session in the place of datasets."""
         names = {}
         for read in reads_of(text):
             view = self._meant(read.parts)
             if view is not None:
                 names[read.name] = quoted(view)
                 self.streamed |= {view} if read.stream else set()
-        self.watermark |= has_watermark(text)
-        with _ours():  # Spark makes a view of each DataFrame that is named in the query
-            return self.session.sql(rewritten(text, names) if names else text, *args, **kwargs)
+        return rewritten(text, names) if names else text
 
     def stream(self, stream: Stream) -> DataFrame:
         """The rows that a stream from outside has for this call."""
@@ -155,6 +177,19 @@ def calling(call: Call) -> Iterator[None]:
     finally:
         call.ended = True  # a thread that it started may go on, and may not ask in its name
         _current.reset(before)
+
+
+def result_of(call: Call, function: Callable[[], Any]) -> Any:
+    """What a function returns."""
+    with calling(call):
+        return own_frame(function())
+
+
+def own_frame(value: Any) -> Any:
+    """The value; a DataFrame that another call made is refused, as everywhere."""
+    if isinstance(value, DataFrame):
+        jvm.java_frame(value)
+    return value
 
 
 @contextmanager
@@ -293,6 +328,26 @@ class _StreamReader:
         return self.load(path, "orc", None, **options)
 
 
+def _session_of(frame: Any) -> Any:
+    """``DataFrame.sparkSession``, by which a user's function may read datasets too."""
+    if _current.get() is not None and is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
+        return CURRENT
+    return frame._session  # noqa: SLF001 - as the property itself gives it
+
+
+def _naming(given: Callable[..., Any]) -> Callable[..., Any]:
+    """What takes an expression as a text, whose subqueries may read datasets."""
+
+    @functools.wraps(given)
+    def parsed(*args: Any, **kwargs: Any) -> Any:
+        if (call := _current.get()) is None:
+            return given(*args, **kwargs)
+        named = {name: call.expression(each) for name, each in kwargs.items()}
+        return given(*map(call.expression, args), **named)
+
+    return parsed
+
+
 def _noting(given: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     """``withWatermark``, which leaves no trace in the plan of what is no stream."""
 
@@ -317,24 +372,44 @@ def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
     return started
 
 
-def _handing_on(given: Callable[..., Any]) -> Callable[..., Any]:
-    """What gives work to a pool: it belongs to the call that gives it, not to the thread."""
+def _handing_on(given: Callable[..., Any], few: int | None = None) -> Callable[..., Any]:
+    """What gives work to a pool: it belongs to the call that gives it, not to the thread.
+
+    Args:
+        given: A method of the pool.
+        few: How many of its arguments are the pool's; None: all, the others are the work's own.
+    """
 
     @functools.wraps(given)
     def handed(pool: Any, *args: Any, **kwargs: Any) -> Any:
-        wanted = args[0] if args else kwargs.get("func")
-        if _current.get() is None or wanted is None:
+        if _current.get() is None:
             return given(pool, *args, **kwargs)
         here = copy_context()
 
-        def work(*each: Any, **named: Any) -> Any:
-            return here.copy().run(wanted, *each, **named)  # several at once may not share one
+        def ours(each: Any) -> Any:
+            if isinstance(each, Iterator):
+                return _items(here, each)
+            return _work(here, each) if callable(each) else each
 
-        if args:
-            return given(pool, work, *args[1:], **kwargs)
-        return given(pool, **{**kwargs, "func": work})
+        if few is not None:
+            return given(pool, *map(ours, args[:few]), *args[few:], **kwargs)
+        return given(pool, *map(ours, args), **{name: ours(kwargs[name]) for name in kwargs})
 
     return handed
+
+
+def _work(here: Context, wanted: Callable[..., Any]) -> Callable[..., Any]:
+    def work(*each: Any, **named: Any) -> Any:
+        return here.copy().run(wanted, *each, **named)  # several at once may not share one
+
+    return work
+
+
+def _items(here: Context, items: Iterator[Any]) -> Iterator[Any]:
+    """Items that a thread of the pool may take, and which a generator makes as they are taken."""
+    own, end = here.copy(), object()
+    while (item := own.run(next, items, end)) is not end:
+        yield item
 
 
 @functools.cache
@@ -344,9 +419,13 @@ def install() -> None:
     What would change the session or write is refused there.
     """
     block(lambda: _current.get() is not None)
-    keep_private(lambda: _current.get() is not None)
+    keep_private(_current.get)
+    for place, name in PARSED:
+        setattr(place, name, _naming(getattr(place, name)))
+    setattr(Frame, "sparkSession", property(_session_of))  # noqa: B010 - for mypy
     setattr(threading.Thread, "start", _inheriting(threading.Thread.start))  # noqa: B010 - for mypy
-    setattr(ThreadPoolExecutor, "submit", _handing_on(ThreadPoolExecutor.submit))  # noqa: B010
+    setattr(ThreadPoolExecutor, "submit", _handing_on(ThreadPoolExecutor.submit, 1))  # noqa: B010
+    setattr(Future, "add_done_callback", _handing_on(Future.add_done_callback))  # noqa: B010
     for name in ("apply_async", "_map_async", "imap", "imap_unordered"):
         setattr(ThreadPool, name, _handing_on(getattr(ThreadPool, name)))
     setattr(Frame, "withWatermark", _noting(Frame.withWatermark))  # noqa: B010 - for mypy

@@ -6,6 +6,7 @@ imported. Where Spark's registry sends each element to a Connect server, this on
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -34,9 +35,10 @@ from freshline.spark.engine.errors import (
     NO_FILES_STEP,
     SparkError,
     asks_for_files,
+    condition,
     one_line,
 )
-from freshline.spark.pipelines.bound import Bound
+from freshline.spark.pipelines.bound import Bound, Registered, shared_changes
 from freshline.spark.pipelines.current import CURRENT, Call, calling
 
 Function = Callable[[], Any]
@@ -47,15 +49,17 @@ class Modules:
 
     Attributes:
         found: What they define.
-        functions: The function of each flow, by its key.
+        functions: The function of each flow, by its key, in the order of their registration.
         bound: Keeps what the names in them meant when they were registered.
+        asked: Tables that were read while they were imported, in parts, and where.
     """
 
     def __init__(self, root: Path, files: Sequence[Path], session: SparkSession) -> None:
         self.found = PythonDefinitions()
-        self.functions: dict[str, Function] = {}
+        self.asked: list[tuple[tuple[str, ...], Place]] = []
+        self.functions: dict[str, Registered] = {}
         self.bound = Bound(root)
-        call = Call(session, lambda _: None, _no_stream)
+        call = Call(session, functools.partial(self._ask, root), _no_stream, lasts=True)
         with _within(root):
             for path in files:
                 file = os.path.relpath(path, root)
@@ -64,8 +68,35 @@ class Modules:
                     with calling(call), graph_element_registration_context(registry):
                         _import(path)
                 except Exception as error:  # noqa: BLE001 - it is the user's code
-                    self.found.errors.append(failed(error, f"importing {file}", root, file))
+                    told = failed(error, f"importing {file}", root, file)
+                    if self.asked and condition(error) == "TABLE_OR_VIEW_NOT_FOUND":
+                        told = read_outside(*self.asked[-1])
+                    self.found.errors.append(told)
         self.bound.complete()
+
+    def _ask(self, root: Path, parts: tuple[str, ...]) -> None:
+        """A table is read outside of a function; what its name means is not known yet."""
+        frames = traceback.extract_stack()
+        inside = [frame for frame in frames if Path(frame.filename).is_relative_to(root.absolute())]
+        if inside:
+            file = os.path.relpath(inside[-1].filename, root)
+            self.asked.append((parts, Place(file, inside[-1].lineno)))
+
+    def changed_names(self) -> list[UserError]:
+        """An error for each function that has changed what another one sees."""
+        flows = {flow.key: flow for flow in self.found.flows}
+        return [
+            UserError(
+                "changes-names",
+                f"the function of {flows[key].name} changes {name}, which that of"
+                f" {flows[later].name} sees",
+                where=Place(flows[key].file, flows[key].line),
+                rule="functions are called in any order, and each finds its names as they were"
+                " when it was registered",
+                next_step=f"Change {name} outside of the functions, or return what it is for.",
+            )
+            for key, name, later in shared_changes(self.functions)
+        ]
 
     def function(self, program: Program) -> Function | None:
         """The function that a program means, if these are the files in which it was found."""
@@ -74,6 +105,17 @@ class Modules:
             for flow in self.found.flows
         )
         return self.functions.get(program.key) if same else None
+
+
+def read_outside(parts: tuple[str, ...], where: Place) -> UserError:
+    """A DataFrame of a dataset is made while a module is imported."""
+    return UserError(
+        "read-outside",
+        f"{'.'.join(parts)} is read outside of a decorated function",
+        where=where,
+        rule="datasets are read by functions, at the versions of the update that calls them",
+        next_step="Move it into the function, or into one that it calls.",
+    )
 
 
 def _no_stream(_: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.session import SparkSession
@@ -23,31 +23,49 @@ _LIBRARIES = ("pyspark", "delta", "py4j", "freshline")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def keep_private(is_users: Callable[[], bool]) -> None:
-    """Refuse these attributes to the user's code from now on, wherever ``is_users`` says so."""
+class Running(Protocol):
+    """A call of a user's function.
+
+    Attributes:
+        lasts: DataFrames that are made in it may be used in later calls.
+    """
+
+    lasts: bool
+
+
+def keep_private(running: Callable[[], Running | None]) -> None:
+    """Refuse these attributes to the user's code from now on, wherever ``running`` gives a call.
+
+    Each DataFrame belongs to the call that made it, and no other can use it.
+    """
     for owner, names in _PRIVATE:
         for name in names:
-            setattr(owner, name, _Kept(name, is_users))
+            setattr(owner, name, _Kept(name, running))
 
 
 def refuse_private(name: str) -> None:
     """Raise if the user's code, two calls up, asks for a private part."""
-    if name.startswith("_j") and _is_users(sys._getframe(2)):  # noqa: SLF001 - who asks
+    if name.startswith("_j") and is_users(sys._getframe(2)):  # noqa: SLF001 - who asks
         raise _refusal(name)
 
 
 class _Kept:
     """An attribute in an object's own dictionary, given to libraries alone."""
 
-    def __init__(self, name: str, is_users: Callable[[], bool]) -> None:
+    def __init__(self, name: str, running: Callable[[], Running | None]) -> None:
         self._name = name
-        self._is_running = is_users
+        self._made_in = f"_freshline_call_of{name}"
+        self._running = running
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         if owner is None:
             return self
-        if self._is_running() and _is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
-            raise _refusal(self._name)
+        if (call := self._running()) is not None:
+            if is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
+                raise _refusal(self._name)
+            made_in = owner.__dict__.get(self._made_in)
+            if made_in is not None and made_in is not call and not made_in.lasts:
+                raise _other_call()
         try:
             return owner.__dict__[self._name]
         except KeyError:
@@ -55,9 +73,12 @@ class _Kept:
 
     def __set__(self, owner: Any, value: Any) -> None:
         owner.__dict__[self._name] = value
+        if isinstance(owner, DataFrame):
+            owner.__dict__[self._made_in] = self._running()
 
 
-def _is_users(frame: FrameType) -> bool:
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame runs code of the user's."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     file = frame.f_code.co_filename
     return package not in _LIBRARIES and not any(part in file for part in _INSTALLED)
@@ -69,4 +90,13 @@ def _refusal(name: str) -> UserError:
         f"{name} is a private part of Spark's, behind which nothing says what is written",
         rule="definitions of a pipeline return DataFrames and do nothing else",
         next_step="Use Spark's public interface.",
+    )
+
+
+def _other_call() -> UserError:
+    return UserError(
+        "other-call",
+        "a DataFrame is used that another call of a function made",
+        rule="a function is called once per update, and reads its parents at the versions of that",
+        next_step="Make the DataFrame in each call, or keep it in a function with functools.cache.",
     )

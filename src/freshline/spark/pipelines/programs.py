@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Program, Project, TableDef
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.current import Call, Stream, calling
+from freshline.spark.pipelines.current import Call, Stream, result_of
 from freshline.spark.pipelines.modules import failed, function_of
 
 
@@ -54,8 +54,7 @@ def _result(
         return feed
 
     try:
-        with calling(Call(session, view_of, feed_of)):
-            result = function()
+        result = result_of(Call(session, view_of, feed_of), function)
     except Exception as error:  # the user's code
         told = failed(error, f"the function of {program.name}", project.root, table.place.file)
         raise told from error

@@ -23,7 +23,7 @@ from freshline.spark.analysis import Analysis, feed_schema
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
 from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
-from freshline.spark.pipelines.current import Call, Stream, calling
+from freshline.spark.pipelines.current import Call, Stream, result_of
 from freshline.spark.pipelines.modules import Function, failed
 from freshline.spark.pipelines.streams import feed_for
 from freshline.sql.text.appended import Appended, appended, has_watermark
@@ -289,8 +289,7 @@ class _Resolver:
         result: Any = None
         appends, differs = set[str](), None
         try:
-            with calling(call):
-                result = self._functions[flow.key]()
+            result = result_of(call, self._functions[flow.key])
             fault = self._objection(flow, call, result)
             appends = self._appended(view, call)
             if fault is None and appends and not self._streams(call):
