@@ -17,6 +17,7 @@ from freshline.sql.text.tokens import SqlTextError
 
 _SNOWFLAKE = "Snowflake"
 Part = TypeVar("Part")
+_REPLACES = re.compile(r"CREATE\s+OR\s+REPLACE\s", re.IGNORECASE)
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _USE = re.compile(
     r"USE\s+(?:(CATALOG|DATABASE|SCHEMA|NAMESPACE|ROLE|WAREHOUSE|SECONDARY)\s+)?"
@@ -117,6 +118,7 @@ def read_script(
             next_step="Check the path." if isinstance(error, OSError) else "Correct the file.",
         ) from error
     items: dict[str, Item] = {}
+    made: dict[str, Statement] = {}
     rest: list[tuple[int, str, str]] = []
     scope = _Scope()
     settings = dict(configuration or {})
@@ -130,19 +132,26 @@ def read_script(
             item = scope.applied(item)
             if item.key in items and not _same(items[item.key], item):
                 item = replace(item, key=".".join(item.relation).lower())
-        if item is not None and item.key in items:
+        known = items.get(item.key) if item is not None else None
+        is_other = known is not None and item is not None and known.relation != item.relation
+        stays = not _REPLACES.match(each.text) or (product == _SNOWFLAKE and is_other)
+        if item is not None and known is not None and stays:
             reason = f"{item.key} is made by an earlier statement"
         elif item is not None:
-            items[item.key] = item
+            if known is not None:
+                del items[item.key]
+                before = made[item.key]
+                rest.append((before.line, "a later statement replaces what it makes", before.text))
+            items[item.key], made[item.key] = item, each
         if reason is not None:
             rest.append((each.line, reason, each.text))
     return Found(
         _UNFIT.sub("_", path.stem).lstrip(".-") or "imported",
         f"{product} script {path.name}",
         tuple(with_sources(items)),
-        notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in rest),
+        notes=tuple(f"The statement on line {line}: {reason}." for line, reason, _ in sorted(rest)),
         configuration=settings,
-        appendix=_appendix(rest),
+        appendix=_appendix(sorted(rest)),
     )
 
 

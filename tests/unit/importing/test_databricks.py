@@ -43,6 +43,19 @@ DELETE FROM orders;
 """
 
 
+def test_a_later_statement_replaces_an_earlier_one(tmp_path):
+    made = "CREATE {} MATERIALIZED VIEW x AS SELECT {} AS v FROM t;\n"
+    path = tmp_path / "one.sql"
+    path.write_text(made.format("", 1) + made.format("OR REPLACE", 2) + made.format("", 3))
+    found = read_databricks(path)
+    (item,) = [each for each in found.items if each.key == "x"]
+    assert item.query == "SELECT 2 AS v FROM t"
+    assert found.notes == (
+        "The statement on line 1: a later statement replaces what it makes.",
+        "The statement on line 3: x is made by an earlier statement.",
+    )
+
+
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "shop.sql"
