@@ -18,7 +18,7 @@ from freshline.executor.verified import RIGHT, SKIPPED, WRONG
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.reports.store import GIVEN_UP, OPEN, ReportStatus
+from freshline.runtime.reports.store import GIVEN_UP, OPEN, ReportStatus, standing
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 from freshline.runtime.status.target_history import lately
 
@@ -262,7 +262,9 @@ def report_families(status: WarehouseStatus) -> Iterator[Metric]:
     """What there is for each report: of the window whose deadline is next, or of the last one."""
     shown: dict[str, ReportStatus] = {}
     for each in status.reports:  # the open ones by deadline, then the others, newest first
-        shown.setdefault(each.wanted.view or each.wanted.name, each)
+        shown.setdefault(each.wanted.view, each)
+    # A run always has the window of now open, beside which the one before may be given up.
+    given_up = {each.wanted.view for each in standing(status.reports) if each.state == GIVEN_UP}
     values: tuple[tuple[str, str, Callable[[ReportStatus], float | None]], ...] = (
         (
             "deadline_timestamp_seconds",
@@ -273,10 +275,11 @@ def report_families(status: WarehouseStatus) -> Iterator[Metric]:
         ("batches", "Batches of that result that are done", lambda each: each.batches),
         (
             "late",
-            "1 where that deadline was missed, or will be by the plan",
+            "1 where that deadline was missed, or will be by the plan, or where the report's window"
+            " that ended last was given up",
             lambda each: float(
                 each.late is not None
-                or each.state == GIVEN_UP
+                or each.wanted.view in given_up
                 or (each.foreseen and each.state in OPEN)
             ),
         ),

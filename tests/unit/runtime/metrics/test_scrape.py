@@ -226,3 +226,12 @@ def test_a_report_is_told_by_the_window_whose_deadline_is_next(tmp_path):
     assert told(dataclasses.replace(status, reports=status.reports[1:]))["late"] == (of, 1.0)
     assert told(dataclasses.replace(status, reports=status.reports[2:]))["late"] == (of, 1.0)
     assert told(dataclasses.replace(status, reports=())) == {}
+
+    given_up = window("daily-2", 200.0, state="failed")
+    made = window("daily-2b", 250.0, state="done")
+    for reports, late in (
+        ((status.reports[0], given_up), 1.0),
+        ((status.reports[0], made, given_up), 0.0),  # a later window ended well
+        ((given_up,), 1.0),
+    ):
+        assert told(dataclasses.replace(status, reports=reports))["late"] == (of, late)
