@@ -44,6 +44,7 @@ LEFT_BEHIND = 3
 """The exit status of a run that could not bring everything up to date."""
 
 _SHOW_CURSOR = b"\x1b[?25h"
+_STARTS_SPARK = "freshline.spark.engine.submission"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +204,13 @@ class _Stopping:
         self._heard += 1
         if self._heard > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
-            if "freshline.spark.engine.process" in sys.modules:
-                sys.modules["freshline.spark.engine.process"].end_at_once()
-            if sys.stderr.isatty():
-                os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
-            os._exit(128 + number)
+            try:
+                if _STARTS_SPARK in sys.modules:
+                    sys.modules[_STARTS_SPARK].end_at_once()
+                if sys.stderr.isatty():
+                    os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
+            finally:
+                os._exit(128 + number)
         self._stop()
 
     def instead(self, stop: Callable[[], None]) -> None:

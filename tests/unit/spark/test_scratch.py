@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 
-from freshline.spark.engine import scratch
+from freshline.spark.engine import scratch, submission
 
 _CHILD = """
 import sys, time
@@ -63,6 +64,63 @@ def test_an_end_without_a_farewell_removes_its_own(place):
     scratch.remove_own()
     assert [str(each) for each in place.iterdir()] == [kept]
     alive.communicate("")
+
+
+_STARTING = """
+import threading, time
+from freshline.cli.running import _stopped_by_signals
+from freshline.spark.engine.scratch import scratch
+from freshline.spark.engine.submission import start_jvm
+with _stopped_by_signals(lambda: None):
+    assert scratch() is not None
+    threading.Thread(target=start_jvm, args=({"spark.a": "secret"},), daemon=True).start()
+    time.sleep(60)
+"""
+
+
+def test_the_second_signal_ends_a_spark_that_is_still_being_started(place, tmp_path):
+    """PySpark tells of the process only once it has answered."""
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    submit = home / "bin" / "spark-submit"
+    submit.write_text(f"#!/bin/sh\necho $$ > {home}/new\nmv {home}/new {home}/pid\nexec sleep 60\n")
+    submit.chmod(0o755)
+    run = subprocess.Popen(
+        [sys.executable, "-c", _STARTING], env={**os.environ, "SPARK_HOME": str(home)}
+    )
+    java = None
+    try:
+        while java is None:
+            assert run.poll() is None
+            with contextlib.suppress(OSError):
+                java = int((home / "pid").read_text())
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20.0) == 128 + signal.SIGINT
+        with pytest.raises(ProcessLookupError):
+            os.kill(java, 0)
+    finally:
+        run.kill()
+        if java is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(java, signal.SIGKILL)
+    assert list(place.iterdir()) == []
+    assert {each.name for each in tmp_path.iterdir()} == {"spark", place.name}
+
+
+def test_files_of_a_spark_that_may_go_on_are_left_for_the_next_start(place, monkeypatch):
+    own = scratch.scratch()
+    assert own is not None
+    submission.end_at_once()  # none was found
+    monkeypatch.setattr(submission, "_AT_ONCE_S", 0.1)
+    monkeypatch.setattr(submission, "_starting", lambda: -1)
+    monkeypatch.setattr(os, "kill", lambda *_: None)
+    monkeypatch.setattr(os, "waitid", lambda *_: None)
+    submission.end_at_once()  # it does not end
+    assert [each.name for each in own.iterdir()] == [".lock"]
 
 
 def test_a_jvm_that_is_started_again_finds_nothing_of_the_one_before(place):

@@ -16,31 +16,16 @@ from pyspark.sql.context import SQLContext
 
 from freshline.core.errors import PlatformError
 from freshline.spark.engine.errors import SparkError
-from freshline.spark.engine.scratch import remove_own
 
 _OUT_OF_MEMORY = 3
 """The exit status of a JVM with -XX:+ExitOnOutOfMemoryError."""
 
 _WAIT_S = 10.0
-_AT_ONCE_S = 2.0
 
 
 def _is_not_py4js(record: logging.LogRecord) -> bool:
     """Leave out the stack that py4j logs for each call whose answer the dead process owes."""
     return record.msg != "Exception while sending command."
-
-
-def end_at_once() -> None:
-    """End this program's Spark as a kill does, and remove its temporary files.
-
-    Spark would end by itself, but only after it has written why its jobs cannot go on.
-    """
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - this module's purpose
-    if process is not None:
-        process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_AT_ONCE_S)
-    remove_own()
 
 
 def is_stopped(session: SparkSession) -> bool:

@@ -1,4 +1,4 @@
-"""Starting Spark's JVM with its settings in a private file instead of its arguments.
+"""Starting Spark's JVM with its settings in a private file instead of its arguments; its end.
 
 Every user of a machine can read the arguments of every process, and PySpark passes settings on
 as arguments; keys of object stores are settings.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import signal
+import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +24,17 @@ from pyspark import SparkContext
 from freshline.core.errors import PlatformError
 from freshline.spark.answers import acknowledge_at_once
 from freshline.spark.engine.java import NEXT_STEP, RULE, find_java
+from freshline.spark.engine.scratch import remove_own
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _WITHOUT = "pyspark-shell"
 _PRINTABLE = range(0x21, 0x7F)
 _MARKS = frozenset("\\:=#!")
+_STARTED_BY_PYSPARK = b"_PYSPARK_DRIVER_CONN_INFO_PATH="
+_AT_ONCE_S = 2.0
+_LOOK_S = 0.02
+_given: Path | None = None
+"""The settings that a JVM is being started with."""
 
 
 def use_java() -> None:
@@ -69,14 +78,71 @@ def _outlive_signals() -> None:
             java.sun.misc.Signal.handle(java.sun.misc.Signal(name), ignored)
 
 
+def end_at_once() -> None:
+    """End this program's Spark as a kill does, and remove its temporary files.
+
+    Spark would end by itself, but only after it has written why its jobs cannot go on. The files
+    of one that may still write some are left for the next start, which sees by their lock that
+    nobody has them any more.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as start_jvm
+    if process is not None:
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_AT_ONCE_S)
+            remove_own()
+        return
+    number = _starting()
+    if number is None or not _ends(number):
+        return
+    # Whoever started it sees that it is gone, and removes the files of its start.
+    if SparkContext._lock.acquire(timeout=_AT_ONCE_S):  # noqa: SLF001 - as above
+        SparkContext._lock.release()  # noqa: SLF001
+    if _given is not None:
+        _given.unlink(missing_ok=True)
+    remove_own()
+
+
+def _starting() -> int | None:
+    """The process that PySpark has started and not yet told of; None where none is found."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            # Behind the name, which may hold anything: the state, and who started it.
+            parent = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
+            if parent == os.getpid() and _STARTED_BY_PYSPARK in (folder / "environ").read_bytes():
+                return int(folder.name)
+    return None
+
+
+def _ends(number: int) -> bool:
+    """Kill a child of this process; whether it has ended then.
+
+    It is left to PySpark to ask what it ended with, which else would wait for ever.
+    """
+    looked = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    end_s = time.monotonic() + _AT_ONCE_S
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
+    while time.monotonic() < end_s:
+        try:
+            if os.waitid(os.P_PID, number, looked) is not None:
+                return True
+        except ChildProcessError:  # PySpark has asked already
+            return True
+        time.sleep(_LOOK_S)
+    return False
+
+
 @contextmanager
 def submitted(settings: Mapping[str, str]) -> Iterator[None]:
     """A JVM that is started meanwhile reads ``settings`` from a file that is gone afterwards.
 
     The user's own ``PYSPARK_SUBMIT_ARGS`` and spark-defaults.conf hold as before.
     """
+    global _given  # noqa: PLW0603 - until the JVM has read it
     before = os.environ.get(_ARGUMENTS)
     handle, name = tempfile.mkstemp(prefix="freshline-", suffix=".properties")  # mode 0600
+    _given = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.writelines(
@@ -87,6 +153,7 @@ def submitted(settings: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         Path(name).unlink(missing_ok=True)
+        _given = None
         if before is None:
             os.environ.pop(_ARGUMENTS, None)
         else:
