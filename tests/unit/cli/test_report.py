@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 
 from freshline.runtime.journal import store
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.reports.store import GIVEN_UP, WantedReport, note_wanted
+from freshline.runtime.requests.client import opened_journal
 from tests.support.shop import LiveRun
 from tests.support.terminal import END, at_a_terminal
 
@@ -127,7 +130,14 @@ def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline
         assert "Did you mean daily?" in done.stderr
     done = freshline("report", "withdraw", "daily")
     assert (done.exit_code, "[report-ended] report daily@" in done.stderr) == (2, True)
-    assert "is begun by no run yet; only" in done.stderr.replace("\n", " ")
+    told = done.stderr.replace("\n", " ")
+    assert "is begun by no run yet; only a report that a run has begun, or that was" in told
+
+    window = WantedReport("daily@1970-01-01", "daily", None, None, 0.0, 86400.0, 90000.0)
+    with closing(opened_journal(shop.project, create=True)) as journal:
+        note_wanted(journal, window, GIVEN_UP, 90001.0)
+    assert freshline("report", "withdraw", "daily").stdout == "daily@1970-01-01 is withdrawn\n"
+    assert "is withdrawn; only what is still" in freshline("report", "withdraw", "daily").stderr
     for command in ("story", "pause", "refresh", "explain"):
         done = freshline(command, "DAILY")
         assert (done.exit_code, done.stdout) == (2, "")

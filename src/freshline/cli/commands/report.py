@@ -195,9 +195,12 @@ def _withdraw(project: Project, name: str, *, as_json: bool) -> int:
 
 
 def _check_wanted(project: Project, journal: Journal, name: str) -> None:
-    status = _known(project, journal, name, time.time())
+    status = read_report(journal, name) or _known(project, journal, name, time.time())
+    if status.state == _EXPECTED:
+        rule = "only a report that a run has begun, or that was submitted, can be withdrawn"
+        raise _ended(status, rule)
     if status.state not in (*OPEN, GIVEN_UP):
-        raise _ended(status, "only what is still to be made can be withdrawn")
+        raise _ended(status, "only what is still to be made, or was given up, can be withdrawn")
 
 
 # ---- what they read ----

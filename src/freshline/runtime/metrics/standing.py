@@ -275,8 +275,7 @@ def report_families(status: WarehouseStatus) -> Iterator[Metric]:
         ("batches", "Batches of that result that are done", lambda each: each.batches),
         (
             "late",
-            "1 where that deadline was missed, or will be by the plan, or where the report's window"
-            " that ended last was given up",
+            "1 where that deadline was missed, or will be by the plan, or the last window given up",
             lambda each: float(
                 each.late is not None
                 or each.wanted.view in given_up
