@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 from typer.testing import CliRunner
@@ -133,3 +136,23 @@ def test_its_generator_replaces_no_file(tmp_path):
     files = FeedListing(feed).new_files()
     assert len(files) == 4
     assert len({file.timestamp_s for file in files}) <= 2
+
+
+def test_its_generator_replaces_no_file_of_another_one_that_runs_beside_it(tmp_path):
+    init(tmp_path / "shop")
+    spec = importlib.util.spec_from_file_location("generate", tmp_path / "shop" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    feed = tmp_path / "shop" / "feed" / "orders"
+    feed.mkdir(parents=True, exist_ok=True)
+    half = feed / "orders-20260101T000000.csv.tmp"
+    half.write_text("half")  # of one that is at it, or was killed
+    until = datetime(2026, 1, 1, tzinfo=UTC)
+    with ThreadPoolExecutor(4) as several:
+        written = list(several.map(lambda _: generate.write(until, 5.0, 3), range(100)))
+    assert sorted(feed.iterdir()) == sorted([half, *written])
+    assert len(set(written)) == 100
+    assert {len(path.read_text().splitlines()) for path in written} == {4}
+    assert half.read_text() == "half"

@@ -37,18 +37,26 @@ def orders(until: datetime, seconds: float, rows: int) -> Iterator[list[object]]
 def write(until: datetime, seconds: float, rows: int) -> Path:
     """One file with the orders up to ``until``."""
     FEED.mkdir(parents=True, exist_ok=True)
-    stamp = f"orders-{until:%Y%m%dT%H%M%S}"
-    path, number = FEED / f"{stamp}.csv", 1
-    while path.exists():  # freshline may have loaded it: it is never replaced
-        number += 1
-        path = FEED / f"{stamp}-{number}.csv"
-    unfinished = path.with_suffix(".csv.tmp")
+    path, unfinished = mine(f"orders-{until:%Y%m%dT%H%M%S}")
     with unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "at", "shop", "product", "quantity", "price"])
         writer.writerows(orders(until, seconds, rows))
     unfinished.rename(path)
     return path
+
+
+def mine(stamp: str) -> tuple[Path, Path]:
+    """A file that nobody has written, and its unfinished one, which nobody else writes now."""
+    for number in count(1):
+        path = FEED / (f"{stamp}.csv" if number == 1 else f"{stamp}-{number}.csv")
+        unfinished = path.with_suffix(".csv.tmp")
+        with suppress(FileExistsError):
+            unfinished.touch(exist_ok=False)
+            if not path.exists():  # freshline may have loaded it: it is never replaced
+                return path, unfinished
+            unfinished.unlink()
+    raise AssertionError("numbers do not end")
 
 
 def main() -> None:
