@@ -123,7 +123,7 @@ def address_of(
     Args:
         project: With its server settings.
         port: Another port than the project's; it does not move.
-        movable: Where the project's is taken, another one will do even if it :func:`moves` not.
+        movable: Where the project's is taken, another one will do even where :func:`moves` says no.
         patience_s: How long it may take to become free.
 
     Raises:
