@@ -68,7 +68,10 @@ class LiveObserver(Counting):
         if len(shown) < len(found.tables):
             many = f"{len(shown)} of {counted(len(found.tables), 'table')}"
             rows.append(
-                Text(f"{many}, late ones before others; `freshline status` shows all", "yellow")
+                Text(
+                    f"{many}, those in trouble and late ones first; `freshline status` shows all",
+                    "yellow",
+                )
             )
         return Group(*rows, Text(counts, "dim"))
 
