@@ -20,6 +20,8 @@ from freshline.core.errors import FreshlineError, InternalError, UserError, User
 from freshline.render.output import print_json, shortened
 from freshline.times import rfc3339
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 4095
+_OWN_FOLDERS = ("_freshline", ".freshline")
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
@@ -118,13 +120,22 @@ def _logged(error: FreshlineError) -> str:
 
 
 def _long_path(error: Exception) -> UserError | None:
-    """The user's error behind a path that no system takes; None for any other."""
-    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG:
+    """The user's error behind a path that no system takes; None for any other.
+
+    Names below one of freshline's own folders are freshline's.
+    """
+    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG or not error.filename:
+        return None
+    path = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
+    names = path.split("/")
+    own = next((at for at, name in enumerate(names) if name in _OWN_FOLDERS), len(names))
+    given = any(len(os.fsencode(name)) > _LONGEST_NAME for name in names[:own])
+    if own < len(names) and not given and len(os.fsencode(path)) <= _LONGEST_PATH:
         return None
     return UserError(
         "long-path",
-        f"the path {shortened(str(error.filename), 80)} is too long",
-        rule="a name has at most 255 bytes, a path at most 4,095",
+        f"the path {shortened(path, 80)} is too long",
+        rule=f"a name has at most {_LONGEST_NAME} bytes, a path at most {_LONGEST_PATH:,}",
         next_step="Give a shorter one.",
     )
 

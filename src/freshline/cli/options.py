@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from freshline.core.errors import FreshlineError, UserError, UserErrors
+from freshline.core.errors import FreshlineError, PlatformError, UserError, UserErrors
 from freshline.delta.stores import use
 from freshline.project.load import collect as collect_plain
 from freshline.project.load import find_project, pipeline_files, specification
 from freshline.project.model import Project
 from freshline.project.yaml.durations import RULE, duration_s
 from freshline.render.output import shortened
+
+_WRONG_PATHS = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG}
+)
 
 ProjectDir = Annotated[
     Path | None,
@@ -108,6 +113,7 @@ def opened(directory: Path | None, *, analyse: bool = False) -> Project:
 
     Raises:
         UserErrors: There is none, or something in it is wrong.
+        PlatformError: The disk does not say.
     """
     project, errors = collected(directory, analyse=analyse)
     if project is None:
@@ -128,7 +134,11 @@ def is_in_project() -> bool:
 def collected(
     directory: Path | None, *, analyse: bool = True
 ) -> tuple[Project | None, list[UserError]]:
-    """The same, with what is wrong as a list; no project when there are errors."""
+    """The same, with what is wrong as a list; no project when there are errors.
+
+    Raises:
+        PlatformError: The disk does not say.
+    """
     try:
         root = find_project(Path.cwd(), directory)
         spec = specification(directory)
@@ -136,10 +146,17 @@ def collected(
         return None, [error]
     except OSError as error:
         where = "the working directory" if directory is None else shortened(str(directory), 80)
+        what = f"no project can be looked for in {where}: {error.strerror}"
+        if error.errno not in _WRONG_PATHS:
+            raise PlatformError(
+                "project-unreadable", what, next_step="Look at the disk, then try again."
+            ) from error
         return None, [
             UserError(
                 "no-project",
-                f"no project can be looked for in {where}: {error.strerror}",
+                what,
+                rule="a project's directory exists, may be read, and has a path of at most 4,095"
+                " bytes, of which a name has at most 255",
                 next_step="Correct the path, or who may read it.",
             )
         ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -103,6 +105,35 @@ def test_a_path_that_no_system_takes_is_the_users_error(command, tmp_path):
     done = run(*command, *path, directory=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "File name too long" in done.stderr or done.stderr.startswith("[long-path] ")
+
+
+def test_a_name_that_freshline_made_is_no_error_of_the_users():
+    name = "a" * 300
+    for path, status in (
+        (f"/shop/warehouse/_freshline/{name}", 1),
+        (f"/shop/.freshline/{name}".encode(), 1),
+        (f"/shop/{name}", 2),
+        (f"/shop/{name}/_freshline/journal.db", 2),
+        ("/shop" * 1000 + f"/.freshline/{name}", 2),
+    ):
+        done = ending(OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path))
+        code = "unexpected" if status == 1 else "long-path"
+        assert (done.exit_code, done.stderr.split()[0]) == (status, f"[{code}]")
+
+
+def test_a_disk_that_does_not_answer_is_no_error_of_the_users(tmp_path, monkeypatch):
+    def is_file(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    for number, status, code in (
+        (errno.EIO, 1, "project-unreadable"),
+        (errno.EACCES, 2, "no-project"),
+    ):
+        done = CliRunner().invoke(main.app_for(["status"]), ["status", "--project", str(tmp_path)])
+        assert (done.exit_code, done.stderr.split()[0]) == (status, f"[{code}]")
+        assert f"{tmp_path}: {os.strerror(number)}" in done.stderr
+        assert ("; a project's directory exists, may be read" in done.stderr) == (status == 2)
 
 
 def test_a_working_directory_that_is_gone_is_the_users_error(tmp_path):
