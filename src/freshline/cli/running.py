@@ -93,7 +93,13 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         _tell(observer, f"note: {warning}", level="warning")
 
     waiting = StandingBy(project, observer.notice)
-    lease = Leadership(project, standby=options.standby, tell=observer.notice, seen=waiting.seen)
+    lease = Leadership(
+        project,
+        standby=options.standby,
+        tell=observer.notice,
+        seen=waiting.seen,
+        clock=waiting.pulse,
+    )
     metrics = RunMetrics(project, time.time, lease.leads)
     pulse = Pulse(SteadyClock(), leads=lease.leads)
     told = lineage(project, Observers((observer, metrics.counts)), metrics.registry)
@@ -109,7 +115,15 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
         with contextlib.closing(waiting):
             leads = lease.take()
         if leads:
-            serving = served(project, options, observer, pulse, metrics, beside=lease.beside)
+            serving = served(
+                project,
+                options,
+                observer,
+                pulse,
+                metrics,
+                beside=lease.beside,
+                patient=lease.from_afar,
+            )
             with told as observers, alerts:
                 start = partial(_started_spark, project, observer, log)
                 warehouse = Warehouse(project, start, observers, options, clock=pulse)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from freshline.cli.push_thread import pushes
 from freshline.core.errors import UserError
+from freshline.core.lease import LOOK_S
 from freshline.project.model import Project
 from freshline.render.log_observer import Counting
 from freshline.runtime.metrics.exposition import RunMetrics
@@ -15,11 +16,11 @@ from freshline.ui.access import Access
 from freshline.ui.address import note_address
 from freshline.ui.pulse import Pulse
 from freshline.ui.reads.reading import Reader
-from freshline.ui.serving import address_of, stop
+from freshline.ui.serving import CLOSE_S, address_of, stop
 from freshline.ui.site import Site
 
-_GIVEN_BACK_S = 3.0
-"""Another standby of this machine may have the address, until it sees who leads."""
+_GIVEN_BACK_S = LOOK_S + CLOSE_S
+"""A standby of this machine may have the address, until it sees who leads and has closed."""
 
 
 @contextmanager
@@ -31,6 +32,7 @@ def served(
     metrics: RunMetrics,
     *,
     beside: bool = False,
+    patient: bool = False,
 ) -> Iterator[str]:
     """Serve the project while it runs.
 
@@ -44,6 +46,7 @@ def served(
         metrics: Of the run.
         beside: A process that ran the warehouse before still exists and may have the address: the
             run then goes on without a page and without the gateway.
+        patient: A standby of this machine may have the address.
 
     Yields:
         The address; empty where nothing is served.
@@ -56,7 +59,7 @@ def served(
         yield ""
         return
     try:
-        patience_s = _GIVEN_BACK_S if options.standby else 0.0
+        patience_s = _GIVEN_BACK_S if patient or options.standby else 0.0
         address = address_of(project, movable=beside, patience_s=patience_s)
     except UserError as error:
         if not beside:

@@ -19,7 +19,8 @@ from freshline.ingest.state import read_state
 from freshline.project.model import Project, ServerSettings
 from freshline.runtime.journal.lock import holder
 
-_CLOSE_S = 5.0
+CLOSE_S = 5.0
+"""How long a server that is stopped may have its address."""
 _LOOK_S = 0.1
 
 
@@ -139,4 +140,4 @@ def address_of(
 
 def stop(server: HttpServer) -> None:
     """Answer what is under way, and close."""
-    server.stop(_CLOSE_S)
+    server.stop(CLOSE_S)

@@ -22,13 +22,14 @@ from freshline.core.lease import Holder
 from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ingest.http.server import HttpServer
 from freshline.project.model import Project
+from freshline.runtime.lease.leadership import boot_s
 from freshline.runtime.lease.machine import this_machine
 from freshline.runtime.metrics.standing import LEADER
 from freshline.ui.access import Access
+from freshline.ui.address import note_standby
 from freshline.ui.answers import Problem, json_response
+from freshline.ui.pulse import Pulse
 from freshline.ui.serving import Address, stop
-
-_HEALTH = {"live": True, "leader": False, "spark": "none"}
 
 
 class StandingBy:
@@ -40,12 +41,17 @@ class StandingBy:
     Args:
         project: What is waited for.
         tell: Told what people should hear.
+
+    Attributes:
+        pulse: The clock of whoever waits for the lease, asked at every look. One that waits for
+            an answer of the storage for ever is not live.
     """
 
     def __init__(self, project: Project, tell: Callable[[str], None]) -> None:
         self._project = project
         self._tell = tell
         self._told = ""
+        self.pulse = Pulse(boot_s, leads=lambda: False)
         self._held: tuple[Address, HttpServer] | None = None
 
     def seen(self, leader: Holder) -> None:
@@ -64,6 +70,7 @@ class StandingBy:
         if self._held is not None:
             address, server = self._held
             self._held = None
+            note_standby(self._project, None)
             stop(server)
             address.close()
 
@@ -76,11 +83,12 @@ class StandingBy:
             self._tell_once(f"no health check while standing by: {error.render()}")
             return
         try:
-            server = address.serve(StandbySite(Access(self._project)))
+            server = address.serve(StandbySite(Access(self._project), self.pulse))
         except BaseException:
             address.close()
             raise
         self._held = address, server
+        note_standby(self._project, server.url)
         self._tell_once(f"health check while standing by: {server.url}/healthz")
 
     def _tell_once(self, text: str) -> None:
@@ -94,10 +102,12 @@ class StandbySite:
 
     Args:
         access: Who may read metrics.
+        pulse: Of the wait for the lease.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, pulse: Pulse) -> None:
         self._access = access
+        self._pulse = pulse
         self._registry = CollectorRegistry(auto_describe=False)
         Gauge(*LEADER, registry=self._registry).set(0.0)
         handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
@@ -105,8 +115,8 @@ class StandbySite:
             Problem: _problem,
         }
         routes = [
-            Route("/healthz", _healthz),
-            Route("/readyz", _readyz),
+            Route("/healthz", self._healthz),
+            Route("/readyz", self._readyz),
             Route("/metrics", self._scrape),
         ]
         self._app = Starlette(routes=routes, exception_handlers=handlers)
@@ -124,21 +134,19 @@ class StandbySite:
     def close(self) -> None:
         """It holds nothing."""
 
+    async def _healthz(self, _: Request) -> Response:
+        status, record = self._pulse.health("none")
+        return json_response(record, status=status)
+
+    async def _readyz(self, _: Request) -> Response:
+        record = self._pulse.health("none")[1]
+        why = "it stands by: another process runs the warehouse"
+        return json_response({**record, "ready": False, "reason": why}, status=503)
+
     async def _scrape(self, request: Request) -> Response:
         self._access.check_metrics(request)
         encode, kind = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(self._registry), headers={"content-type": kind})
-
-
-async def _healthz(_: Request) -> Response:
-    return json_response(_HEALTH)
-
-
-async def _readyz(_: Request) -> Response:
-    return json_response(
-        {**_HEALTH, "ready": False, "reason": "it stands by: another process runs the warehouse"},
-        status=503,
-    )
 
 
 async def _elsewhere(_: Request, __: Exception) -> Response:

@@ -68,6 +68,8 @@ class Leadership:
     Attributes:
         epoch: Of the lease, once it was taken.
         beside: It was taken from a process of this machine that still exists and does not turn.
+        from_afar: The one who had it before was a process of another machine, for which standbys
+            of this one may serve.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Leadership:
         self._fence = contextlib.ExitStack()
         self.epoch = 0
         self.beside = False
+        self.from_afar = False
 
     # ---- taking it ----
 
@@ -180,6 +183,7 @@ class Leadership:
             if self._lock is None:
                 with contextlib.suppress(UserError):
                     self._lock = WarehouseLock(self._folder)
+            self.from_afar = record is not None and record.holder.machine != self._me.machine
             if record is None:
                 floor = self._highest_epoch()
             elif record.holder.id != self._me.id and not record.released:

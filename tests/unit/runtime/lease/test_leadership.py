@@ -167,7 +167,10 @@ def test_the_lease_of_a_process_elsewhere_is_waited_for_and_then_taken_over(shop
     told: list[str] = []
     with Leadership(shop.project, tell=told.append, clock=sixty_times_faster) as lease:
         assert lease.take()
-        assert lease.epoch == 8
+        assert (lease.epoch, lease.from_afar) == (8, True)
+    with Leadership(shop.project) as lease:
+        assert lease.take()
+        assert (lease.epoch, lease.from_afar) == (9, False)
     (text,) = told
     assert text == (
         "process 77 on elsewhere ran this warehouse and did not give the lease back; if it does"
