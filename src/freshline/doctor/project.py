@@ -41,12 +41,15 @@ _STORES = {
 """By the scheme of a URI: the package that reads it, and a part of its jar's name."""
 
 
-def findings(project: Project, served_at: str | None, *, movable: bool) -> Iterator[Finding]:
+def findings(
+    project: Project, served_at: str | None, standby_at: str | None = None, *, movable: bool
+) -> Iterator[Finding]:
     """Every check of the project.
 
     Args:
         project: What would run.
         served_at: Where a run of it answers now; None where none does.
+        standby_at: Where a standby on this machine does, which gives the address to its run.
         movable: A run takes another port than its own where that is taken.
     """
     yield _jars(project)
@@ -54,7 +57,7 @@ def findings(project: Project, served_at: str | None, *, movable: bool) -> Itera
     yield from _disks(project)
     yield from _clock(project)
     yield _memory(project)
-    yield _port(project, served_at, movable=movable)
+    yield _port(project, served_at, standby_at, movable=movable)
 
 
 def _jars(project: Project) -> Finding:
@@ -255,10 +258,14 @@ def _table_count(project: Project) -> int:
     return len(project.tables) + len(project.reports)
 
 
-def _port(project: Project, served_at: str | None, *, movable: bool) -> Finding:
+def _port(
+    project: Project, served_at: str | None, standby_at: str | None, *, movable: bool
+) -> Finding:
     server = project.server
     if served_at is not None:
         return Finding("port", "ok", f"a run of this project answers at {served_at}")
+    if standby_at is not None:
+        return Finding("port", "ok", f"a standby of this project answers at {standby_at}")
     if server.port == 0:
         return Finding("port", "ok", "any free port is taken")
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET

@@ -19,6 +19,7 @@ from freshline.ingest.state import write_state
 from freshline.project.load import load_project
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.spark.engine.jars import DELTA_JARS, DELTA_PACKAGE
+from freshline.ui.address import note_standby
 from freshline.ui.serving import moves
 
 YML = """\
@@ -56,11 +57,11 @@ def write(tmp_path: Path):
     return project
 
 
-def found(folder: Path, check: str, served_at: str | None = None) -> list[tuple[str, str, str]]:
+def found(folder: Path, check: str, *served_at: str | None) -> list[tuple[str, str, str]]:
     opened = load_project(folder, folder)
     return [
         (each.state, each.what, each.next_step)
-        for each in findings(opened, served_at, movable=moves(opened))
+        for each in findings(opened, *(served_at or (None,)), movable=moves(opened))
         if each.check == check
     ]
 
@@ -216,6 +217,11 @@ def test_the_port(write):
         ]
         url = f"http://127.0.0.1:{port}"
         assert found(taken, "port", url) == [("ok", f"a run of this project answers at {url}", "")]
+        note_standby(load_project(taken, taken), url)
+        (told,) = [each for each in json.loads(doctor(taken, "--json").stdout)["checks"]
+                   if each["name"] == "port"]  # fmt: skip
+        what = f"a standby of this project answers at {url}"
+        assert (told["state"], told["what"]) == ("ok", what)
     assert found(taken, "port") == [("ok", f"127.0.0.1:{port} is free", "")]
 
 

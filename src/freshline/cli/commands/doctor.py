@@ -10,7 +10,7 @@ from freshline.core.errors import UserError, UserErrors
 from freshline.doctor.finding import Finding
 from freshline.project.load import PROJECT_FILE
 from freshline.render.output import print_json
-from freshline.ui.address import served_at
+from freshline.ui.address import served_at, standby_at
 
 UNFIT = 3
 """Exit status: a run would fail."""
@@ -32,7 +32,7 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     if project is not None or is_in_project():
         opened, errors = collected(project)
         if opened is not None:
-            found += findings(opened, served_at(opened), movable=moves(opened))
+            found += findings(opened, served_at(opened), standby_at(opened), movable=moves(opened))
     else:
         note = f"There is no {PROJECT_FILE} here: storage, jars, memory and port were not checked."
     wrong = any(each.state == "wrong" for each in found)
