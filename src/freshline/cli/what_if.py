@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from freshline.core.recorded import RecordedRun
 from freshline.core.registry import policy_called, policy_names
 from freshline.project.sections.settings import MOST_TRACKS
 from freshline.project.yaml.durations import RULE, duration_s
-from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority, whole_number
 from freshline.render.output import console, counted, percent, print_json, shortened
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
@@ -170,8 +169,8 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> tuple[str, ..
 
 
 def _whole(text: str) -> int:
-    if re.fullmatch("0{0,9}[1-9][0-9]{0,3}", text) and int(text) <= MOST_TRACKS:
-        return int(text)
+    if (number := whole_number(text, MOST_TRACKS)) is not None:
+        return number
     raise UserError(
         "bad-option",
         f"--tracks has '{shortened(text, 80)}'",

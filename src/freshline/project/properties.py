@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,12 +11,13 @@ from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.project.names import correction
 from freshline.project.yaml import durations
-from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
+from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority, whole_number
 from freshline.sql.text.statements import Property, Statement
 
 PREFIX = "freshline."
 _LEAST_WINDOW_S = 1.0
 """Shorter ones follow each other faster than anything is looked at, and some would be left out."""
+_MOST_GROUPS = 999_999_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _deadline_fault(value: str) -> str | None:
 
 
 def _groups_fault(value: str) -> str | None:
-    return None if re.fullmatch("0{0,9}[1-9][0-9]{0,8}", value) else ""
+    return None if whole_number(value, _MOST_GROUPS) else ""
 
 
 KNOWN = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from freshline.delta.log import version as newest_version
 from freshline.executor.distrust import keep_evidence
 from freshline.executor.verified import SKIPPED, WRONG, RowCheck, VersionCheck
 from freshline.project.model import Project
+from freshline.project.yaml.numbers import whole_number
 from freshline.render.output import counted, print_json, shortened
 from freshline.render.verified import (
     row_lines,
@@ -30,6 +30,7 @@ from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
 
 WRONG_STATUS = 3
+_MOST_VERSIONS = 999_999_999
 _TOLD_EVERY_S = 10.0
 """Where no terminal shows how far it is: so often a log hears of it."""
 _REBUILT = (
@@ -88,12 +89,13 @@ def _wanted(text: str) -> str | int:
     """
     if text in ("newest", "all"):
         return text
-    if re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
-        return int(text)
+    if (number := whole_number(text, _MOST_VERSIONS)) is not None:
+        return number
     raise UserError(
         "bad-value",
         f"--versions is '{shortened(text, 80)}'",
-        rule="it is newest, all, or how many of each table's newest versions, 1 to 999,999,999",
+        rule="it is newest, all, or how many of each table's newest versions, 1 to"
+        f" {_MOST_VERSIONS:,}",
         next_step="Correct it, or leave it out: then the newest version is verified.",
     )
 

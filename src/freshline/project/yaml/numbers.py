@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 _MOST_PRIORITY = 1e12
@@ -13,6 +14,14 @@ PRIORITY_RULE = "a priority is a number greater than 0, at most 1e12"
 def is_priority(number: float) -> bool:
     """Whether a number can weigh a table's staleness."""
     return 0.0 < number <= _MOST_PRIORITY
+
+
+def whole_number(text: str, most: int) -> int | None:
+    """The whole number from 1 to ``most`` that a text writes in digits alone, or None."""
+    # In front of them are ten zeros at most: Python reads no number of very many digits.
+    if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
+        return None
+    return int(text) if int(text) <= most else None
 
 
 def is_number(value: Any) -> bool:
