@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshline import __version__
+from freshline.project.yaml.numbers import MOST_PRIORITY
 
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
 _MOMENT = {"type": "string", "description": "RFC 3339, or seconds since the epoch"}
@@ -85,7 +86,7 @@ _ACTIONS: Mapping[str, Mapping[str, Any]] = {
     "pause": {},
     "resume": {},
     "refresh": {"full": {"type": "boolean"}},
-    "prioritise": {"priority": {"type": "number", "exclusiveMinimum": 0}},
+    "prioritise": {"priority": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_PRIORITY}},
 }
 
 

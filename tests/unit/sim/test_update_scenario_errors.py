@@ -88,6 +88,11 @@ def test_explicit_recovery_names_every_table_without_a_period(tmp_path):
             "[not-an-integer] scenario.yml:2: 'tracks' is 1.5; it is a whole number",
         ),
         (
+            "    period: 10",
+            "    period: 10\n    priority: 1e308",
+            "[out-of-range] scenario.yml:6: 'priority' of table 'a' is 1e+308; it is <= 1e+12",
+        ),
+        (
             "policy: edf",
             "policy: {chop: 0.5}",
             "[out-of-range] scenario.yml:2: 'chop' of the policy is 0.5; it is >= 1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import re
 import urllib.request
 from pathlib import Path
@@ -20,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
+from freshline.project.yaml.numbers import is_priority
 from freshline.ui.actions import ACTIONS
 from freshline.ui.described import description
 from freshline.ui.site import Site
@@ -51,6 +53,13 @@ def site(tmp_path_factory):
     project = dataclasses.replace(shop.project, server=ServerSettings(port=0, tokens=(hashed,)))
     with site_of(project, metrics=lambda _: (b"up 1\n", "text/plain")) as ask:
         yield ask.url, token
+
+
+def test_a_priority_is_described_as_it_is_taken():
+    asked = description(None)["paths"]["/v1/tables/{name}/prioritise"]["post"]["requestBody"]
+    priority = asked["content"]["application/json"]["schema"]["properties"]["priority"]
+    assert is_priority(priority["maximum"])
+    assert not is_priority(math.nextafter(priority["maximum"], math.inf))
 
 
 def test_every_path_of_the_site_is_described():

@@ -6,14 +6,14 @@ import math
 import re
 from typing import Any
 
-_MOST_PRIORITY = 1e12
+MOST_PRIORITY = 1e12
 """Weights are added up and multiplied by squares of seconds: no sum may be infinite."""
 PRIORITY_RULE = "a priority is a number greater than 0, at most 1e12"
 
 
 def is_priority(number: float) -> bool:
     """Whether a number can weigh a table's staleness."""
-    return 0.0 < number <= _MOST_PRIORITY
+    return 0.0 < number <= MOST_PRIORITY
 
 
 def whole_number(text: str, most: int) -> int | None:

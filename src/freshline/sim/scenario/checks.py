@@ -68,6 +68,7 @@ class Checks:
         *,
         above: float | None = None,
         at_least: float | None = None,
+        at_most: float | None = None,
     ) -> float:
         """``value`` as a finite float; NaN where it is none, which is noted as an error."""
         number = _number(value)
@@ -78,6 +79,9 @@ class Checks:
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=f"it is > {above:g}")
         if at_least is not None and not number >= at_least:
             rule = f"it is >= {at_least:g}"
+            self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
+        if at_most is not None and not number <= at_most:
+            rule = f"it is <= {at_most:g}"
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
         return number
 

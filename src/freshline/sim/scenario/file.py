@@ -20,6 +20,7 @@ from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.partitions.proportional import ALLOCATIONS
 from freshline.core.registry import found_policies, policy_called, policy_names
 from freshline.project.yaml.file import Path_, YamlFile
+from freshline.project.yaml.numbers import MOST_PRIORITY
 from freshline.sim.scenario.checks import Checks
 from freshline.sim.scenario.graph import check_graph
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
@@ -297,7 +298,7 @@ def _table(
         name,
         sources,
         period_s=period_s,
-        priority=sure("priority", 1.0, at_least=0.0),
+        priority=sure("priority", 1.0, at_least=0.0, at_most=MOST_PRIORITY),
         alpha_s=sure("alpha", 0.0, at_least=0.0),
         beta=sure("beta", 0.0, at_least=0.0),
         wcet_s=number("wcet", None, at_least=0.0),
