@@ -116,8 +116,8 @@ KEYS = {
     "maintenance": {
         "compact": "Whether small files are put together on idle tracks; true.",
         "vacuum": "Whether old files are removed on idle tracks; true.",
-        "retention": "How long old versions stay readable; 7 days.",
-        "rejected": "How long rejected rows are kept; 90 days.",
+        "retention": "How long old versions stay readable, at least 1 hour; 7 days.",
+        "rejected": "How long rejected rows are kept, at least 1 hour; 90 days.",
         "audit": "The share of the time that idle tracks verify views; 1%, 0 turns it off.",
         "trials": "Whether a view is tried on generated inputs before it is maintained from"
         " changes; true.",

@@ -17,6 +17,7 @@ from freshline.sql.text.statements import Property, Statement
 PREFIX = "freshline."
 _LEAST_WINDOW_S = 1.0
 """Shorter ones follow each other faster than anything is looked at, and some would be left out."""
+_WINDOW_RULE = f"it is at least 1 second; {durations.RULE}"
 _MOST_GROUPS = 999_999_999
 
 
@@ -106,7 +107,7 @@ KNOWN = {
     "freshline.emit": _one_of("early", "final", derived_only=True),
     "freshline.catch_up": _one_of("oldest", "newest", base_only=True),
     "freshline.period": _Known(_duration_fault, durations.RULE, derived_only=True),
-    "freshline.window": _Known(_window_fault, durations.RULE, derived_only=True),
+    "freshline.window": _Known(_window_fault, _WINDOW_RULE, derived_only=True),
     "freshline.deadline": _Known(_deadline_fault, deadlines.RULE, derived_only=True),
     "freshline.groups": _Known(
         _groups_fault, "it is a whole number above 0, of at most nine digits", derived_only=True
