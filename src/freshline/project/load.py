@@ -43,7 +43,6 @@ KEYS = (
     "ingest", "maintenance", "alerts", "lineage", "catalog", "checks",
 )  # fmt: skip
 _SPECIFICATIONS = (".yml", ".yaml")
-_DEFINITIONS = (".sql", ".py")
 _PROJECT_RULE = (
     f"a project is a directory with a {PROJECT_FILE} or a {PIPELINE_FILES[0]}, or a pipeline's"
     " specification itself"
@@ -64,16 +63,17 @@ def find_project(start: Path, project_dir: Path | None = None) -> Path:
         UserError: There is neither (``no-project``).
     """
     if project_dir is not None:
-        if project_dir.is_file() and project_dir.suffix in _DEFINITIONS:
+        can_specify = project_dir.suffix.lower() in _SPECIFICATIONS
+        if project_dir.is_file() and not can_specify:
             raise UserError(
                 "no-project",
-                f"{project_dir} is a file of tables, and no project",
+                f"{project_dir} is neither {PROJECT_FILE} nor a pipeline's specification",
                 rule=_PROJECT_RULE,
-                next_step=f"Name its directory, that of {PROJECT_FILE}.",
+                next_step=f"Name the directory of {PROJECT_FILE}.",
             )
         if project_dir.is_file():
             return project_dir.absolute().parent
-        if project_dir.suffix in _SPECIFICATIONS and not project_dir.is_dir():
+        if can_specify and not project_dir.is_dir():
             raise UserError(
                 "no-project",
                 f"there is no file {project_dir}",

@@ -87,12 +87,15 @@ def test_no_project_is_an_error_that_tells_what_to_do(tmp_path):
     )
 
 
-def test_a_file_of_tables_is_no_project(root):
-    file = root / "tables" / "base.sql"
+@pytest.mark.parametrize("name", ["tables/base.sql", "tables/A.SQL", "README.md", "Makefile"])
+def test_another_file_is_no_project(root, name):
+    file = root / name
+    file.touch()
     with pytest.raises(UserError) as raised:
         find_project(Path("/"), file)
-    told = f"[no-project] {file} is a file of tables, and no project; a project is a directory"
+    told = f"[no-project] {file} is neither freshline.yml nor a pipeline's specification; a project"
     assert str(raised.value).startswith(told)
+    assert str(raised.value).endswith(" Name the directory of freshline.yml.")
 
 
 def test_the_settings_are_read(root):
