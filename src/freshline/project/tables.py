@@ -246,7 +246,8 @@ def _derived_reads(
 
 def _meant(found: Found, names: _Names) -> str:
     """What was probably meant by a query that reads nothing: ``FORM orders``; or nothing."""
-    words = [each for each in tokens(found.statement.query) if not each.is_word("STREAM")]
+    of_query = tokens(found.statement.query)
+    words = [each for each in of_query if each.text != "(" and not each.is_word("STREAM")]
     for before, word in pairwise(words):
         is_known = word.name.lower() in names.tables or word.name.lower() in names.feeds
         is_slip = before.kind == "word" and not before.is_word("FROM")
