@@ -104,6 +104,8 @@ def test_a_column_that_others_take_stops_the_next_update(shop, spark, orders, co
     with pytest.raises(UserError) as error:  # Delta refuses other columns and rows at once
         shop.load("orders", *files, filled=True, full=True)
     assert error.value.code == "columns-mapped"
+    assert f"folder is {shop.path('orders')}: keep a copy of it, and delete it" in str(error.value)
+    assert "loads the files that are still in the feed" in str(error.value)
     shutil.rmtree(shop.path("orders"))
     shop.load("orders", *files, filled=True, full=True)
     assert ids(shop) == [1, 2, 3, 4, 5]

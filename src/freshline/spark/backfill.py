@@ -97,7 +97,7 @@ class Backfills:
             facts = {**facts, KEY: marks}
             return self._replace(transaction, request, output, parents, facts, started_s)
         except SparkError as error:
-            raise update_failed(self._table, error) from error
+            raise update_failed(self._project, self._table, error) from error
 
     def _output(self, session: SparkSession, request: UpdateRequest) -> tuple[DataFrame, Pinned]:
         """The whole query over what the table is made of, and its static tables."""

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
-from freshline.project.model import TableDef
+from freshline.project.model import Project, TableDef
 from freshline.spark.engine.columns import EMPTY_PARTITION, OTHER_PARTITION
 
 SparkError = (PySparkException, Py4JError)
@@ -105,7 +105,7 @@ def is_of_the_data(error: BaseException) -> bool:
     return sql_state(error).startswith("22")
 
 
-def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
+def update_failed(project: Project, table: TableDef, error: BaseException) -> FreshlineError:
     """The error to report for an update that Spark could not carry out.
 
     A fault in the data that the query met (SQLSTATE class 22) or in the query itself (42) is
@@ -138,9 +138,10 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
     state = sql_state(error)
     name = condition(error)
     if name == "DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION":
-        again = f"`freshline refresh {table.name} --full`"
+        path = project.table_path(table.name)
+        again = f"delete it; then `freshline refresh {table.name} --full`"
         if table.kind == "base":
-            again += ", which loads all files again"
+            again = f"keep a copy of it, and {again} loads the files that are still in the feed"
         return UserError(
             "columns-mapped",
             f"table {table.name} was not updated: its columns are mapped, and are no longer its"
@@ -148,7 +149,7 @@ def update_failed(table: TableDef, error: BaseException) -> FreshlineError:
             where=table.place,
             rule="of a table with mapped columns and a change feed Delta does not drop or rename"
             " columns in a commit with rows",
-            next_step=f"Delete the table's folder; then {again}.",
+            next_step=f"The table's folder is {path}: {again}.",
         )
     shown = f"{reason} ({name})" if name else reason
     if state[:2] in ("22", "42"):

@@ -97,7 +97,7 @@ class BaseUpdates:
             return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
             self._raise_unreadable(session, names, schema)
-            raise update_failed(self._table, error) from error
+            raise update_failed(self._project, self._table, error) from error
 
     def check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
         """Refuse to load into a table that lost what was loaded before.

@@ -66,7 +66,7 @@ class SourceUpdates(BaseUpdates):
             transaction = self._transaction(session, request)
             return self._taken(session, transaction, request, step, started_s)
         except (*SparkError, OSError) as error:
-            raise update_failed(self._table, error) from error
+            raise update_failed(self._project, self._table, error) from error
 
     def _taken(
         self,

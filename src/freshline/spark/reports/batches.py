@@ -121,7 +121,7 @@ class ReportBatches:
                 next_step="Name its event-time column with 'freshline.time'.",
             ) from error
         except SparkError as error:
-            raise update_failed(window.table, error) from error
+            raise update_failed(self._project, window.table, error) from error
 
     # ---- what is known ----
 

@@ -46,7 +46,7 @@ def trial_of(
         verdict = try_view(session, project, table, parents, plan)
     except Exception as error:
         if isinstance(error, SparkError):
-            raise update_failed(table, error) from error
+            raise update_failed(project, table, error) from error
         if is_cancelled(session, error):
             raise
         # A fault of the trial itself is no fault of the view, and leaves it in full.

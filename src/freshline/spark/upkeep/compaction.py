@@ -72,7 +72,7 @@ def compact(
         version = staged.commit(metadata) if staged else transaction.advance(metadata)
         failpoint("compact.after_commit")
     except SparkError as error:
-        raise update_failed(table, error) from error
+        raise update_failed(project, table, error) from error
     return UpdateResult(
         version=version,
         rows=0,

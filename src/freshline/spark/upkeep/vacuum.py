@@ -90,7 +90,7 @@ def vacuum(
         _forget(session, path, log_needed_since_s(project, table, now_s), now_s)
         failpoint("vacuum.after")
     except SparkError as error:
-        raise update_failed(table, error) from error
+        raise update_failed(project, table, error) from error
     reason = "files that no version needs were removed"
     if not done:
         reason = "kept everything: what is still needed goes back further than Delta's record"

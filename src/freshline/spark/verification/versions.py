@@ -92,4 +92,4 @@ class Verifier:
                 return check.skipped(f"what it was made of is gone: {one_line(error)}")
             if sql_state(error)[:2] in ("22", "42"):
                 return check.skipped(f"its query fails: {one_line(error)}")
-            raise update_failed(table, error) from error
+            raise update_failed(self._project, table, error) from error

@@ -177,7 +177,7 @@ class DerivedUpdates:
             update = _Update(session, transaction, request, pinned, ids, marks, started_s)
             return self._carried_out(update)
         except SparkError as error:
-            raise update_failed(self._table, error) from error
+            raise update_failed(self._project, self._table, error) from error
 
     def _carried_out(self, update: _Update) -> UpdateResult:
         """The update by the best way that turns out to be right."""
