@@ -54,6 +54,11 @@ def test_date_trunc_of_what_is_not_declared_is_noted(tmp_path):
         "select year('2024') as v from t",
         "select lag(d, 1, '2024') over (order by q) as v from t",
         "select ts from times where ts = '2024-01-01 00:00:00.1234567'",
+        "select d as v from t union all select '2024'",
+        "select null as v union all (select '2024' union all select d from t)",
+        "select coalesce(d, case when q > 1 then '2024' end) as v from t",
+        "select d > iff(q > 1, coalesce(null, '2024'), '2024-05-31') as v from t",
+        "select case when q > 1 then '2024' else s end::date as v from t",
     ],
 )
 def test_a_text_that_is_a_time_in_two_ways_is_refused(tmp_path, query):
@@ -73,6 +78,23 @@ def test_a_text_that_is_a_time_in_one_way_stays(tmp_path, text):
 
 def test_other_texts_that_become_times_are_noted(tmp_path):
     (note,) = one_query(tmp_path, "select s::date as v from t").changed
+    assert note.startswith("texts that become dates or times are read as Spark reads them")
+
+
+@pytest.mark.parametrize("text", ["2024-05", "2024", "12024-5-31", "2024-05-31T12:00:00 CET"])
+def test_a_text_like_a_date_beside_what_is_not_declared_is_noted(tmp_path, text):
+    *_, note = one_query(tmp_path, f"select z > '{text}' as v from u").changed
+    assert note.startswith("a text that looks like a date stands beside a value whose type")
+
+
+@pytest.mark.parametrize("text", ["2024-05-31", "open", "A-2024-05", "12:30"])
+def test_other_texts_beside_what_is_not_declared_are_not_noted(tmp_path, text):
+    assert one_query(tmp_path, f"select z > '{text}' as v from u").changed == ()
+
+
+def test_texts_in_columns_of_a_union_are_noted(tmp_path):
+    query = "with c as (select '2024' as v) select d as v from t union all select v from c"
+    (note,) = one_query(tmp_path, query).changed
     assert note.startswith("texts that become dates or times are read as Spark reads them")
 
 

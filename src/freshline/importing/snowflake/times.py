@@ -7,20 +7,17 @@ time leaves out, that is another time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from freshline.importing.snowflake.faults import UntranslatableError, shown
-from freshline.importing.snowflake.kinds import Kind, Kinds, Other
+from freshline.importing.snowflake.kinds import Kind, Kinds, Other, branches, declared
 from freshline.importing.snowflake.texts import MEETING, meetings
 
 TRUNCATED = (exp.DateTrunc, exp.TimestampTrunc)
 TIMES = (Other.DATE, Other.NTZ, Other.LTZ)
 _OF_TIMES = (*TRUNCATED, exp.Year, exp.Month, exp.Day)
-_TIME_TYPES = {
-    exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME,
-}  # fmt: skip
 _AS_BOTH_READ_IT = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}"
     r"([ T]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d{1,6})?)?( ?(Z|[+-]\d{2}:\d{2}))?)?"
@@ -29,43 +26,92 @@ _AS_SPARK_READS_IT = (
     "texts that become dates or times are read as Spark reads them: of digits alone ('2024') it"
     " makes a year, Snowflake seconds since 1970"
 )
+_LOOKS_LIKE_A_DATE = re.compile(r"\s*(\d{4}|\d{4,7}-\d{1,2}(-\d{1,2}([ T].*)?)?)\s*")
+_BESIDE_UNKNOWN = (
+    "a text that looks like a date stands beside a value whose type the script does not say: if"
+    " that is a time, Spark may make another time of the text ('2024' is a year; in Snowflake it"
+    " is a second of 1970)"
+)
 _DATES = ("YEAR", "QUARTER", "MONTH")
 _PARTS = {"DAY": (), "HOUR": ("HOUR",), "MINUTE": ("HOUR", "MINUTE")}
 _KIND = "freshline_kind"
 
 
-def texts_as_times(query: exp.Expr, kinds: Kinds) -> str:
-    """What is different about texts that become times; empty where nothing is.
+def texts_as_times(query: exp.Expr, kinds: Kinds) -> tuple[str, ...]:
+    """What is different about texts that become times, or may become some.
 
     Raises:
         UntranslatableError: A literal is read in two ways.
     """
-    note = ""
-    for node, text in _texts(query, kinds):
+    notes: dict[str, None] = {}
+    for node, text, surely in _texts(query, kinds):
         literal = text.unnest() if isinstance(text, exp.Expr) else None
-        if not isinstance(literal, exp.Literal):
-            note = _AS_SPARK_READS_IT
-        elif not _AS_BOTH_READ_IT.fullmatch(literal.name):
+        told = literal.name if isinstance(literal, exp.Literal) else None
+        if told is not None and _AS_BOTH_READ_IT.fullmatch(told):
+            continue
+        if not surely:
+            if told is not None and _LOOKS_LIKE_A_DATE.fullmatch(told):
+                notes[_BESIDE_UNKNOWN] = None
+        elif told is None:
+            notes[_AS_SPARK_READS_IT] = None
+        else:
             raise UntranslatableError(
-                f"{shown(node)} makes a time of '{literal.name}', which Snowflake and Spark read"
+                f"{shown(node)} makes a time of '{told}', which Snowflake and Spark read"
                 " in two ways: write it like '2024-05-31' or '2024-05-31 12:00:00'"
             )
-    return note
+    return tuple(notes)
 
 
-def _texts(query: exp.Expr, kinds: Kinds) -> Iterator[tuple[exp.Expr, exp.Expr | Kind]]:
-    """The texts that become times, and where."""
+def _texts(query: exp.Expr, kinds: Kinds) -> Iterator[tuple[exp.Expr, exp.Expr | Kind, bool]]:
+    """The texts that become times, where, and whether they do so surely."""
     node: exp.Expr
     for node in query.find_all(exp.Cast, *_OF_TIMES):
-        is_time = not isinstance(node, exp.Cast) or node.to.this in _TIME_TYPES
-        if is_time and kinds.of(node.this) is Other.TEXT:
-            yield node, node.this
+        is_time = not isinstance(node, exp.Cast) or declared(node.to) in TIMES
+        if is_time:
+            yield from (
+                (node, each, True)
+                for each in _leaves(node.this)
+                if isinstance(each, exp.Expr) and kinds.of(each) is Other.TEXT
+            )
     for node in query.find_all(*MEETING):
-        for meeting in meetings(node, kinds):
+        for meeting in _columns(node) or meetings(node, kinds):
+            leaves = [leaf for each in meeting for leaf in _leaves(each)]
             of = [(each, kinds.of(each) if isinstance(each, exp.Expr) else each)
-                  for each in meeting]  # fmt: skip
-            if any(kind in TIMES for _, kind in of):
-                yield from ((node, each) for each, kind in of if kind is Other.TEXT)
+                  for each in leaves]  # fmt: skip
+            found = {kind for _, kind in of}
+            surely = not found.isdisjoint(TIMES)
+            if surely or None in found:
+                yield from ((node, each, surely) for each, kind in of if kind is Other.TEXT)
+
+
+def _leaves(value: exp.Expr | Kind) -> Iterator[exp.Expr | Kind]:
+    """The expressions whose value a CASE or COALESCE can have, through all that are nested."""
+    inner = value.unnest() if isinstance(value, exp.Expr) else value
+    if isinstance(inner, exp.Alias):
+        yield from _leaves(inner.this)
+    elif isinstance(inner, exp.Case | exp.Coalesce | exp.If):
+        for each in branches(inner):
+            yield from _leaves(each)
+    elif not isinstance(inner, exp.Null):
+        yield inner
+
+
+def _columns(node: exp.Expr) -> Sequence[Sequence[exp.Expr]]:
+    """What meets in each column of a set operation; nothing where that is not to be seen."""
+    if not isinstance(node, exp.SetOperation):
+        return ()
+    selects, todo = [], [node.this, node.expression]
+    while todo:
+        query = todo.pop().unnest()
+        if isinstance(query, exp.SetOperation):
+            todo += [query.this, query.expression]
+        else:
+            selects.append(query)
+    lists = [each.expressions for each in selects if isinstance(each, exp.Select)]
+    one = len(lists) == len(selects) and len({len(each) for each in lists}) == 1
+    if not one or any(each.is_star for each in selects):
+        return ()
+    return list(zip(*lists, strict=True))
 
 
 def mark_truncated(query: exp.Expr, kinds: Kinds) -> bool:

@@ -130,7 +130,7 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     """Replaces what means something else in Spark, and says what still differs."""
     changes, notes = digits_of(query, kinds)
     literals, as_double = literals_that_meet_numbers(query, kinds)
-    as_time = texts_as_times(query, kinds)
+    as_times = texts_as_times(query, kinds)
     found = {type(node) for node in query.walk()}
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
         found.discard(exp.Sub)
@@ -148,7 +148,7 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     truncate(query)
     for pattern in query.find_all(exp.Like):
         unescaped_pattern(pattern)
-    return tuple(dict.fromkeys([*different, *filter(None, (as_double, as_time))]))
+    return tuple(dict.fromkeys([*different, *filter(None, (as_double, *as_times))]))
 
 
 def _is_of_times(difference: exp.Sub, kinds: Kinds) -> bool:
