@@ -112,7 +112,25 @@ def test_not_in_a_query_is_translated_for_one_value(tmp_path):
         ("length(s) * 1000", "CAST(LENGTH(s) AS DECIMAL(38, 0)) * 1000"),
         ("year(d) * 100 + month(d)", "YEAR(d) * 100 + MONTH(d)"),
         ("q * 1000000000", "q * 1000000000"),
+        ("2000000000 + 2000000000", "CAST(2000000000 AS DECIMAL(38, 0)) + 2000000000"),
+        ("-2147483648 - 1", "CAST(-2147483648 AS DECIMAL(38, 0)) - 1"),
+        (
+            "iff(q > 1, 2000000000, 0) + 2000000000",
+            "CAST(IF(q > 1, 2000000000, 0) AS DECIMAL(38, 0)) + 2000000000",
+        ),
+        ("3000000000 + 2000000000", "3000000000 + 2000000000"),
+        ("3000000000 * 4000000000", "CAST(3000000000 AS DECIMAL(38, 0)) * 4000000000"),
+        ("9223372036854775807 + 1", "CAST(9223372036854775807 AS DECIMAL(38, 0)) + 1"),
+        ("9223372036854775808 + 1", "9223372036854775808 + 1"),
+        (
+            "count(*) * 3000000000 * 4000000000",
+            "CAST(COUNT(*) AS DECIMAL(38, 0)) * 3000000000 * 4000000000",
+        ),
+        ("count(*) * 1000 * 1000000", "CAST(COUNT(*) * 1000 AS DECIMAL(38, 0)) * 1000000"),
+        ("count(*) * 1000 + 1", "COUNT(*) * 1000 + 1"),
+        ("row_number() over (order by q) + 1", "ROW_NUMBER() OVER (ORDER BY q NULLS LAST) + 1"),
+        ("d + 1", "d + 1"),
     ],
 )
-def test_a_product_that_is_too_long_for_an_int_is_one_of_decimals(tmp_path, product, text):
+def test_a_whole_number_that_is_too_long_for_its_type_is_a_decimal(tmp_path, product, text):
     assert f"{text} AS v" in on_one_line(one_query(tmp_path, f"select {product} as v from t"))

@@ -1,4 +1,4 @@
-"""Products, quotients, averages and whole parts with the digits that Snowflake gives them.
+"""Sums, products, quotients, averages and whole parts with the digits that Snowflake gives them.
 
 Spark's `/` leaves wide decimals too few digits on one side of the point or the other. Both operands
 as decimals of 38 digits leave 18 digits behind it at least. Where the script says the types, a cast
@@ -7,12 +7,13 @@ rounds to Snowflake's digits; where it does not, there are more digits, and a no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 from sqlglot import exp
 
 from freshline.importing.snowflake.faults import UntranslatableError, shown
-from freshline.importing.snowflake.kinds import Kind, Kinds, Other
+from freshline.importing.snowflake.kinds import Kind, Kinds, Other, branches
 from freshline.importing.snowflake.numbers import (
     MOST_DIGITS,
     Number,
@@ -66,9 +67,7 @@ def _product(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
     one, other = kinds.of(node.this), kinds.of(node.args["expression"])
     if Other.FLOAT in (one, other):
         return
-    most = [_most(each) for each in (node.this, node.args["expression"])]
-    if None not in most and _most(node) is None:
-        yield lambda: _cast(node.this, 0)
+    yield from _whole_result(node, kinds)
     if isinstance(one, Number) and isinstance(other, Number):
         scale = multiplied(one, other).scale
         if one.scale + other.scale > scale:
@@ -77,27 +76,60 @@ def _product(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
         yield _NOTES[exp.Mul]
 
 
-def _most(node: exp.Expr) -> int | None:
-    """The largest value of an expression that is an INT in Spark; None: it is another type."""
-    if isinstance(node, exp.Paren | exp.Neg | exp.Window):
-        return _most(node.this)
+def _whole_result(node: exp.Expr, _kinds: Kinds) -> Iterator[Change | str]:
+    """Sums, differences and products of whole numbers that Spark would find too long."""
+    of = [_longest(each) for each in (node.this, node.args["expression"])]
+    if None not in of and _longest(node) is None:
+        yield lambda: _cast(node.this, 0)
+
+
+def _longest(node: exp.Expr) -> tuple[int, int] | None:
+    """Of an expression that is an INT or BIGINT in Spark: where this type ends, and the most.
+
+    None: it has another type, or can be longer than its type.
+    """
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
+        return _literal(node.this, negative=True)
     if isinstance(node, exp.Literal):
-        return int(node.name) if not node.is_string and node.name.isdigit() else None
-    if not isinstance(node, exp.Add | exp.Sub | exp.Mul):
-        return _INTS.get(type(node))
-    one, other = _most(node.this), _most(node.expression)
-    if one is None or other is None:
+        return _literal(node, negative=False)
+    if isinstance(node, exp.Paren | exp.Neg | exp.Window | exp.Abs | exp.Min | exp.Max):
+        return _longest(node.this)
+    if isinstance(node, exp.Case | exp.If | exp.Coalesce):
+        return _together([_longest(each) for each in branches(node)], max)
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul):
+        of = [_longest(each) for each in (node.this, node.expression)]
+        return _together(of, prod if isinstance(node, exp.Mul) else sum)
+    return _INTS.get(type(node))
+
+
+def _literal(literal: exp.Literal, *, negative: bool) -> tuple[int, int] | None:
+    """A literal has the first type that it fits into."""
+    if literal.is_string or not literal.name.isdigit():
         return None
-    most = one * other if isinstance(node, exp.Mul) else one + other
-    return most if most < _INT_END else None
+    number = int(literal.name)
+    return next(((end, number) for end in _ENDS if number < end + negative), None)
 
 
-_INT_END = 2**31
-_INTS: dict[type[exp.Expr], int] = {
-    exp.Year: 9999, exp.Month: 12, exp.Day: 31, exp.Length: 2**24, exp.RowNumber: _INT_END - 1,
-    exp.Rank: _INT_END - 1, exp.DenseRank: _INT_END - 1,
+def _together(
+    of: Sequence[tuple[int, int] | None], most_of: Callable[[list[int]], int]
+) -> tuple[int, int] | None:
+    known = [each for each in of if each is not None]
+    if not known or len(known) < len(of):
+        return None
+    end, most = max(end for end, _ in known), most_of([most for _, most in known])
+    return (end, most) if most < end or most_of is max else None
+
+
+_INT_END, _BIGINT_END = _ENDS = 2**31, 2**63
+_ROWS, _ROWS_OF_A_GROUP = 10**15, 2**30
+"""More than can be counted, and than can be numbered; with room for what is added to them."""
+_INTS: dict[type[exp.Expr], tuple[int, int]] = {
+    exp.Year: (_INT_END, 9999), exp.Month: (_INT_END, 12), exp.Day: (_INT_END, 31),
+    exp.Length: (_INT_END, 2**24), exp.RowNumber: (_INT_END, _ROWS_OF_A_GROUP),
+    exp.Rank: (_INT_END, _ROWS_OF_A_GROUP), exp.DenseRank: (_INT_END, _ROWS_OF_A_GROUP),
+    exp.Count: (_BIGINT_END, _ROWS), exp.CountIf: (_BIGINT_END, _ROWS),
 }  # fmt: skip
-"""What is an INT in Spark, of at most that; INTs that are multiplied can be too long for one."""
+"""What is an INT or a BIGINT in Spark, with its most; results of these can be too long for both."""
 
 
 def _quotient(node: exp.Expr, kinds: Kinds) -> Iterator[Change | str]:
@@ -177,6 +209,8 @@ def _values(average: exp.Expr) -> exp.Expr:
 
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, Kinds], Iterator[Change | str]]] = {
+    exp.Add: _whole_result,
+    exp.Sub: _whole_result,
     exp.Mul: _product,
     exp.Div: _quotient,
     exp.Avg: _average,
