@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.records import Buckets, Reads, Source
 from tests.support.snowflake import DECLARED, on_one_line
 from tests.support.snowflake import one_query as query_over
 
@@ -36,6 +38,17 @@ def test_date_trunc_is_of_the_type_of_its_value(tmp_path, query, text):
     item = one_query(tmp_path, query)
     assert text in on_one_line(item)
     assert item.changed == ()
+
+
+@pytest.mark.parametrize(("unit", "most_us"), [("hour", 3_599_999_999), ("day", 86_399_999_999)])
+def test_date_trunc_keeps_its_buckets(tmp_path, unit, most_us):
+    query = f"select date_trunc('{unit}', ts) as v, count(distinct ts) as n from times group by 1"
+    found = buckets(
+        one_query(tmp_path, query).query,
+        (Source("times", {"ts": "timestamp_ntz"}, time_column="ts"),),
+        session_zone="Europe/Berlin",
+    )
+    assert found == Buckets("v", {"times": Reads("ts", 0, most_us)})
 
 
 def test_date_trunc_of_what_is_not_declared_is_noted(tmp_path):

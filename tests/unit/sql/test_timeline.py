@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from freshline.sql.buckets.timeline import buckets
@@ -249,6 +252,56 @@ def test_a_wall_clock_time_becomes_an_instant_by_any_offset_of_the_zone():
     lo, hi = bounds(query, "e", sources=sources, zone="Asia/Tokyo")
     assert lo <= 0
     assert hi >= 9 * H
+
+
+WALL_DAY = "CAST(CAST(ts AS DATE) AS TIMESTAMP_NTZ)"
+CUTS = {
+    WALL_DAY: ("hour", "minute", "second", "microsecond"),
+    f"({WALL_DAY} + MAKE_DT_INTERVAL(0, HOUR(ts)))": ("minute", "second", "microsecond"),
+    f"{WALL_DAY} + make_dt_interval(0, hour(ts), minute(ts))": ("second", "microsecond"),
+    f"{WALL_DAY} + make_dt_interval(0, hour(ts), minute(ts), second(ts))": ("microsecond",),
+}
+NO_CUTS = (
+    "make_dt_interval()", "make_dt_interval(0)", "make_dt_interval(1, hour(ts))",
+    "make_dt_interval(0, minute(ts))", "make_dt_interval(0, hour(ts), second(ts))",
+    "make_dt_interval(0, hour(at))", "make_dt_interval(x, hour(ts))",
+)  # fmt: skip
+
+
+def cut_bounds(expression, kind, zone):
+    sources = (Source("e", {"ts": kind, "at": kind, "x": "int"}, time_column="ts"),)
+    query = f"SELECT {expression} AS v, median(x) AS m FROM e GROUP BY 1"
+    return buckets(query, sources, session_zone=zone)
+
+
+@pytest.mark.parametrize("expression", CUTS)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "+05:30"])
+def test_a_wall_clock_cut_by_its_parts_is_cut_exactly(expression, zone):
+    found = cut_bounds(expression, "timestamp_ntz", zone)
+    unit_us = {4: D, 3: H, 2: M, 1: 1_000_000}[len(CUTS[expression])]
+    assert found == Buckets("v", {"e": Reads("ts", 0, unit_us - 1)})
+
+
+@pytest.mark.parametrize("expression", CUTS)
+@pytest.mark.parametrize("zone", ["UTC", "America/St_Johns", "Australia/Lord_Howe"])
+def test_the_wall_clock_of_an_instant_cut_by_its_parts_lies_within_its_bounds(expression, zone):
+    found = cut_bounds(expression, "timestamp", zone)
+    assert isinstance(found, Buckets)
+    reads = found.reads["e"]
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    for minutes in range(0, 2 * 366 * 24 * 60, 97):
+        instant = epoch + dt.timedelta(days=19_000, minutes=minutes, microseconds=-1)
+        wall = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=dt.UTC)
+        cut = wall.replace(**dict.fromkeys(CUTS[expression], 0))
+        read_us = (instant - cut) // dt.timedelta(microseconds=1)
+        assert reads.lo_us <= read_us <= reads.hi_us
+
+
+@pytest.mark.parametrize("interval", NO_CUTS)
+def test_other_parts_of_a_wall_clock_make_no_bucket(interval):
+    found = cut_bounds(f"{WALL_DAY} + {interval}", "timestamp_ntz", "UTC")
+    assert isinstance(found, Reason)
+    assert found.code == "NO_TIME_BUCKET"
 
 
 def test_another_time_column_is_tried_where_the_declared_one_gives_nothing():

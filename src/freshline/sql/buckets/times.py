@@ -24,7 +24,7 @@ from freshline.sql.query.calendar import (
 )
 from freshline.sql.query.normal import is_call_of
 from freshline.sql.query.unsupported import unsupported
-from freshline.sql.query.zone import DAY_US, Zone
+from freshline.sql.query.zone import DAY_US, HOUR_US, MINUTE_US, Zone
 
 _CAST_KINDS: dict[exp.DType, Kind] = {
     exp.DType.TIMESTAMP: "timestamp",
@@ -168,7 +168,50 @@ def _cast(times: Times, node: exp.Expr, name: str) -> str | None:
     to = node.args.get("to")
     kind = _CAST_KINDS.get(to.this) if isinstance(to, exp.DataType) else None
     base = times.time(node.this)
+    day_of = _wall_day_of(node)
+    day = None if day_of is None else times.time(day_of)
+    if day is not None and times.kind(day) == "ntz":
+        return _cut(times, name, day, DAY_US)
     return None if kind is None else _as(times, name, base, kind)
+
+
+def _wall_day_of(node: exp.Expr) -> exp.Expr | None:
+    """The t of ``CAST(CAST(t AS DATE) AS TIMESTAMP_NTZ)``, the start of its day by the clock."""
+    for type_ in (exp.DType.TIMESTAMPNTZ, exp.DType.DATE):
+        node = node.unnest()
+        if not isinstance(node, exp.Cast | exp.TryCast) or node.to.this != type_:
+            return None
+        node = node.this
+    return node.unnest()
+
+
+def _cut(times: Times, name: str, base: str, step_us: int) -> str:
+    """The wall clock's time of ``base``, cut to a day or less: exactly, whatever the zone."""
+    change = _sum(times.conversion(times.kind(base), "ntz"), (1 - step_us, 0))
+    return times.derived(name, base, change, "ntz", (step_us, 0))
+
+
+def _cut_by_parts(times: Times, node: exp.Expr, name: str) -> str | None:
+    """The day of t ``+ make_dt_interval(0, hour(t), minute(t))``: t without its smaller parts."""
+    interval = node.args["expression"].unnest()
+    of = _wall_day_of(node.this)
+    if of is None or not is_call_of(interval, "make_dt_interval"):
+        return None
+    days, *parts = interval.expressions or [None]
+    kinds = tuple(type(part) for part in parts)
+    base = times.time(of)
+    if base is None or kinds not in _CUTS or _whole(days) != 0:
+        return None
+    if any(part.this.unnest() != of for part in parts):
+        return None
+    return _cut(times, name, base, _CUTS[kinds])
+
+
+_CUTS: dict[tuple[type[exp.Expr], ...], int] = {
+    (exp.Hour,): HOUR_US,
+    (exp.Hour, exp.Minute): MINUTE_US,
+    (exp.Hour, exp.Minute, exp.Second): 1_000_000,
+}
 
 
 def _as(times: Times, name: str, base: str | None, kind: Kind) -> str | None:
@@ -213,6 +256,8 @@ def _truncation(times: Times, node: exp.Expr, name: str) -> str | None:
 
 def _shifted(times: Times, node: exp.Expr, name: str) -> str | None:
     """A time plus or minus an interval, or a date plus or minus a number of days."""
+    if isinstance(node, exp.Add) and (cut := _cut_by_parts(times, node, name)):
+        return cut
     base, amount = times.time(node.this), node.args["expression"]
     if base is None and isinstance(node, exp.Add):
         base, amount = times.time(node.expression), node.this
