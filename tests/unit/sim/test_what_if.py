@@ -14,6 +14,7 @@ from freshline.core.events import (
     FilesWithdrawn,
     TrackReserved,
     UpdateFinished,
+    UpkeepOffered,
 )
 from freshline.core.model import TableSpec
 from freshline.sim.whatif.history import Durations, history_of
@@ -150,7 +151,15 @@ def test_failures_and_unreadable_files_are_left_out_of_what_is_played():
     found = compared(run, Variations())
     assert found.happened.updates == 2
     assert found.played[0].updates == 1
-    assert found.notes[-1] == "1 failed updates of the run are left out of what is played"
+    assert found.notes[-1] == "what is played leaves out 1 failed update of the run"
+
+
+def test_upkeep_that_gave_way_is_no_failed_update():
+    happenings = [*files("orders")[:1], (1020.0, UpkeepOffered("orders", "compact", 1))]
+    tries = iter([2.0, -3.0])
+    run = recorded([ORDERS], happenings, seconds=lambda *_: next(tries))
+    assert [each.command.upkeep for each in history_of(run, {}).ended] == ["", "compact"]
+    assert not [note for note in compared(run, Variations()).notes if "failed" in note]
 
 
 def test_a_simulation_of_the_runs_events_and_durations_decides_as_the_run_did(run):

@@ -251,11 +251,14 @@ def _notes(
         notes.append(
             f"no update of {', '.join(unknown)} ended in the run: theirs take the first guess"
         )
-    failed = len(history.ended) - sum(
-        type(each.event).__name__ == "UpdateFinished" for each in history.ended
+    # Upkeep that gave way to an update ends so, too, and nothing failed.
+    failed = sum(
+        type(each.event).__name__ == "UpdateFailed" and not each.command.upkeep
+        for each in history.ended
     )
     if failed:
-        notes.append(f"{failed} failed updates of the run are left out of what is played")
+        updates = "failed update" if failed == 1 else "failed updates"
+        notes.append(f"what is played leaves out {failed} {updates} of the run")
     if any(outcome.tracks != run.tracks for outcome in outcomes):
         notes.append(
             f"updates take what they took on {run.tracks} tracks, however many run beside them"
