@@ -14,7 +14,7 @@ from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
 from freshline.executor.trials import UNTRIED, Trust
 from freshline.project.definition import definition_of
-from freshline.project.model import Project
+from freshline.project.model import Project, TableDef
 from freshline.runtime.failures import Hears
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.trials import note_trial, read_trials
@@ -27,6 +27,11 @@ IDLE_RUN_S = 30.0
 """A run that ends when idle begins no further trial once its trials have taken so long."""
 
 _NOTHING = Trust()
+
+
+def _is_maintained(table: TableDef) -> bool:
+    """Whether it may be maintained from changes; one that Python functions make never is."""
+    return table.kind == "derived" and table.refresh != "full" and not table.programs
 
 
 class Trials:
@@ -57,7 +62,7 @@ class Trials:
         self._definitions = {
             table.name: definition_of(table)
             for table in project.tables
-            if project.maintenance.trials and table.kind == "derived" and table.refresh != "full"
+            if project.maintenance.trials and _is_maintained(table)
         }
         self._tried = {
             name: tried

@@ -10,6 +10,7 @@ import pytest
 
 from freshline.executor.trials import Difference, Trust, Verdict
 from freshline.project.definition import definition_of
+from freshline.project.model import Program
 from freshline.render.status import remarks
 from freshline.render.strategies import strategies_record
 from freshline.runtime.journal.paths import journal_path
@@ -104,9 +105,10 @@ def test_nothing_is_tried_where_it_is_turned_off(shop):
     assert trusts(shop, "v") == [None]
 
 
-def test_a_view_that_is_always_computed_in_full_is_not_tried(shop):
+@pytest.mark.parametrize("always", [{"refresh": "full"}, {"programs": (Program("f"),)}])
+def test_a_view_that_is_always_computed_in_full_is_not_tried(shop, always):
     tables = [
-        dataclasses.replace(table, refresh="full") if table.name == "v" else table
+        dataclasses.replace(table, **always) if table.name == "v" else table
         for table in shop.project.tables
     ]
     shop.project = dataclasses.replace(shop.project, tables=tuple(tables))
