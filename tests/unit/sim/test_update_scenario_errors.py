@@ -79,6 +79,11 @@ def test_explicit_recovery_names_every_table_without_a_period(tmp_path):
         ),
         (
             "horizon: 100",
+            "horizon: 1.0e+308",
+            "[out-of-range] scenario.yml:1: 'horizon' is 1e+308; no number is larger than 1e+15",
+        ),
+        (
+            "horizon: 100",
             "tracks: 2",
             "[missing-key] scenario.yml:1: the scenario has no 'horizon'. Add one.",
         ),

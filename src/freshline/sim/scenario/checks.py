@@ -10,6 +10,9 @@ from freshline.core.errors import Place, UserError, UserErrors
 from freshline.project.yaml.file import Path_, YamlFile
 from freshline.project.yaml.numbers import is_number
 
+_MOST = 1e15
+"""Squares of numbers are added up and divided: none of the results may be infinite."""
+
 
 class Checks:
     """Values of one file, checked one by one; all errors are raised together.
@@ -75,6 +78,9 @@ class Checks:
         if number is None:
             self.error(path, "not-a-number", f"{of} is {_shown(value)}", rule="it is a number")
             return math.nan
+        if abs(number) > _MOST:
+            rule = f"no number is larger than {_MOST:g}"
+            self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
         if above is not None and not number > above:
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=f"it is > {above:g}")
         if at_least is not None and not number >= at_least:
