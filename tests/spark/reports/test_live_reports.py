@@ -230,8 +230,8 @@ def test_reports_are_asked_for_answered_and_withdrawn_while_the_warehouse_runs(
         gone = shop.command("report", "withdraw", "unwanted")
         assert (gone.exit_code, gone.stdout) == (0, "unwanted is withdrawn\n")
         twice = shop.command("report", "withdraw", "unwanted")
-        told = twice.stderr.startswith("[report-ended] report unwanted is withdrawn")
-        assert (twice.exit_code, told) == (2, True)
+        is_told = twice.stderr.startswith("[report-ended] report unwanted is withdrawn")
+        assert (twice.exit_code, is_told) == (2, True)
         listed = shop.listed()
 
     assert {name: each["state"] for name, each in listed.items()} == {

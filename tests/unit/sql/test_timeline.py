@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -292,7 +293,8 @@ def test_the_wall_clock_of_an_instant_cut_by_its_parts_lies_within_its_bounds(ex
     for minutes in range(0, 2 * 366 * 24 * 60, 97):
         instant = epoch + dt.timedelta(days=19_000, minutes=minutes, microseconds=-1)
         wall = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=dt.UTC)
-        cut = wall.replace(**dict.fromkeys(CUTS[expression], 0))
+        parts: dict[str, Any] = dict.fromkeys(CUTS[expression], 0)
+        cut = wall.replace(**parts)
         read_us = (instant - cut) // dt.timedelta(microseconds=1)
         assert reads.lo_us <= read_us <= reads.hi_us
 
