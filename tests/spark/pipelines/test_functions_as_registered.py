@@ -209,6 +209,31 @@ def test_each_call_begins_with_the_names_of_the_registration(pipeline, spark):
         assert (name, rows) == (name, [(0,)])
 
 
+IMPORTED = """\
+few = spark.createDataFrame([(0, "a"), (3, "b")], "id BIGINT, name STRING")
+
+
+@dp.materialized_view
+def of_few():
+    return few.where("id = 0")
+
+
+@dp.materialized_view
+def joined():
+    return few.join(spark.read.table("src"), "id")
+"""
+
+
+def test_a_frame_that_is_made_while_the_file_is_imported_can_be_a_table(pipeline, spark):
+    found = pipeline(HEAD + IMPORTED)
+    assert found.errors == []
+    own = spark.newSession()
+    own.range(1).createOrReplaceTempView("src")
+    for name in ("of_few", "joined"):
+        register_programs(own, found.project, found.project.table(name))
+        assert (name, [tuple(row) for row in own.table(name).collect()]) == (name, [(0, "a")])
+
+
 SHARED = """\
 names = []
 

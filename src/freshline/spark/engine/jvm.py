@@ -197,8 +197,8 @@ def without(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     return DataFrame(java_frame(frame).drop(scala_seq(session, columns)), session)
 
 
-def show(frame: DataFrame, name: str) -> None:
-    """Make the frame a view of its session, in the place of an older one of that name.
+def show(frame: DataFrame, name: str, session: SparkSession | None = None) -> None:
+    """Make the frame a view of a session, in the place of an older one of that name.
 
     ``createOrReplaceTempView`` runs the same command as a query. Spark then reports an execution to
     its listeners and writes the plan as text, which takes longer than the command.
@@ -206,8 +206,9 @@ def show(frame: DataFrame, name: str) -> None:
     Args:
         frame: The rows.
         name: As it is, without quotes.
+        session: None: the frame's own.
     """
-    session = frame.sparkSession
+    session = session or frame.sparkSession
     nothing, no_items = none(session), scala_seq(session, ())
     command = named(session, "org.apache.spark.sql.execution.command.CreateViewCommand")(
         named(session, f"{_CATALYST}.TableIdentifier")(name),

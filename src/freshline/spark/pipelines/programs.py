@@ -22,7 +22,7 @@ def register_programs(session: SparkSession, project: Project, table: TableDef) 
             frame = session.sql(program.query)
         else:
             frame = _result(session, project, table, program)
-        jvm.show(frame, program.name)
+        jvm.show(frame, program.name, session)  # the frame may be of the import's session
 
 
 def _result(
