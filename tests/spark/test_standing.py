@@ -111,6 +111,19 @@ def test_a_column_that_others_take_stops_the_next_update(shop, spark, orders, co
     assert ids(shop) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("command", ["RENAME COLUMN note TO memo", "DROP COLUMN note"])
+def test_a_column_that_others_added_themselves_stops_nothing(shop, spark, orders, command):
+    name = f"delta.`{shop.path('orders')}`"
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN note STRING")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    shop.load("orders", orders(4), filled=True)
+    spark.sql(f"ALTER TABLE {name} {command}")
+    shop.load("orders", orders(5), filled=True)
+    shop.restart()
+    shop.load("orders", orders(6), filled=True)
+    assert ids(shop) == [1, 2, 3, 4, 5, 6]
+
+
 def test_rows_that_others_take_during_an_update_stop_the_one_after_it(
     shop, spark, orders, monkeypatch
 ):

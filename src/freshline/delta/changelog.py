@@ -27,10 +27,6 @@ _MICROSECOND = timedelta(microseconds=1)
 _CUT_OFF_US = 999
 
 
-_LOSING = frozenset({"DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS"})
-"""Operations by which rows lose the values of a column, by their names in the log."""
-
-
 _WHOLE_MINUTES_SINCE = datetime(1973, 1, 1, tzinfo=UTC)
 """Statistics tell a zone's offset in minutes; the last that had seconds was Monrovia's in 1972."""
 
@@ -108,7 +104,8 @@ class LoggedChanges:
         added: The files added.
         rewrote: Rows were deleted or updated, so the added files are not all there is to say.
         redefined: The columns, the partitioning or the properties changed.
-        lost: Columns were dropped or renamed, so that rows have no longer their values in them.
+        lost: Columns that were dropped or renamed, so that rows have no longer their values in
+            them, in lower case, with what is in front of a nested one; None: it is not told which.
         rows: Change rows: what a commit with a change feed of ours says, else those in the
             files added and removed, the most that there can be.
         size_bytes: Of what has to be read for them: files added, or of the change feed.
@@ -120,7 +117,7 @@ class LoggedChanges:
     added: tuple[AddedFile, ...] = field(default=())
     rewrote: bool = False
     redefined: bool = False
-    lost: bool = False
+    lost: frozenset[str] | None = frozenset()
     rows: int = 0
     size_bytes: int = 0
     readable: bool = True
@@ -157,7 +154,8 @@ class _Tally:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._added: list[AddedFile] = []
-        self._rewrote = self._redefined = self._lost = False
+        self._rewrote = self._redefined = False
+        self._lost: frozenset[str] | None = frozenset()
         self._rows = self._bytes = 0
         self._readable = True
         self._replaced: list[ReplacedTimes] | None = []
@@ -186,7 +184,9 @@ class _Tally:
             elif "commitInfo" in action:
                 facts = decode(action["commitInfo"].get("userMetadata")) or {}
                 told = facts.get("changes")
-                self._lost |= action["commitInfo"].get("operation") in _LOSING
+                if self._lost is not None:
+                    lost = _lost(action["commitInfo"])
+                    self._lost = None if lost is None else self._lost | lost
         if changed:
             self._tell(facts.get("replaced"))
         # With a change feed the files also hold rows that only moved from one to another.
@@ -227,6 +227,22 @@ class _Tally:
             self._readable,
             None if self._replaced is None else tuple(self._replaced),
         )
+
+
+def _lost(info: Mapping[str, Any]) -> frozenset[str] | None:
+    """The columns that a commit dropped or renamed; None: it does not tell which."""
+    operation, given = info.get("operation"), info.get("operationParameters") or {}
+    try:
+        if operation == "DROP COLUMNS":
+            columns = [str(each) for each in json.loads(given["columns"])]
+        elif operation == "RENAME COLUMN":
+            columns = [str(given["oldColumnPath"])]
+        else:
+            return None if operation == "REPLACE COLUMNS" else frozenset()
+    except (KeyError, TypeError, ValueError):
+        return None
+    # In backquotes a name can have a point of its own.
+    return None if "`" in "".join(columns) else frozenset(each.lower() for each in columns)
 
 
 def _of(values: Any, column: str) -> Any:

@@ -63,13 +63,13 @@ def departure(
     # A fence or a compaction may have come after what others did.
     made = last_update(path) or last
     since = max(-1 if made is None else made.version, -1 if accepted is None else accepted)
-    if since < version and rows_changed(path, since, version):
+    if since < version and rows_changed(table, path, since, version):
         what = f"others changed rows or columns of table {table.name} after version {since}"
         return _error("table-changed", what, table)
     if made is None or (accepted is not None and accepted >= made.version):
         return None
     after = int(made.metadata.get("after", made.version - 1))
-    if after + 1 < made.version and rows_changed(path, after, made.version - 1):
+    if after + 1 < made.version and rows_changed(table, path, after, made.version - 1):
         return changed_between(table, made.version)
     return None
 
@@ -96,11 +96,11 @@ def _error(code: str, what: str, table: TableDef) -> PlatformError:
     )
 
 
-def rows_changed(path: str, since: int, until: int) -> bool:
+def rows_changed(table: TableDef, path: str, since: int, until: int) -> bool:
     """Whether commits ``since`` + 1 to ``until`` changed rows; also where nobody can tell.
 
-    A column that is renamed or dropped is taken from the rows: what is loaded next would go into
-    another one, in which the rows that are there have NULL.
+    A column of the query that is renamed or dropped is taken from the rows: what is loaded next
+    would go into another one, in which the rows that are there have NULL.
 
     Raises:
         PlatformError: The log cannot be read.
@@ -111,4 +111,17 @@ def rows_changed(path: str, since: int, until: int) -> bool:
         changes = logged_changes(path, since, until)
     except ChangesGoneError:
         return True
-    return changes is None or bool(changes.added) or changes.rewrote or changes.lost
+    return changes is None or bool(changes.added) or changes.rewrote or _took(table, changes.lost)
+
+
+def _took(table: TableDef, lost: frozenset[str] | None) -> bool:
+    """Whether a column of the table's query is among those lost, or may be."""
+    if not lost:
+        return lost is None
+    from freshline.sql.text.outputs import output_columns  # brings sqlglot: 0.3 s
+
+    names = output_columns(table.query)
+    if names is None:
+        return True
+    own = {name.lower() for name in (*names, *(name for name, _ in table.columns))}
+    return any(each == name or each.startswith(f"{name}.") for each in lost for name in own)

@@ -82,6 +82,31 @@ def test_columns_that_came_are_told(path):
     assert widened.added[0].partition == {"day of week": None}
 
 
+@pytest.mark.parametrize(
+    ("operation", "given", "lost"),
+    [
+        ("ADD COLUMNS", {"columns": '[{"column":{"name":"a"}}]'}, frozenset()),
+        ("DROP COLUMNS", {"columns": '["Id","of.a"]'}, frozenset({"id", "of.a"})),
+        ("RENAME COLUMN", {"oldColumnPath": "id", "newColumnPath": "n"}, frozenset({"id"})),
+        ("DROP COLUMNS", {"columns": '["`a.b`"]'}, None),
+        ("DROP COLUMNS", {"columns": "id"}, None),
+        ("RENAME COLUMN", {}, None),
+        ("REPLACE COLUMNS", {"columns": "[]"}, None),
+    ],
+)
+def test_columns_that_rows_lost_are_told(tmp_path, operation, given, lost):
+    folder = tmp_path / "table" / "_delta_log"
+    folder.mkdir(parents=True)
+    commits = [("ADD COLUMNS", {}), ("DROP COLUMNS", {"columns": '["x"]'}), (operation, given)]
+    for number, (of, parameters) in enumerate(commits):
+        info = {"commitInfo": {"operation": of, "operationParameters": parameters}}
+        lines = [json.dumps(each) for each in (info, {"metaData": {}})]
+        (folder / f"{number:020d}.json").write_text("\n".join(lines))
+    path = str(tmp_path / "table")
+    assert changes(path, 1, 2).lost == lost
+    assert changes(path, 0, 2).lost == (None if lost is None else lost | {"x"})
+
+
 def test_a_commit_that_was_cleaned_up_is_missed(path, tmp_path):
     (tmp_path / "table" / "_delta_log" / f"{3:020d}.json").unlink()
     with pytest.raises(ChangesGoneError, match="commit 3 of"):

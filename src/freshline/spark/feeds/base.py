@@ -190,7 +190,7 @@ class BaseUpdates:
         failpoint("base.after_commit")
         self._known = (version, transaction.table_id)
         path = self._project.table_path(self._table.name)
-        others_came = before + 1 < version and rows_changed(path, before, version - 1)
+        others_came = before + 1 < version and rows_changed(self._table, path, before, version - 1)
         self._unseen = version if others_came else None
         self._rejected.settled()
         return UpdateResult(
