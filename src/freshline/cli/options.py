@@ -146,15 +146,16 @@ def collected(
         return None, [error]
     except OSError as error:
         where = "the working directory" if directory is None else shortened(str(directory), 80)
-        what = f"no project can be looked for in {where}: {error.strerror}"
         if error.errno not in _WRONG_PATHS:
             raise PlatformError(
-                "project-unreadable", what, next_step="Look at the disk, then try again."
+                "project-unreadable",
+                f"the disk does not say whether {where} has a project: {error.strerror}",
+                next_step="Look at the disk, then try again.",
             ) from error
         return None, [
             UserError(
                 "no-project",
-                what,
+                f"no project can be looked for in {where}: {error.strerror}",
                 rule="a project's directory exists, may be read, and has a path of at most 4,095"
                 " bytes, of which a name has at most 255",
                 next_step="Correct the path, or who may read it.",
