@@ -97,6 +97,7 @@ def test_columns_that_came_are_told(path):
 def test_columns_that_rows_lost_are_told(tmp_path, operation, given, lost):
     folder = tmp_path / "table" / "_delta_log"
     folder.mkdir(parents=True)
+    commits: list[tuple[str, dict[str, str]]]
     commits = [("ADD COLUMNS", {}), ("DROP COLUMNS", {"columns": '["x"]'}), (operation, given)]
     for number, (of, parameters) in enumerate(commits):
         info = {"commitInfo": {"operation": of, "operationParameters": parameters}}
