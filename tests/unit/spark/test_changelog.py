@@ -97,11 +97,11 @@ def test_columns_that_came_are_told(path):
 def test_columns_that_rows_lost_are_told(tmp_path, operation, given, lost):
     folder = tmp_path / "table" / "_delta_log"
     folder.mkdir(parents=True)
-    commits: list[tuple[str, dict[str, str]]]
     commits = [("ADD COLUMNS", {}), ("DROP COLUMNS", {"columns": '["x"]'}), (operation, given)]
     for number, (of, parameters) in enumerate(commits):
-        info = {"commitInfo": {"operation": of, "operationParameters": parameters}}
-        lines = [json.dumps(each) for each in (info, {"metaData": {}})]
+        info = {"operation": of, "operationParameters": parameters}
+        actions: list[dict[str, Any]] = [{"commitInfo": info}, {"metaData": {}}]
+        lines = [json.dumps(each) for each in actions]
         (folder / f"{number:020d}.json").write_text("\n".join(lines))
     path = str(tmp_path / "table")
     assert changes(path, 1, 2).lost == lost
