@@ -10,6 +10,7 @@ import importlib
 import io
 import keyword
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from freshline.cli.errors import error_record, reported
+from freshline.cli.signals import STARTS_SPARK, ending
 from freshline.core.errors import UserError
 from freshline.render.output import print_json
 
@@ -68,7 +70,13 @@ def main() -> None:
     if not flushed or "pyspark" in sys.modules:
         # Updates that outlived the grace, and threads of the gateway to the JVM, would keep
         # the process for as long as they like. The JVM ends when this process is gone.
-        os._exit(status)
+        try:
+            for number in ending():  # it is the end: a moment more, and nothing is left
+                signal.signal(number, signal.SIG_IGN)
+            if STARTS_SPARK in sys.modules:
+                sys.modules[STARTS_SPARK].end_start()
+        finally:
+            os._exit(status)
     sys.exit(status)
 
 

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from freshline.cli.push_thread import land_before_standing_by
-from freshline.cli.signals import ended_by
+from freshline.cli.signals import STARTS_SPARK, ended_by
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.records import Executor
 from freshline.project.model import Project
@@ -44,7 +44,6 @@ LEFT_BEHIND = 3
 """The exit status of a run that could not bring everything up to date."""
 
 _SHOW_CURSOR = b"\x1b[?25h"
-_STARTS_SPARK = "freshline.spark.engine.submission"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +218,8 @@ class _Stopping:
         if self._heard > 1:
             # Updates that run are left as a kill leaves them: done or not at all.
             try:
-                if _STARTS_SPARK in sys.modules:
-                    sys.modules[_STARTS_SPARK].end_at_once()
+                if STARTS_SPARK in sys.modules:
+                    sys.modules[STARTS_SPARK].end_at_once()
                 if sys.stderr.isatty():
                     os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # the live table hides it
             finally:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+STARTS_SPARK = "freshline.spark.engine.submission"
+"""The module that ends Spark at once, where it was loaded."""
+
 Handler = Callable[[int, FrameType | None], None]
 """Called in the main thread with the signal's number."""
 

@@ -111,6 +111,36 @@ def test_the_second_signal_ends_a_spark_that_is_still_being_started(place, tmp_p
     assert {each.name for each in tmp_path.iterdir()} == {"spark", place.name}
 
 
+_LEFT = """
+import sys, threading, time
+from pathlib import Path
+from freshline.cli import main
+from freshline.spark.engine.scratch import scratch
+from freshline.spark.engine.submission import start_jvm
+def command():
+    assert scratch() is not None
+    threading.Thread(target=start_jvm, args=({"spark.a": "secret"},), daemon=True).start()
+    while not Path(sys.argv[1]).is_file():
+        time.sleep(0.05)
+main.app_for = lambda _: command
+main.main()
+"""
+
+
+def test_a_program_that_ends_while_spark_starts_leaves_no_settings_behind(place, tmp_path):
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    submit = home / "bin" / "spark-submit"
+    submit.write_text(f"#!/bin/sh\necho $$ > {home}/new\nmv {home}/new {home}/pid\nexec sleep 60\n")
+    submit.chmod(0o755)
+    env = {**os.environ, "SPARK_HOME": str(home)}
+    subprocess.run([sys.executable, "-c", _LEFT, home / "pid"], env=env, check=True, timeout=40)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((home / "pid").read_text()), 0)
+    assert list(place.iterdir()) == []
+    assert {each.name for each in tmp_path.iterdir()} == {"spark", place.name}
+
+
 def test_files_of_a_spark_that_may_go_on_are_left_for_the_next_start(place, monkeypatch):
     own = scratch.scratch()
     assert own is not None

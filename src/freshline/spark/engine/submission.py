@@ -88,19 +88,26 @@ def end_at_once() -> None:
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as start_jvm
     if process is not None:
         process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             process.wait(_AT_ONCE_S)
-            remove_own()
-        return
-    number = _starting()
-    if number is None or not _ends(number):
-        return
-    # Whoever started it sees that it is gone, and removes the files of its start.
-    if SparkContext._lock.acquire(timeout=_AT_ONCE_S):  # noqa: SLF001 - as above
-        SparkContext._lock.release()  # noqa: SLF001
+        except subprocess.TimeoutExpired:
+            return
+    else:
+        number = _starting()
+        if number is None or not _ends(number):
+            return
+        # Whoever started it sees that it is gone, and removes the files of its start.
+        if SparkContext._lock.acquire(timeout=_AT_ONCE_S):  # noqa: SLF001 - as above
+            SparkContext._lock.release()  # noqa: SLF001
     if _given is not None:
         _given.unlink(missing_ok=True)
     remove_own()
+
+
+def end_start() -> None:
+    """End a start of Spark that nobody waits for any more; the file of its settings goes, too."""
+    if _given is not None:
+        end_at_once()
 
 
 def _starting() -> int | None:
