@@ -160,7 +160,7 @@ def test_what_is_loaded_again_leaves_no_partition_behind(shop):
 
 def test_times_are_written_as_they_are(shop):
     folder = shop.feed("f", "csv", "at TIMESTAMP")
-    cut = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}
+    cut = {"spark.sql.parquet.outputTimestampType": "timestamp_millis"}
     shop.table("e", "SELECT * FROM STREAM f", settings=cut)
     (folder / "0.csv").write_text("2026-10-25T00:30:00.123456Z\n")
     shop.load("e", "0.csv")

@@ -39,7 +39,7 @@ def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     for setting in _SKIPPING:
         own.conf.set(setting, "false")
     own.conf.set(_COUNTED, "true")
-    if own.conf.get(_TIMES) == "TIMESTAMP_MILLIS":
+    if str(own.conf.get(_TIMES)).upper() == "TIMESTAMP_MILLIS":
         own.conf.set(_TIMES, "TIMESTAMP_MICROS")
     return own
 
