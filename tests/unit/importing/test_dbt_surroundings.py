@@ -109,6 +109,11 @@ def test_a_hook_that_asks_by_a_macro_is_told_as_a_hook(read):
         ("optimize {{ this }}", ""),
         ("{{ log('will delete old rows', info=true) }}", ""),
         ("comment on table {{ this }} is 'one row per merge request'", ""),
+        ('comment on table {{ this }} is "delete nothing"', ""),
+        ("alter table {{ this }} drop constraint if exists pk", ""),
+        ("alter table {{ this }} drop row filter", ""),
+        ("{{ 'drop table ' ~ this }}", "DROP"),
+        ("select 1; {{ 'update' }} {{ this }} set o_id = 1", "UPDATE"),
         ("alter table {{ this }} set tblproperties ('a' = 'b') -- no delete", ""),
     ],
 )
@@ -132,6 +137,7 @@ TYPED = "{% macro clean(t: relation, n: list[string] = []) %}{{ adapter.dispatch
         ),
         ("{% materialization clean, default", "Jinja that cannot be parsed here, line 1"),
         ("{% macro clean(t) %}{{ log('delete old rows of ' ~ t) }}{% endmacro %}", ""),
+        ("{% macro clean(t) %}{{ note(t, 'do not update by hand') }}{% endmacro %}", ""),
     ],
 )
 def test_a_macro_of_a_hook_is_read_as_the_hook(read, macro, words):

@@ -44,12 +44,16 @@ _PUT_TOGETHER = re.compile(
     r"(?:^|;|%\}|['\"])\s*(\{\{[^{}]*\}\}\s*(?:from|into|table|overwrite))\b", re.IGNORECASE
 )
 _WRITES = re.compile(
-    r"\b(delete|insert|merge|truncate|overwrite|restore|update|drop|copy)\b", re.IGNORECASE
+    r"\b(delete|insert|merge|truncate|overwrite|restore)\b|(?:^|;)\s*(update|drop|copy)\b",
+    re.IGNORECASE,
 )
+"""Verbs of statements; those that are words of other statements too, only where one begins."""
 _RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;]*", re.IGNORECASE)
 _OTHERS = re.compile(r"\{\{-?\s*(ref|source)\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_SQL_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_SQL_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_VALUE = "{}"
+"""Stands for what Jinja puts between two pieces of SQL."""
 _JINJA_SET = re.compile(r"\{%-?\s*set\b")
 
 
@@ -100,9 +104,9 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
     for package, code, template in templates:
         for kind, word in kinds_in(template, macros):
             if kind is Kind.COMPUTED:
-                yield Change(f"a call by a computed name, {word}")
+                yield Change(f"a call by a computed name, {word}", package=package)
             elif kind is Kind.UNREADABLE:
-                yield Change(f"Jinja that cannot be parsed here, {word}")
+                yield Change(f"Jinja that cannot be parsed here, {word}", package=package)
         found = list(_changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)))
         if not found and "{" in code and package not in OWN_PACKAGES:
             found = list(_put_together(template))
@@ -112,11 +116,11 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
 
 def _put_together(template: Template) -> Iterator[Change]:
     """A statement that Jinja puts together: only its verb stands there."""
-    sql = (_SQL_TEXT_OR_COMMENT.sub(" ", each) for each in template.sql)
-    for text in (*sql, *template.strings):
+    sql = _VALUE.join(_SQL_TEXT_OR_COMMENT.sub(" ", each) for each in template.sql)
+    for text in (sql, *template.strings):
         verb = _WRITES.search(_RIGHTS.sub(" ", text))
         if verb is not None:
-            yield Change(_upper(verb[0]))
+            yield Change(_upper(verb[1] or verb[2]))
             return
 
 
