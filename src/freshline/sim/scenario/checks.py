@@ -78,7 +78,7 @@ class Checks:
         if number is None:
             self.error(path, "not-a-number", f"{of} is {_shown(value)}", rule="it is a number")
             return math.nan
-        if abs(number) > _MOST:
+        if at_most is None and abs(number) > _MOST:
             rule = f"no number is larger than {_MOST:g}"
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
         if above is not None and not number > above:
