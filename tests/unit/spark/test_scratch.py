@@ -153,6 +153,52 @@ def test_files_of_a_spark_that_may_go_on_are_left_for_the_next_start(place, monk
     assert [each.name for each in own.iterdir()] == [".lock"]
 
 
+@pytest.mark.parametrize("found", [None, -1])
+def test_the_settings_of_a_spark_that_may_go_on_are_left_for_nobody(place, monkeypatch, found):
+    """Whether its process is not found, as before PySpark has made it, or does not end."""
+    own = scratch.scratch()
+    assert own is not None
+    monkeypatch.setattr(submission, "_starting", lambda: found)
+    monkeypatch.setattr(submission, "_ends", lambda _: False)
+    with submission.submitted({"spark.a": "secret"}):
+        assert list(place.parent.glob("*.properties"))
+        submission.end_start()
+        assert not list(place.parent.glob("*.properties"))
+    assert [each.name for each in own.iterdir()] == [".lock"]
+
+
+def test_a_start_that_ends_meanwhile_hinders_no_end(place, monkeypatch):
+    """Its thread may take the settings away before any line of the end."""
+    monkeypatch.setattr(submission, "_starting", lambda: -1)
+    monkeypatch.setattr(submission, "_ends", lambda _: True)
+    lines = 0
+    for at in range(1, 30):
+        own = scratch.scratch()
+        assert own is not None
+        lines = 0
+
+        def traced(frame, event, _, at=at):
+            nonlocal lines
+            if frame.f_code is not submission.end_at_once.__code__:
+                return None
+            if event == "line":
+                lines += 1
+                if lines == at:
+                    submission._given = None
+            return traced
+
+        submission._given = place / "taken.properties"
+        before = sys.gettrace()
+        sys.settrace(traced)
+        try:
+            submission.end_at_once()
+        finally:
+            sys.settrace(before)
+            submission._given = None
+        assert not own.exists()
+    assert 5 < lines < 29
+
+
 def test_a_jvm_that_is_started_again_finds_nothing_of_the_one_before(place):
     own = scratch.scratch()
     assert own is not None

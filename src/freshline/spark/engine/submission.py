@@ -83,8 +83,11 @@ def end_at_once() -> None:
 
     Spark would end by itself, but only after it has written why its jobs cannot go on. The files
     of one that may still write some are left for the next start, which sees by their lock that
-    nobody has them any more.
+    nobody has them any more. The settings go in any case: no later start would remove them.
     """
+    given = _given  # read once: the thread that starts Spark takes it away
+    if given is not None:
+        given.unlink(missing_ok=True)
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as start_jvm
     if process is not None:
         process.kill()
@@ -99,8 +102,6 @@ def end_at_once() -> None:
         # Whoever started it sees that it is gone, and removes the files of its start.
         if SparkContext._lock.acquire(timeout=_AT_ONCE_S):  # noqa: SLF001 - as above
             SparkContext._lock.release()  # noqa: SLF001
-    if _given is not None:
-        _given.unlink(missing_ok=True)
     remove_own()
 
 
