@@ -15,8 +15,23 @@ from urllib.parse import urlsplit
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _PREFIX = "spark.hadoop.fs.s3a."
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
-_PATIENCE = {"connect_timeout": "3s", "timeout": "20s", "max_retries": "3", "retry_timeout": "30s"}
+_CONNECT_S = 3
+_ANSWER_S = 20
+_ARROW_TRIES = 3
+_RETRY_S = 30
+_PATIENCE = {
+    "connect_timeout": f"{_CONNECT_S}s",
+    "timeout": f"{_ANSWER_S}s",
+    "max_retries": "3",
+    "retry_timeout": f"{_RETRY_S}s",
+}
 """Of delta-rs, which else tries for three minutes; what is away is tried again by its caller."""
+LONGEST_S = float(max(_ARROW_TRIES * (_CONNECT_S + _ANSWER_S), _RETRY_S + _ANSWER_S))
+"""How long S3 may leave a request unanswered, with all tries, until it counts as not reached.
+
+Arrow begins as many tries as it has, delta-rs those that fit into its time. The time to connect,
+of which they seldom need much, covers the pauses between tries.
+"""
 
 _configuration: dict[str, str] = {}
 
@@ -100,7 +115,12 @@ def arrow_store(path: str) -> tuple[Any, str]:
     if not given:  # Arrow finds a bucket's region where nobody says it
         system, base = fs.FileSystem.from_uri(uri)
         return system, base.rstrip("/")
-    system = fs.S3FileSystem(**given, connect_timeout=3.0, request_timeout=20.0)
+    system = fs.S3FileSystem(
+        **given,
+        connect_timeout=float(_CONNECT_S),
+        request_timeout=float(_ANSWER_S),
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ARROW_TRIES),
+    )
     return system, (parts.netloc + parts.path).rstrip("/")
 
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-_STILL_S = 15.0
-"""A turn waits for the journal at most five seconds, and for messages a fraction of one."""
+STILL_S = 15.0
+"""A run's turn waits for the journal at most five seconds, and for messages a fraction of one."""
 
 
 class Pulse:
@@ -17,6 +17,7 @@ class Pulse:
         clock: Wall-clock seconds since the epoch.
         monotonic: Seconds that no setting of the clock changes.
         leads: Whether the run has the storage's lease.
+        still_s: How long a turn may take.
     """
 
     def __init__(
@@ -25,7 +26,9 @@ class Pulse:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         leads: Callable[[], bool] = lambda: True,
+        still_s: float = STILL_S,
     ) -> None:
+        self._still_s = still_s
         self._leads = leads
         self._clock = clock
         self._monotonic = monotonic
@@ -44,7 +47,7 @@ class Pulse:
         """
         still_s = self._monotonic() - self._turned_s
         record: dict[str, Any] = {
-            "live": still_s <= _STILL_S,
+            "live": still_s <= self._still_s,
             "leader": self._leads(),
             "spark": spark,
         }

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from freshline.core.errors import UserError
 from freshline.core.lease import Holder
+from freshline.delta.stores import LONGEST_S
 from freshline.ingest.http.exchange import Receive, Scope, Send
 from freshline.ingest.http.server import HttpServer
 from freshline.project.model import Project
@@ -28,7 +29,7 @@ from freshline.runtime.metrics.standing import LEADER
 from freshline.ui.access import Access
 from freshline.ui.address import note_standby
 from freshline.ui.answers import Problem, json_response
-from freshline.ui.pulse import Pulse
+from freshline.ui.pulse import STILL_S, Pulse
 from freshline.ui.serving import Address, stop
 
 
@@ -51,7 +52,8 @@ class StandingBy:
         self._project = project
         self._tell = tell
         self._told = ""
-        self.pulse = Pulse(boot_s, leads=lambda: False)
+        # To ask a storage that does not answer is a look like any other.
+        self.pulse = Pulse(boot_s, leads=lambda: False, still_s=LONGEST_S + STILL_S)
         self._held: tuple[Address, HttpServer] | None = None
 
     def seen(self, leader: Holder) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from freshline.cli.serving import served
 from freshline.core.errors import Place, UserError
-from freshline.core.lease import Holder
+from freshline.core.lease import LOOK_S, Holder
+from freshline.delta.stores import LONGEST_S
 from freshline.project.model import IngestSettings, ServerSettings, TlsFiles
 from freshline.render.log_observer import LogObserver
 from freshline.runtime.lease.machine import this_machine
@@ -74,12 +75,20 @@ def test_it_lives_is_not_ready_and_leads_nothing(waiting, told):
 def test_one_that_looks_no_more_is_not_live(waiting, told):
     waiting.seen(FAR)
     now_s = time.monotonic()
-    waiting.pulse._monotonic = lambda: now_s + 60.0
+    waiting.pulse._monotonic = lambda: now_s + 100.0
     hung = at(told)("/healthz")
     assert (hung.status, hung.json["live"], hung.json["leader"]) == (503, False, False)
-    assert hung.json["reason"].startswith("the loop has not turned for 6")
+    assert hung.json["reason"].startswith("the loop has not turned for 10")
     assert at(told)("/readyz").json["reason"].startswith("it stands by")
     waiting.pulse()
+    assert at(told)("/healthz").status == 200
+
+
+def test_one_whose_look_no_storage_answers_is_live(waiting, told):
+    waiting.seen(FAR)
+    now_s = time.monotonic()
+    waiting.pulse._monotonic = lambda: now_s + LONGEST_S + LOOK_S
+    assert LONGEST_S > 60.0
     assert at(told)("/healthz").status == 200
 
 
