@@ -262,8 +262,8 @@ class Lake:
 
     def load(self):
         if self.frame is None:
-            self.frame = spark.read.table("src")
-        return self.frame
+            self.frame = MADE
+        return USED
 
 
 lake = Lake()
@@ -280,8 +280,18 @@ def second():
 """
 
 
-def test_a_frame_that_another_call_made_is_refused(pipeline):
-    errors = pipeline(HEAD + KEPT).errors
+@pytest.mark.parametrize(
+    ("made", "used"),
+    [
+        ('spark.read.table("src")', "self.frame"),
+        ('spark.sql("SELECT * FROM src")', "self.frame"),
+        ('spark.range(1).where("id = (SELECT max(id) FROM src)")', "self.frame"),
+        ('spark.read.table("src").groupBy("id")', "self.frame.count()"),
+    ],
+    ids=["table", "sql", "subquery", "groups"],
+)
+def test_a_frame_that_another_call_made_is_refused(pipeline, made, used):
+    errors = pipeline(HEAD + KEPT.replace("MADE", made).replace("USED", used)).errors
     assert [error.code for error in errors] == ["other-call"]
     assert errors[0].what == "a DataFrame is used that another call of a function made"
 

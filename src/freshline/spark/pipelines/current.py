@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 from freshline.core.errors import UserError
 from freshline.spark.engine import jvm
 from freshline.spark.pipelines.blocked import PARSED, block, calls_java
-from freshline.spark.pipelines.private import is_users, keep_private, refuse_private
+from freshline.spark.pipelines.private import give, is_users, keep_private, refuse_private
 from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
@@ -110,7 +110,8 @@ class Call:
         for each in kwargs.values():
             own_frame(each)
         with _ours():  # Spark makes a view of each DataFrame that is named in the query
-            return self.session.sql(text, *args, **kwargs)
+            frame = self.session.sql(text, *args, **kwargs)
+        return give(frame, self)
 
     def expression(self, text: Any) -> Any:
         """An expression, or several, with the views that subqueries read; no text as it is."""

@@ -11,16 +11,19 @@ from types import FrameType
 from typing import Any, Protocol
 
 from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql.group import GroupedData
 from pyspark.sql.session import SparkSession
 
 from freshline.core.errors import UserError
 
 _PRIVATE: tuple[tuple[type, tuple[str, ...]], ...] = (
     (DataFrame, ("_jdf",)),
+    (GroupedData, ("_jgd",)),
     (SparkSession, ("_jsparkSession", "_jvm", "_jsc")),
 )
 _LIBRARIES = ("pyspark", "delta", "py4j", "freshline")
 _INSTALLED = ("site-packages", "dist-packages")
+_MADE_IN = "_freshline_call"
 
 
 class Running(Protocol):
@@ -43,6 +46,12 @@ def keep_private(running: Callable[[], Running | None]) -> None:
             setattr(owner, name, _Kept(name, running))
 
 
+def give(frame: DataFrame, call: Running) -> DataFrame:
+    """The frame, which freshline made for a call: it is that call's."""
+    frame.__dict__[_MADE_IN] = call
+    return frame
+
+
 def refuse_private(name: str) -> None:
     """Raise if the user's code, two calls up, asks for a private part."""
     if name.startswith("_j") and is_users(sys._getframe(2)):  # noqa: SLF001 - who asks
@@ -54,7 +63,6 @@ class _Kept:
 
     def __init__(self, name: str, running: Callable[[], Running | None]) -> None:
         self._name = name
-        self._made_in = f"_freshline_call_of{name}"
         self._running = running
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
@@ -63,7 +71,7 @@ class _Kept:
         if (call := self._running()) is not None:
             if is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
                 raise _refusal(self._name)
-            made_in = owner.__dict__.get(self._made_in)
+            made_in = owner.__dict__.get(_MADE_IN)
             if made_in is not None and made_in is not call and not made_in.lasts:
                 raise _other_call()
         try:
@@ -73,8 +81,8 @@ class _Kept:
 
     def __set__(self, owner: Any, value: Any) -> None:
         owner.__dict__[self._name] = value
-        if isinstance(owner, DataFrame):
-            owner.__dict__[self._made_in] = self._running()
+        if isinstance(owner, DataFrame | GroupedData):
+            owner.__dict__[_MADE_IN] = self._running()
 
 
 def is_users(frame: FrameType) -> bool:
