@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 from multiprocessing.pool import ThreadPool
 
 import pytest
@@ -14,6 +15,10 @@ from freshline.spark.pipelines.programs import register_programs
 pytestmark = pytest.mark.spark
 
 HEAD = "from pyspark import pipelines as dp\nfrom pyspark.sql import functions as F\n"
+
+
+class _Kind(StrEnum):
+    A = "a"
 
 
 def test_work_given_to_a_pool_is_done_for_the_call_that_gives_it(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -390,7 +390,9 @@ def _handing_on(given: Callable[..., Any], few: int | None = None) -> Callable[.
         def ours(each: Any) -> Any:
             if isinstance(each, Iterator):
                 return _items(here, each)
-            return _work(here, each) if callable(each) else each
+            # Of what is called, items are items: the class of an Enum is both.
+            is_work = callable(each) and not isinstance(each, Iterable)
+            return _work(here, each) if is_work else each
 
         if few is not None:
             return given(pool, *map(ours, args[:few]), *args[few:], **kwargs)
