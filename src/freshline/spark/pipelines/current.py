@@ -137,6 +137,10 @@ class Call:
             view = self.streams[stream.text] = self.feed_of(stream)
         return self.session.table(quoted(view))
 
+    def views(self) -> set[str]:
+        """Those of the datasets that were looked up."""
+        return {*self.names.values(), *self.streams.values()}
+
     def _meant(self, parts: tuple[str, ...]) -> str | None:
         with _ours():
             view = self.view_of(parts)

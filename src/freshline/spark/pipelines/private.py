@@ -6,7 +6,7 @@ PySpark itself, libraries and freshline use them while a user's function runs, s
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from pyspark.sql.group import GroupedData
 from pyspark.sql.session import SparkSession
 
 from freshline.core.errors import UserError
+from freshline.sql.text.reads import backquoted
 
 _PRIVATE: tuple[tuple[type, tuple[str, ...]], ...] = (
     (DataFrame, ("_jdf",)),
@@ -27,19 +28,16 @@ _MADE_IN = "_freshline_call"
 
 
 class Running(Protocol):
-    """A call of a user's function.
+    """A call of a user's function."""
 
-    Attributes:
-        lasts: DataFrames that are made in it may be used in later calls.
-    """
-
-    lasts: bool
+    def views(self) -> Collection[str]:
+        """Those of the datasets that were looked up in it."""
 
 
 def keep_private(running: Callable[[], Running | None]) -> None:
     """Refuse these attributes to the user's code from now on, wherever ``running`` gives a call.
 
-    Each DataFrame belongs to the call that made it, and no other can use it.
+    A DataFrame that reads a dataset belongs to the call that made it, and no other can use it.
     """
     for owner, names in _PRIVATE:
         for name in names:
@@ -72,7 +70,7 @@ class _Kept:
             if is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
                 raise _refusal(self._name)
             made_in = owner.__dict__.get(_MADE_IN)
-            if made_in is not None and made_in is not call and not made_in.lasts:
+            if made_in is not None and made_in is not call and _reads(owner, made_in):
                 raise _other_call()
         try:
             return owner.__dict__[self._name]
@@ -83,6 +81,13 @@ class _Kept:
         owner.__dict__[self._name] = value
         if isinstance(owner, DataFrame | GroupedData):
             owner.__dict__[_MADE_IN] = self._running()
+
+
+def _reads(owner: DataFrame | GroupedData, made_in: Running) -> bool:
+    """Whether rows of a dataset are in it, those that its call saw."""
+    frame = owner._df if isinstance(owner, GroupedData) else owner  # noqa: SLF001 - its own
+    plan = str(frame.__dict__["_jdf"].queryExecution().analyzed().toString()).lower()
+    return any(f"view ({backquoted(view)},".lower() in plan for view in made_in.views())
 
 
 def is_users(frame: FrameType) -> bool:
@@ -104,7 +109,7 @@ def _refusal(name: str) -> UserError:
 def _other_call() -> UserError:
     return UserError(
         "other-call",
-        "a DataFrame is used that another call of a function made",
+        "a DataFrame that reads datasets is used, and another call of a function made it",
         rule="a function is called once per update, and reads its parents at the versions of that",
         next_step="Make the DataFrame in each call, or keep it in a function with functools.cache.",
     )
