@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from freshline.spark.pipelines.programs import register_programs
@@ -256,6 +258,132 @@ def test_a_function_that_changes_what_another_sees_is_refused(pipeline):
     assert error.what == "the function of first changes names, which that of second sees"
 
 
+FILLED = """\
+schemas, seen, conf = {}, set(), None
+
+
+def read(name, kind):
+    if kind == "json" and name not in schemas:
+        schemas[name] = spark.read.table(name).schema
+    seen.add(name)
+    return spark.read.table(name)
+
+
+def limit():
+    global conf
+    if conf is None:
+        conf = 3
+    return conf
+
+
+@dp.materialized_view
+def first():
+    return read("src", "json").limit(limit())
+
+
+@dp.materialized_view
+def second():
+    rows = read("src", "table")
+    return rows if seen else rows.limit(limit())
+"""
+
+
+def test_what_was_only_filled_is_a_cache(pipeline):
+    """Also where the later function does not fill it, since it had no need of it."""
+    found = pipeline(HEAD + FILLED)
+    assert [error.render() for error in found.errors] == []
+
+
+CHANGED = {
+    "global": """\
+n = 0
+
+
+@dp.materialized_view
+def first():
+    global n
+    n += 1
+    return spark.read.table("src")
+
+
+@dp.materialized_view
+def second():
+    return spark.read.table("src").where(F.lit(n) > 0)
+""",
+    "module": """\
+import helpers
+
+
+@dp.materialized_view
+def first():
+    helpers.n += 1
+    return spark.read.table("src")
+
+
+@dp.materialized_view
+def second():
+    return spark.read.table("src").where(F.lit(helpers.n) > 0)
+""",
+    "nonlocal": """\
+def both():
+    n = 0
+
+    @dp.materialized_view
+    def first():
+        nonlocal n
+        n += 1
+        return spark.read.table("src")
+
+    @dp.materialized_view
+    def second():
+        return spark.read.table("src").where(F.lit(n) > 0)
+
+
+both()
+""",
+}
+
+
+@pytest.mark.parametrize("text", CHANGED.values(), ids=CHANGED)
+def test_a_value_that_a_function_replaces_for_another_is_refused(
+    pipeline, tmp_path, monkeypatch, text
+):
+    (tmp_path / "helpers.py").write_text("n = 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (error,) = pipeline(HEAD + text).errors
+    assert error.code == "changes-names"
+    assert error.what == "the function of first changes n, which that of second sees"
+    sys.modules.pop("helpers", None)
+
+
+WITHIN = """\
+def made():
+    n = 0
+
+    def more():
+        nonlocal n
+        n += 1
+
+    @dp.materialized_view
+    def counted():
+        more()
+        more()
+        return spark.range(n).where("id > 0")
+
+
+made()
+"""
+
+
+def test_functions_of_one_call_share_their_variables(pipeline, spark):
+    found = pipeline(HEAD + WITHIN)
+    assert found.errors == []
+    for _ in range(2):
+        own = spark.newSession()
+        register_programs(own, found.project, found.project.table("counted"))
+        assert [row.id for row in own.table("counted").collect()] == [1]
+
+
 KEPT = """\
 class Lake:
     frame = None
@@ -292,7 +420,7 @@ def second():
 )
 def test_a_frame_that_another_call_made_is_refused(pipeline, made, used):
     errors = pipeline(HEAD + KEPT.replace("MADE", made).replace("USED", used)).errors
-    assert [error.code for error in errors] == ["other-call"]
+    assert [error.code for error in errors] == ["other-call"] * 2
     assert errors[0].what.startswith("a DataFrame that reads datasets is used, and another call")
 
 

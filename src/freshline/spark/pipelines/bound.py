@@ -24,6 +24,8 @@ Names = dict[str, Any]
 _MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
 _LISTS = (list, deque)
 _PLAIN = (str, int, float, bool, bytes, type(None))
+_BESIDE = ("EXTENDED_ARG", "COPY", "SWAP", "CACHE")
+"""Instructions between a name and its attribute: `helpers.count += 1` needs it twice."""
 _CACHED = type(functools.cache(len))
 
 
@@ -86,17 +88,15 @@ class Registered:
 def shared_changes(functions: Mapping[str, Registered]) -> Iterator[tuple[str, str, str]]:
     """Each function that changes what a later one sees: its key, the name, the key of the later.
 
-    Under Spark the later one sees the change, and here it does not. Where each fills the same for
-    itself, as helpers with a cache do, that is no difference.
+    Under Spark the later one sees the change, and here it does not. What was only filled is a
+    cache, which the later one fills for itself where it needs it: that is no difference.
     """
     keys = list(functions)
     for at, key in enumerate(keys):
         for thing, (name, filled) in functions[key].changes.items():
-            for later in keys[at + 1 :]:
-                fills = filled and functions[later].changes.get(thing, (name, False))[1]
-                if thing in functions[later].reads and not fills:
-                    yield key, name, later
-                    break
+            sees = (later for later in keys[at + 1 :] if thing in functions[later].reads)
+            if not filled and (later := next(sees, None)) is not None:
+                yield key, name, later
 
 
 class _Copy:
@@ -111,6 +111,7 @@ class _Copy:
         self._root = root
         self._done: dict[int, Any] = {}
         self._modules: dict[int, ModuleType] = {}
+        self._cells: dict[int, tuple[CellType, CellType, str]] = {}
         self._collections: list[tuple[str, Any, Any]] = []
         self._read: set[Shared] = set()
         self._name = ""
@@ -118,17 +119,20 @@ class _Copy:
     def originals(self) -> Iterator[Any]:
         """What it was made of and others may change."""
         yield from (theirs for theirs, _ in self.names.values())
+        yield from (theirs for theirs, _, _ in self._cells.values())
         yield from (theirs for _, theirs, _ in self._collections)
 
     def meant(self) -> dict[Shared, Shared]:
         """What can be changed in this copy, and what it is the copy of."""
         names = {(id(self.names[at][1]), name): (at, name) for at, name in self._read}
-        return names | {(id(made), ""): (id(of), "") for _, of, made in self._collections}
+        cells = {(id(made), ""): (at, "") for at, (_, made, _) in self._cells.items()}
+        return names | cells | {(id(made), ""): (id(of), "") for _, of, made in self._collections}
 
     def state(self) -> State:
         """What can be changed in this copy as it is now, by what it is the copy of."""
         return State(
             {(at, name): (self.names[at][1], name) for at, name in self._read},
+            {(at, ""): (made, name) for at, (_, made, name) in self._cells.items()},
             {(id(of), ""): (made, name) for name, of, made in self._collections},
         )
 
@@ -203,8 +207,10 @@ class _Copy:
         udf = function.__dict__.get("_unwrapped")
         if isinstance(udf, UserDefinedFunction):
             return self._udf(function, udf)
-        given = function.__closure__ or ()
-        cells = tuple(CellType() for _ in given)
+        named = zip(function.__closure__ or (), function.__code__.co_freevars, strict=True)
+        new = [each for each in named if id(each[0]) not in self._cells]
+        self._cells |= {id(each): (each, CellType(), name) for each, name in new}
+        cells = tuple(self._cells[id(each)][1] for each in function.__closure__ or ())
         theirs = function.__globals__
         names = self._names_of(theirs)
         made = FunctionType(
@@ -216,12 +222,12 @@ class _Copy:
         made.__dict__ = dict(function.__dict__)
         made.__defaults__ = self.of(function.__defaults__)
         made.__kwdefaults__ = self.of(function.__kwdefaults__)
-        for cell, each, name in zip(cells, given, function.__code__.co_freevars, strict=True):
+        for each, name in new:
             try:
                 value = each.cell_contents
             except ValueError:
                 continue  # it has no value yet
-            cell.cell_contents = self._named(name, value)
+            self._cells[id(each)][1].cell_contents = self._named(name, value)
         self._names(theirs, _read_by(function.__code__))
         return made
 
@@ -267,7 +273,7 @@ def _read_by(code: CodeType) -> frozenset[tuple[str, ...]]:
         elif each.opname.endswith(("_ATTR", "_METHOD")) and path:
             path = (*path, each.argval)
             found.add(path)
-        elif each.opname != "EXTENDED_ARG":
+        elif each.opname not in _BESIDE:
             path = ()
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from types import CellType
 from typing import Any
 
 Shared = tuple[int, str]
@@ -15,25 +16,31 @@ class State:
 
     Args:
         names: The module's names in which each stands, and its name.
+        cells: Variables of a function that functions within it share, and how they are called.
         collections: Lists, dicts and sets, and how they are called.
     """
 
     def __init__(
         self,
         names: Mapping[Shared, tuple[dict[str, Any], str]],
+        cells: Mapping[Shared, tuple[CellType, str]],
         collections: Mapping[Shared, tuple[Any, str]],
     ) -> None:
         self._names = {key: (all_, name, all_[name]) for key, (all_, name) in names.items()}
+        self._cells = {key: (cell, name, _content(cell)) for key, (cell, name) in cells.items()}
         self._collections = {
             key: (made, name, copy.copy(made)) for key, (made, name) in collections.items()
         }
 
     def changed(self) -> dict[Shared, tuple[str, bool]]:
-        """What is different now: its name, and whether only what was empty has been filled."""
+        """What is different now: its name, and whether it was only filled, as a cache is."""
         found = {}
         for key, (all_, name, before) in self._names.items():
             if all_.get(name) is not before:
                 found[key] = name, before is None
+        for key, (cell, name, before) in self._cells.items():
+            if _content(cell) is not before:
+                found[key] = name, before is None or before is _NOTHING
         for key, (made, name, before) in self._collections.items():
             if not _is_same(made, before):
                 found[key] = name, _is_filled(made, before)
@@ -50,8 +57,20 @@ def _is_same(made: Any, before: Any) -> bool:
 
 
 def _is_filled(made: Any, before: Any) -> bool:
-    """Whether a dict has got names, and all others mean what they did."""
+    """Whether a dict has got names or a set members, and the others are what they were."""
+    if isinstance(made, set):
+        return bool(made >= before)
     return isinstance(made, dict) and all(made.get(name) is before[name] for name in before)
+
+
+_NOTHING = object()
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _NOTHING
 
 
 def _is(one: object, other: object) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from types import FrameType
 from typing import Any, Protocol
 
+from pyspark.sql import DataFrame as SparkFrame
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.group import GroupedData
 from pyspark.sql.session import SparkSession
@@ -44,7 +45,7 @@ def keep_private(running: Callable[[], Running | None]) -> None:
             setattr(owner, name, _Kept(name, running))
 
 
-def give(frame: DataFrame, call: Running) -> DataFrame:
+def give(frame: SparkFrame, call: Running) -> SparkFrame:
     """The frame, which freshline made for a call: it is that call's."""
     frame.__dict__[_MADE_IN] = call
     return frame
