@@ -103,7 +103,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
-    """The files imported, and every function called once over tables without rows."""
+    """The files imported, and every function called over tables without rows."""
     from freshline.spark.engine.session import start_session
     from freshline.spark.pipelines.modules import modules_of, read_outside
     from freshline.spark.pipelines.resolving import SessionView, resolve

@@ -1,4 +1,4 @@
-"""What Python functions read, found by calling each once over tables without rows.
+"""What Python functions read, found by calling each over tables without rows.
 
 A DataFrame of Spark's knows its columns at once, so a function can only be called when those of all
 that it reads are known. Functions are tried until that is so; each look-up of a dataset that is not
@@ -85,7 +85,7 @@ def resolve(
     views: Sequence[SessionView],
     functions: Mapping[str, Function],
 ) -> Resolved:
-    """Call every function once.
+    """Call every function twice: one that cannot be called again would fail in each update.
 
     Args:
         session: Any; nothing in it is changed.
@@ -264,17 +264,22 @@ class _Resolver:
         seen.createOrReplaceTempView(shown)
         return own.table(shown)
 
-    def _of_function(self, view: SessionView, above: tuple[str, ...]) -> StructType:
-        flow = view.flow
-        assert flow is not None
+    def _call(self, view: SessionView, flow: PythonFlow, above: tuple[str, ...]) -> Call:
+        """One in a session that gets what is looked up, without rows."""
         own = self._session.newSession()
         for key, value in flow.settings.items():
             own.conf.set(key, value)
+        known = set[str]()
+
+        def register(name: str) -> None:
+            if name not in known:
+                self._register(own, name, above)
+                known.add(name)
 
         def view_of(parts: tuple[str, ...]) -> str | None:
             meant = view.meaning(parts)
             if meant is not None:
-                self._register(own, meant.lower(), above)
+                register(meant.lower())
             return meant
 
         def feed_of(stream: Stream) -> str:
@@ -282,15 +287,24 @@ class _Resolver:
                 stream, view.name, self._project, self._found.feeds, Place(flow.file, flow.line)
             )
             self._found.feeds[feed.name] = feed
-            self._register(own, feed.name.lower(), above)
+            register(feed.name.lower())
             return feed.name
 
-        call = Call(own, view_of, feed_of)
+        return Call(own, view_of, feed_of)
+
+    def _of_function(self, view: SessionView, above: tuple[str, ...]) -> StructType:
+        flow = view.flow
+        assert flow is not None
+        call = self._call(view, flow, above)
         result: Any = None
         appends, differs = set[str](), None
         try:
             result = result_of(call, self._functions[flow.key])
             fault = self._objection(flow, call, result)
+            if fault is None:  # an update will call it again, and an object may keep a DataFrame
+                again = dataclasses.replace(call, names={}, streams={}, streamed=set())
+                again.feed_of = lambda each: call.streams.get(each.text) or call.feed_of(each)
+                result_of(again, self._functions[flow.key])
             appends = self._appended(view, call)
             if fault is None and appends and not self._streams(call):
                 differs = self._difference(call, result, appends)
