@@ -424,6 +424,12 @@ def test_a_frame_that_another_call_made_is_refused(pipeline, made, used):
     assert errors[0].what.startswith("a DataFrame that reads datasets is used, and another call")
 
 
+def test_a_frame_that_one_function_alone_keeps_is_refused_before_its_first_update(pipeline):
+    text = KEPT.replace("MADE", 'spark.read.table("src")').replace("USED", "self.frame")
+    (error,) = pipeline(HEAD + text[: text.rindex("@dp.")]).errors
+    assert error.code == "other-call"
+
+
 @pytest.mark.parametrize(
     "made",
     ['spark.createDataFrame([(0,)], "id BIGINT")', "spark.sql(\"SELECT 0L AS id, 'src' AS s\")"],
