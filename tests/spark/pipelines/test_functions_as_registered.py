@@ -463,3 +463,10 @@ def test_a_dataset_that_is_read_outside_of_functions_is_refused(pipeline, spark,
         assert error.what == "src is read outside of a decorated function"
     finally:
         spark.sql("DROP TABLE IF EXISTS src")
+
+
+def test_a_missing_table_that_is_no_dataset_is_told_as_missing(pipeline):
+    text = "\nrows = spark.read.table('ext.ratse')\n"
+    (error,) = pipeline(HEAD + text).errors
+    assert (error.code, str(error.where)) == ("python-failed", "t/a.py:12")
+    assert "ratse" in error.what

@@ -110,18 +110,25 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
 
     session = start_session(_with_kafka(stub, spec))
     modules = modules_of(stub.root, spec.files, session)
-    if modules.found.errors:
+    if modules.found.errors and not modules.missing:
         return PythonDefinitions(errors=modules.found.errors)
     scratch = Definitions(list(found.outputs), list(found.flows))
     _add(modules.found, spec.scope, scratch)
     graph = Graph(scratch, stub.feeds, stub.feeds, {})
     described = graph.session_views()
     functions = [each.flow for each in described if each.flow.function is not None]
-    outside = [
-        read_outside(parts, place)
-        for parts, place in modules.asked
-        if functions and graph.meaning(functions[0], parts) is not None
-    ]
+
+    def is_dataset(parts: tuple[str, ...]) -> bool:
+        return bool(functions) and graph.meaning(functions[0], parts) is not None
+
+    if modules.found.errors:
+        missing = modules.missing
+        errors = [
+            read_outside(*missing[at]) if at in missing and is_dataset(missing[at][0]) else each
+            for at, each in enumerate(modules.found.errors)
+        ]
+        return PythonDefinitions(errors=errors)
+    outside = [read_outside(parts, place) for parts, place in modules.asked if is_dataset(parts)]
     if outside:
         return PythonDefinitions(errors=outside)
     views = [

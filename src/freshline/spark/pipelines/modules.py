@@ -52,25 +52,28 @@ class Modules:
         functions: The function of each flow, by its key, in the order of their registration.
         bound: Keeps what the names in them meant when they were registered.
         asked: Tables that were read while they were imported, in parts, and where.
+        missing: Those of them that there are not, by the place of the error among those found.
     """
 
     def __init__(self, root: Path, files: Sequence[Path], session: SparkSession) -> None:
         self.found = PythonDefinitions()
         self.asked: list[tuple[tuple[str, ...], Place]] = []
+        self.missing: dict[int, tuple[tuple[str, ...], Place]] = {}
         self.functions: dict[str, Registered] = {}
         self.bound = Bound(root)
         call = Call(session, functools.partial(self._ask, root), _no_stream, lasts=True)
         with _within(root):
             for path in files:
-                file = os.path.relpath(path, root)
+                file, before = os.path.relpath(path, root), len(self.asked)
                 registry = _Registry(self, root, file, fingerprint(path))
                 try:
                     with calling(call), graph_element_registration_context(registry):
                         _import(path)
                 except Exception as error:  # noqa: BLE001 - it is the user's code
                     told = failed(error, f"importing {file}", root, file)
-                    if self.asked and condition(error) == "TABLE_OR_VIEW_NOT_FOUND":
-                        told = read_outside(*self.asked[-1])
+                    is_missing = condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
+                    if is_missing and len(self.asked) > before:
+                        self.missing[len(self.found.errors)] = self.asked[-1]
                     self.found.errors.append(told)
         self.bound.complete()
 
