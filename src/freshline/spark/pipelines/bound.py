@@ -9,11 +9,15 @@ from __future__ import annotations
 import copy
 import dis
 import functools
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+from uuid import UUID
 
 from pyspark.sql.udf import UserDefinedFunction
 
@@ -23,7 +27,10 @@ Names = dict[str, Any]
 
 _MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
 _LISTS = (list, deque)
-_PLAIN = (str, int, float, bool, bytes, type(None))
+_PLAIN = frozenset({
+    str, int, float, bool, bytes, type(None), date, datetime, time, timedelta, Decimal, UUID,
+})  # fmt: skip
+"""Types of values that nobody can change. A lookup of 100,000 of them is copied in a few ms."""
 _BESIDE = ("EXTENDED_ARG", "COPY", "SWAP", "CACHE")
 """Instructions between a name and its attribute: `helpers.count += 1` needs it twice."""
 _CACHED = type(functools.cache(len))
@@ -58,8 +65,8 @@ class Registered:
 
     Attributes:
         reads: What it can see that other functions can see too.
-        changes: What of that its calls have changed: its name, and whether they only filled what
-            was empty, as a cache is filled.
+        changes: What of that its watched calls have changed: its name, and whether they only
+            filled it, as a cache is filled.
     """
 
     def __init__(
@@ -73,6 +80,11 @@ class Registered:
 
     def __call__(self) -> Any:
         """Call it with the names that it had then."""
+        function: Callable[[], Any] = _Copy(self._root).of(self._function)
+        return function()
+
+    def watched(self) -> Any:
+        """Call it, and note what it changes."""
         own = _Copy(self._root)
         function = own.of(self._function)
         state = own.state()
@@ -137,9 +149,11 @@ class _Copy:
         )
 
     def of(self, value: Any) -> Any:
-        """The copy of a function, of what wraps one, or of a list; anything else as it is."""
+        """The copy of a function, of what wraps one, or of a list; all others as they are."""
         if type(value) in _PLAIN:
             return value
+        if type(value) is tuple:
+            return value if _PLAIN.issuperset(map(type, value)) else self._tuple(value)
         if id(value) in self._done:
             return self._done[id(value)]
         rules: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
@@ -152,21 +166,24 @@ class _Copy:
         found = next((rule for kind, rule in rules if isinstance(value, kind)), self._collection)
         return found(value)
 
+    def _tuple(self, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        made = tuple(map(self.of, value))
+        return value if all(map(operator.is_, made, value)) else made
+
     def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
         given = {name: self.of(each) for name, each in value.keywords.items()}
         return functools.partial(self.of(value.func), *map(self.of, value.args), **given)
 
     def _collection(self, value: Any) -> Any:
         """A list, dict or set may get other members; what is in it is copied too."""
-        if type(value) is tuple:
-            return tuple(map(self.of, value))
         if type(value) not in (*_MAPPINGS, *_LISTS, set):
             return value
         made = self._done[id(value)] = copy.copy(value)
         if type(value) in _MAPPINGS:
-            for key, each in value.items():
-                made[key] = self.of(each)
-        elif type(value) in _LISTS:
+            if not _PLAIN.issuperset(map(type, value.values())):
+                for key, each in value.items():
+                    made[key] = self.of(each)
+        elif type(value) in _LISTS and not _PLAIN.issuperset(map(type, value)):
             for at, each in enumerate(value):
                 made[at] = self.of(each)
         self._collections.append((self._name, value, made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Mapping
 from types import CellType
 from typing import Any
@@ -53,7 +54,7 @@ def _is_same(made: Any, before: Any) -> bool:
         return bool(made == before)
     if isinstance(made, dict):
         return list(made) == list(before) and all(made[name] is before[name] for name in before)
-    return len(made) == len(before) and all(map(_is, made, before))
+    return len(made) == len(before) and all(map(operator.is_, made, before))
 
 
 def _is_filled(made: Any, before: Any) -> bool:
@@ -71,7 +72,3 @@ def _content(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return _NOTHING
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

@@ -23,8 +23,9 @@ from freshline.spark.analysis import Analysis, feed_schema
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
 from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
+from freshline.spark.pipelines.bound import Registered
 from freshline.spark.pipelines.current import Call, Stream, result_of
-from freshline.spark.pipelines.modules import Function, failed
+from freshline.spark.pipelines.modules import failed
 from freshline.spark.pipelines.streams import feed_for
 from freshline.sql.text.appended import Appended, appended, has_watermark
 from freshline.sql.text.reads import backquoted, quoted, reads_of
@@ -83,7 +84,7 @@ def resolve(
     session: SparkSession,
     project: Project,
     views: Sequence[SessionView],
-    functions: Mapping[str, Function],
+    functions: Mapping[str, Registered],
 ) -> Resolved:
     """Call every function twice: one that cannot be called again would fail in each update.
 
@@ -102,7 +103,7 @@ class _Resolver:
         session: SparkSession,
         project: Project,
         views: Sequence[SessionView],
-        functions: Mapping[str, Function],
+        functions: Mapping[str, Registered],
     ) -> None:
         self._session = session
         self._project = project
@@ -299,7 +300,7 @@ class _Resolver:
         result: Any = None
         appends, differs = set[str](), None
         try:
-            result = result_of(call, self._functions[flow.key])
+            result = result_of(call, self._functions[flow.key].watched)
             fault = self._objection(flow, call, result)
             if fault is None:  # an update will call it again, and an object may keep a DataFrame
                 again = dataclasses.replace(call, names={}, streams={}, streamed=set())
