@@ -200,10 +200,13 @@ class _Copy:
         return self._done[id(value)]
 
     def _module(self, value: ModuleType) -> ModuleType:
-        """One of the pipeline's own; :meth:`_names` copies what is read of it."""
-        if self._names_of(value.__dict__) is None:
+        """One of the pipeline's own, with all names: what is read of it is not known."""
+        theirs = value.__dict__
+        if self._names_of(theirs) is None:
             return value
-        return self._modules[id(value.__dict__)]
+        made = self._done[id(value)] = self._modules[id(theirs)]
+        self._names(theirs, [(name,) for name in theirs if not name.startswith("__")])
+        return made
 
     def _names(self, theirs: Names, paths: Iterable[tuple[str, ...]]) -> None:
         """Copies what is read of a module, and of modules that it names."""
@@ -215,10 +218,12 @@ class _Copy:
                 continue
             value = theirs[name]
             self._read.add((id(theirs), name))
-            if names[name] is value:
-                names[name] = self._named(name, value)
             if isinstance(value, ModuleType) and rest:
-                self._names(value.__dict__, [tuple(rest)])
+                if self._names_of(value.__dict__) is not None:
+                    self._names(value.__dict__, [tuple(rest)])
+                    names[name] = self._modules[id(value.__dict__)]
+            elif names[name] is value or isinstance(value, ModuleType):
+                names[name] = self._named(name, value)
 
     def _function(self, function: FunctionType) -> Any:
         udf = function.__dict__.get("_unwrapped")
@@ -236,7 +241,7 @@ class _Copy:
         )  # fmt: skip
         self._done[id(function)] = made
         functools.update_wrapper(made, function, updated=())
-        made.__dict__ = dict(function.__dict__)
+        made.__dict__ = {each: self._named(each, it) for each, it in function.__dict__.items()}
         made.__defaults__ = self.of(function.__defaults__)
         made.__kwdefaults__ = self.of(function.__kwdefaults__)
         for each, name in new:
@@ -279,19 +284,18 @@ class _Copy:
 def _read_by(code: CodeType) -> frozenset[tuple[str, ...]]:
     """The global names that a function uses, those in functions within it too.
 
-    Each with the attributes that are read of it at once: `helpers.count` is no use of `count`.
+    Each with the attributes that are read of it at once: `helpers.count` is no use of `count`, and
+    `helpers` alone is one of everything in it.
     """
     found: set[tuple[str, ...]] = set()
     path: tuple[str, ...] = ()
     for each in dis.get_instructions(code):
-        if each.opname.endswith(("_GLOBAL", "_NAME")):
-            path = (each.argval,)
-            found.add(path)
-        elif each.opname.endswith(("_ATTR", "_METHOD")) and path:
+        if each.opname.endswith(("_ATTR", "_METHOD")) and path:
             path = (*path, each.argval)
-            found.add(path)
         elif each.opname not in _BESIDE:
-            path = ()
+            found.add(path)
+            path = (each.argval,) if each.opname.endswith(("_GLOBAL", "_NAME")) else ()
+    found.discard(())
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             found |= _read_by(inner)

@@ -112,5 +112,6 @@ def _other_call() -> UserError:
         "other-call",
         "a DataFrame that reads datasets is used, and another call of a function made it",
         rule="a function is called once per update, and reads its parents at the versions of that",
-        next_step="Make the DataFrame in each call, or keep it in a function with functools.cache.",
+        next_step="Make the DataFrame in each call. functools.cache may keep it in a function that"
+        " stands in a module of the pipeline's and is imported at the top.",
     )
