@@ -94,4 +94,7 @@ def test_changes_are_noted_where_a_call_is_watched(tmp_path: Path, module: Modul
     functions["grow"]()
     assert list(shared_changes(functions)) == []
     functions["grow"].watched()
-    assert list(shared_changes(functions)) == [("grow", "rows", "seen")]
+    assert list(shared_changes(functions)) == [
+        ("grow", "days", "seen", True),
+        ("grow", "rows", "seen", False),
+    ]

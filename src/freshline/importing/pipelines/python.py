@@ -147,7 +147,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     known = dataclasses.replace(stub, feeds={**stub.feeds, **scratch.feeds})
     resolved = resolve(session, known, views, modules.functions)
     return PythonDefinitions(
-        modules.found.outputs,
+        modules.noted_outputs(),
         [resolved.flows.get(flow.key, flow) for flow in modules.found.flows],
         [feed for name, feed in resolved.feeds.items() if name not in stub.feeds],
         resolved.errors + modules.changed_names(),

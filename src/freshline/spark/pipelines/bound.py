@@ -97,18 +97,21 @@ class Registered:
                     self.changes[shared] = name, only and filled
 
 
-def shared_changes(functions: Mapping[str, Registered]) -> Iterator[tuple[str, str, str]]:
+def shared_changes(functions: Mapping[str, Registered]) -> Iterator[tuple[str, str, str, bool]]:
     """Each function that changes what a later one sees: its key, the name, the key of the later.
 
-    Under Spark the later one sees the change, and here it does not. What was only filled is a
-    cache, which the later one fills for itself where it needs it: that is no difference.
+    The last says whether it was only filled. Under Spark the later one sees the change, and here it
+    does not. Where both fill it, it is a cache, and no difference.
     """
     keys = list(functions)
     for at, key in enumerate(keys):
-        for thing, (name, filled) in functions[key].changes.items():
-            sees = (later for later in keys[at + 1 :] if thing in functions[later].reads)
-            if not filled and (later := next(sees, None)) is not None:
-                yield key, name, later
+        changes = sorted(functions[key].changes.items(), key=lambda change: change[1])
+        for thing, (name, filled) in changes:
+            for later in keys[at + 1 :]:
+                fills_too = filled and thing in functions[later].changes
+                if thing in functions[later].reads and not fills_too:
+                    yield key, name, later, filled
+                    break
 
 
 class _Copy:

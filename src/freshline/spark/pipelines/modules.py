@@ -6,6 +6,7 @@ imported. Where Spark's registry sends each element to a Connect server, this on
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -98,7 +99,25 @@ class Modules:
                 " when it was registered",
                 next_step=f"Change {name} outside of the functions, or return what it is for.",
             )
-            for key, name, later in shared_changes(self.functions)
+            for key, name, later, filled in shared_changes(self.functions)
+            if not filled
+        ]
+
+    def noted_outputs(self) -> list[PythonOutput]:
+        """The outputs; where a function finds empty what another one fills, with a note."""
+        flows = {flow.key: flow for flow in self.found.flows}
+        notes: dict[str, tuple[str, ...]] = {}
+        for key, name, later, filled in shared_changes(self.functions):
+            if filled:
+                note = (
+                    f"can read {name}, which the function of {flows[key].name} fills: under Spark"
+                    " it finds it filled, here as it was when its function was registered"
+                )
+                target = flows[later].target
+                notes[target] = (*notes.get(target, ()), note)
+        return [
+            dataclasses.replace(each, notes=each.notes + notes.get(each.name, ()))
+            for each in self.found.outputs
         ]
 
     def function(self, program: Program) -> Function | None:
