@@ -98,11 +98,14 @@ class Background:
     @property
     def wanted(self) -> bool:
         """Whether background work waits."""
-        return (
-            bool(self._trials)
-            or any(_has_read_all(work.table) for work in self._backfills)
-            or any(table.gap for table in self._newest_first)
+        return bool(self._trials or self._computable) or any(
+            table.gap for table in self._newest_first
         )
+
+    @property
+    def _computable(self) -> list[Backfill]:
+        """Backfills that have something to compute their rows from."""
+        return [work for work in self._backfills if _has_read_all(work.table)]
 
     @property
     def active(self) -> bool:
@@ -112,8 +115,7 @@ class Background:
     @property
     def pending(self) -> list[Table]:
         """Tables with background work that runs or waits, trials that could start, in order."""
-        backfilled = [work.table for work in self._backfills]
-        found = {table.order: table for table in backfilled if _has_read_all(table)}
+        found = {work.table.order: work.table for work in self._computable}
         trials = [work.table for work in self._trials]
         found |= {table.order: table for table in trials if _can_start(table, self.share.now_s)}
         found |= {work.table.order: work.table for work in self._running.values()}
@@ -129,14 +131,7 @@ class Background:
             for trial in self._trials:
                 if _can_start(trial.table, now_s) and trial.table.version is not None:
                     return trial
-        backfill = next(
-            (
-                work
-                for work in self._backfills
-                if _can_start(work.table, now_s) and _has_read_all(work.table)
-            ),
-            None,
-        )
+        backfill = next((work for work in self._computable if _can_start(work.table, now_s)), None)
         gap = next(
             (
                 GapFill(table)

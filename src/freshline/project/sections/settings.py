@@ -82,29 +82,27 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
     return read
 
 
+def _kept_s(section: Section, key: str, why: str) -> float | None:
+    """How long something is kept, an hour or longer; None where the section does not say."""
+    kept_s = section.duration_s(key)
+    if kept_s is not None and kept_s < _LEAST_RETENTION_S:
+        section.fault(
+            "bad-value",
+            f"{key} of maintenance is '{section.data[key]}'",
+            key=key,
+            rule=f"it is at least 1 hour: {why}",
+            next_step="Give a longer one.",
+        )
+    return kept_s
+
+
 def read_maintenance(section: Section | None) -> MaintenanceSettings:
     """``maintenance:``; whether to compact, to remove old files, and what to keep."""
     if section is None:
         return _MAINTENANCE
     section.only("compact", "vacuum", "trials", "retention", "audit", "rejected")
-    retention_s = section.duration_s("retention")
-    if retention_s is not None and retention_s < _LEAST_RETENTION_S:
-        section.fault(
-            "bad-value",
-            f"retention of maintenance is '{section.data['retention']}'",
-            key="retention",
-            rule="it is at least 1 hour: a query that runs must find the files it reads",
-            next_step="Give a longer one.",
-        )
-    rejected_s = section.duration_s("rejected")
-    if rejected_s is not None and rejected_s < _LEAST_RETENTION_S:
-        section.fault(
-            "bad-value",
-            f"rejected of maintenance is '{section.data['rejected']}'",
-            key="rejected",
-            rule="it is at least 1 hour: somebody is to see the rows before they are removed",
-            next_step="Give a longer one.",
-        )
+    retention_s = _kept_s(section, "retention", "a query that runs must find the files it reads")
+    rejected_s = _kept_s(section, "rejected", "somebody is to see the rows before they are removed")
     audit = _share(section, "audit", _MAINTENANCE.audit)
     return MaintenanceSettings(
         compact=section.flag("compact", default=_MAINTENANCE.compact),
