@@ -157,7 +157,7 @@ def collected(
                 "no-project",
                 f"no project can be looked for in {where}: {error.strerror}",
                 rule="a project's directory exists, may be read, and has a path of at most 4,095"
-                " bytes, of which a name has at most 255",
+                " bytes with names of at most 255",
                 next_step="Correct the path, or who may read it.",
             )
         ]

@@ -29,8 +29,8 @@ _PATIENCE = {
 LONGEST_S = float(max(_ARROW_TRIES * (_CONNECT_S + _ANSWER_S), _RETRY_S + _ANSWER_S))
 """How long S3 may leave a request unanswered, with all tries, until it counts as not reached.
 
-Arrow begins as many tries as it has, delta-rs those that fit into its time. The time to connect,
-of which they seldom need much, covers the pauses between tries.
+Arrow makes a fixed number of tries; delta-rs begins new ones until its time is over. Connecting
+rarely takes as long as it may, which leaves time for the pauses between tries.
 """
 
 _configuration: dict[str, str] = {}

@@ -289,7 +289,7 @@ def _written(path: Path | None) -> Iterator[_Trace | None]:
 
 
 class _Trace:
-    """The file of ``--trace``: what keeps it from being written is told of it, and nothing else is.
+    """The file of ``--trace``. Its own errors name it; errors from elsewhere do not.
 
     Raises:
         UserError: It cannot be written (``unwritable-file``); so do the methods.

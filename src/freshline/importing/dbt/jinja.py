@@ -20,7 +20,7 @@ Path = tuple[str | None, ...]
 
 _NAMESPACES = frozenset({"context", "builtins"})
 _MESSAGES = frozenset({"log", "print", "exceptions"})
-"""What they are given is told to somebody, and runs nowhere."""
+"""Their arguments are messages to people, and no SQL."""
 _FROM_FILES = {
     nodes.Include: "include",
     nodes.Import: "import",

@@ -99,7 +99,7 @@ def end_at_once() -> None:
         number = _starting()
         if number is None or not _ends(number):
             return
-        # Whoever started it sees that it is gone, and removes the files of its start.
+        # The thread that started it notices its end, and removes the files of the start.
         if SparkContext._lock.acquire(timeout=_AT_ONCE_S):  # noqa: SLF001 - as above
             SparkContext._lock.release()  # noqa: SLF001
     remove_own()

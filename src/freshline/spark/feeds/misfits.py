@@ -178,9 +178,9 @@ def lines_of(
     """The line of each record in a text file, counted from 1, and what stands there.
 
     Equal texts get the lines on which they stand, one after the other: equal text is rejected
-    everywhere or nowhere. A record whose text was written anew from its values, or is not known,
-    is found by those, and only where as many lines have them as records: a line that was loaded
-    is never told.
+    everywhere or nowhere. Of some records Spark gives no text, or one that it made of their values.
+    These are found by their values, and only where as many lines as records have them. So a line
+    that was loaded is never named.
 
     Args:
         path: A file on this machine, plain, .gz or .bz2.
