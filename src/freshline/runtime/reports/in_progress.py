@@ -99,10 +99,10 @@ class ReportInProgress:
 
     @property
     def complete(self) -> bool:
-        """Whether every parent is as fresh as the window's end."""
+        """Whether every parent has all data up to the window's end; older files may be to come."""
         end_s = self.window.end_s
         return all(
-            table.version is not None and table.freshness_s >= end_s for table in self.parents
+            table.version is not None and table.complete_s >= end_s for table in self.parents
         )
 
     def latest_start_s(self, batch_s: float, final_s: float) -> float:

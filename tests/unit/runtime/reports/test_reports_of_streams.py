@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
+from freshline.core.model import PendingFile
 from freshline.runtime.reports.requests import argument_of, submit
 from freshline.runtime.reports.store import WantedReport
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
@@ -48,4 +50,23 @@ def test_what_came_before_a_report_was_asked_for_is_measured_at_once(tmp_path: P
     before = len(play.trace)
     play.run([], 400.0)
     assert play.trace[before:] == ["300: batch of 100 rows"]
+    play.check_replay()
+
+
+def test_a_stream_that_loads_its_newest_files_first_is_not_complete_before_its_older_ones(
+    tmp_path: Path,
+) -> None:
+    play = Play(report_project(tmp_path, deadline="2 minutes"))
+    play.known((100, 12.0), (1000, 102.0))
+    play.arrive(1800.0, 0)
+    orders = play.core.table("orders")
+    orders.floor_s = orders.freshness_s
+    orders.gap = deque([PendingFile(START_S + 2000.0, START_S, "older")])
+    play.run([(HOUR_S + 10.0, 100)], HOUR_S + 60.0)
+    assert orders.freshness_s > START_S + HOUR_S
+    before = len(play.trace)
+    assert not play.status("sales@1970-02-11T16").finish_s
+    play.run([], HOUR_S + 200.0)
+    assert [each.split(": ")[1] for each in play.trace[before:]] == ["final of 0 rows, incomplete"]
+    assert play.status("sales@1970-02-11T16").complete is False
     play.check_replay()
