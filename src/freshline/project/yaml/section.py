@@ -35,7 +35,7 @@ class Section:
         self.errors = errors
         data: Any = file.data
         for key in path:
-            data = data[key]
+            data = _below(data, key)
         self.data: dict[str, Any] = {}
         if isinstance(data, dict):
             self.data = {str(key): value for key, value in data.items()}
@@ -217,6 +217,13 @@ class Section:
             rule=rule,
             next_step=next_step,
         )
+
+
+def _below(data: Any, key: Hashable) -> Any:
+    """The value at a key; names are texts here, also those that YAML reads as numbers or dates."""
+    if isinstance(data, dict) and key not in data:
+        return next(value for each, value in data.items() if str(each) == key)
+    return data[key]
 
 
 def _shown(value: object) -> str:
