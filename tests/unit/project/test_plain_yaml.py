@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.core.errors import UserError
+from freshline.project.yaml import file as yaml_file
 from freshline.project.yaml.file import YamlFile, _Loader, written
 from freshline.project.yaml.plain import NotPlain, plain
 
@@ -134,6 +135,13 @@ def test_a_document_without_end_is_an_error_of_the_user(name, text, says):
     with pytest.raises(UserError, match=says) as raised:
         YamlFile(Path(name), text=text)
     assert raised.value.code == "bad-yaml"
+
+
+def test_a_file_that_never_ends_is_an_error_of_the_user(monkeypatch):
+    monkeypatch.setattr(yaml_file, "_MOST_CHARACTERS", 1000)
+    with pytest.raises(UserError, match="1,000 characters, or never ends") as raised:
+        YamlFile(Path("/dev/zero"))
+    assert raised.value.code == "unreadable-file"
 
 
 def test_words_as_they_are_written():

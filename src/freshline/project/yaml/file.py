@@ -40,8 +40,8 @@ class YamlFile:
         self.shown_as = shown_as or str(path)
         self._root: yaml.Node | None = None
         try:
-            self._text = path.read_text(encoding="utf-8-sig") if text is None else text
-        except (OSError, UnicodeDecodeError) as error:
+            self._text = _read(path) if text is None else text
+        except (OSError, UnicodeDecodeError, _EndlessError) as error:
             raise UserError(
                 "unreadable-file",
                 f"cannot read {self.shown_as}: {_reason(error)}",
@@ -120,6 +120,22 @@ class _DuplicateKeyError(Exception):
     pass
 
 
+class _EndlessError(Exception):
+    pass
+
+
+_MOST_CHARACTERS = 256_000_000
+"""Some devices and pipes (``/dev/zero``, ``yes |``) never end."""
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read(_MOST_CHARACTERS + 1)
+    if len(text) > _MOST_CHARACTERS:
+        raise _EndlessError
+    return text
+
+
 def _json(text: str) -> Any:
     """The values of a JSON text.
 
@@ -191,6 +207,8 @@ def _loader() -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
+    if isinstance(error, _EndlessError):
+        return f"it has more than {_MOST_CHARACTERS:,} characters, or never ends"
     return "it is not UTF-8"
 
 
