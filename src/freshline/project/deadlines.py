@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from freshline.project.yaml.durations import duration_s
@@ -19,6 +19,10 @@ RULE = (
 
 _TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(\S*)\Z")
 _CRON_FIELDS = 5
+_CHANCE = re.compile(r"(?i)(?<![a-z])[hr](?![a-z])")
+"""What stands for any number in some programs' cron expressions, each time for another one."""
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?")
+_MOST_HOURS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +88,35 @@ def read_deadline(text: str) -> Deadline:
         return Deadline(written, time_of_day=time, zone=found[4])
     fields = written.split()
     if len(fields) in (_CRON_FIELDS, _CRON_FIELDS + 1):
-        from croniter import croniter
+        from croniter import CroniterBadDateError, croniter
 
         cron, zone = " ".join(fields[:_CRON_FIELDS]), (fields[_CRON_FIELDS:] or ["UTC"])[0]
-        if croniter.is_valid(cron):
+        if croniter.is_valid(cron) and not _CHANCE.search(cron):
             zone_named(zone)
-            return Deadline(written, cron=cron, zone=zone)
+            found_one = Deadline(written, cron=cron, zone=zone)
+            try:
+                found_one.after(0.0)
+            except CroniterBadDateError:
+                raise ValueError(f"'{written}' never comes") from None
+            return found_one
     if written[:1] == "*" or (len(fields) >= _CRON_FIELDS and "*" in written):
         raise ValueError(f"'{written}' is no cron expression of five fields")
     return Deadline(written, delay_s=duration_s(written))
 
 
 def zone_named(name: str) -> tzinfo:
-    """The time zone of that name.
+    """The time zone of that name, or of that offset: ``Europe/Berlin``, ``+02:00``, ``GMT+2``.
 
     Raises:
         ValueError: There is none.
     """
     if name.upper() in ("UTC", "Z"):
         return UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None and int(offset[2]) <= _MOST_HOURS:
+        hours, minutes, seconds = (int(each or 0) for each in offset.groups()[1:])
+        length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return timezone(-length if offset[1] == "-" else length)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

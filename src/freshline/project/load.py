@@ -31,6 +31,7 @@ from freshline.project.sections.settings import (
     read_spark,
 )
 from freshline.project.tables import read_tables
+from freshline.project.windows import SESSION_ZONE, session_zone
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.functions import volatile_call
@@ -215,6 +216,8 @@ def assembled(
     references = References(top, root, required=analyse)
     configuration = references.configuration(top.texts("configuration"))
     feeds = references.feeds(feeds)
+    if any(table.report is not None for table in tables):
+        _check_zone({**parts.configuration, **configuration}, top)
     if errors:
         return None, _in_order_of_files(errors, library, root)
     order = parents_first({table.name: table.parents for table in tables})
@@ -272,6 +275,24 @@ def _analysed(tables: list[TableDef], library: Library, errors: list[UserError])
 
     found = {(each.place, each.statement.name): each.statement for each in library.statements}
     return [analyse(table, found[table.place, table.name], errors) for table in tables]
+
+
+def _check_zone(configuration: Mapping[str, str], top: Section) -> None:
+    """An error where nobody can tell when the windows of reports begin."""
+    try:
+        session_zone(configuration.get(SESSION_ZONE, "UTC"))
+    except ValueError as error:
+        where = top.file.place(("configuration", SESSION_ZONE))
+        top.errors.append(
+            UserError(
+                "bad-value",
+                f"{SESSION_ZONE}: {error}",
+                where=where,
+                rule="it is a name like Europe/Berlin, or an offset like +02:00; windows of whole"
+                " days begin at its midnight",
+                next_step="Correct the value.",
+            )
+        )
 
 
 def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:

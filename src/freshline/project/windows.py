@@ -7,12 +7,24 @@ All others follow each other from the epoch.
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 
 from freshline.project.deadlines import zone_named
 
+SESSION_ZONE = "spark.sql.session.timeZone"
 _DAY_S = 86400.0
 _MONDAY = date(1970, 1, 5)
+_SHORT = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns",
+    "CST": "America/Chicago", "CTT": "Asia/Shanghai", "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+"""Java's short names of zones, which a session of Spark takes, too."""
 
 
 def window_at(moment_s: float, length_s: float, zone: str = "UTC") -> tuple[float, float]:
@@ -25,10 +37,19 @@ def window_at(moment_s: float, length_s: float, zone: str = "UTC") -> tuple[floa
     if days == 0 or days * _DAY_S != length_s:
         start_s = moment_s // length_s * length_s
         return start_s, start_s + length_s
-    day = datetime.fromtimestamp(moment_s, zone_named(zone)).date()
+    day = datetime.fromtimestamp(moment_s, session_zone(zone)).date()
     first = _MONDAY + timedelta(days=(day - _MONDAY).days // days * days)
     return _midnight_s(first, zone), _midnight_s(first + timedelta(days=days), zone)
 
 
 def _midnight_s(day: date, zone: str) -> float:
-    return datetime(day.year, day.month, day.day, tzinfo=zone_named(zone)).timestamp()
+    return datetime(day.year, day.month, day.day, tzinfo=session_zone(zone)).timestamp()
+
+
+def session_zone(name: str) -> tzinfo:
+    """What ``spark.sql.session.timeZone`` means.
+
+    Raises:
+        ValueError: There is no such time zone.
+    """
+    return zone_named(_SHORT.get(name, name))

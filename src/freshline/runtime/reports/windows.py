@@ -12,7 +12,7 @@ from freshline.core.errors import Place, UserError
 from freshline.delta.log import last_commit
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
-from freshline.project.windows import window_at
+from freshline.project.windows import SESSION_ZONE, window_at
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
 from freshline.times import rfc3339, seconds
@@ -157,4 +157,4 @@ def read_since_s(project: Project, journal: Journal) -> dict[str, float]:
 
 
 def _zone(project: Project) -> str:
-    return project.configuration.get("spark.sql.session.timeZone", "UTC")
+    return project.configuration.get(SESSION_ZONE, "UTC")
