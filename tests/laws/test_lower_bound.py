@@ -13,6 +13,7 @@ from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies
 from freshline.sim.driver import play
 from freshline.sim.scenario.model import FeedSpec, Scenario, Slowdown
+from freshline.sim.theory.ideal import ideal_weighted_staleness_s2
 from freshline.sim.theory.lower_bound import lower_bound_s2
 from tests.laws.best_schedule import best_schedule_s2
 from tests.support.examples import examples
@@ -126,3 +127,21 @@ def test_the_bound_exceeds_the_ideal_where_tracks_are_short():
     bound_s2 = lower_bound_s2(scenario)
     assert bound_s2 > 2.5 * ideal_s2
     assert play(scenario).weighted_staleness_s2 < 1.2 * bound_s2
+
+
+def test_rounding_over_very_many_files_does_not_lift_the_bound():
+    """What is left of horizon^2 / 2 after 700,000 subtractions is a millionth of it."""
+    table = TableSpec("t", period_s=0.1)
+    feeds = {"t": FeedSpec(0.1, 0.1, outages=((1.5, 1.9),))}
+    scenario = Scenario(70_000.0, 1, 1, PolicySettings(), 1.0, 1.0, None, (table,), feeds)
+    assert lower_bound_s2(scenario) <= ideal_weighted_staleness_s2(scenario)
+
+
+def test_a_priority_too_small_to_be_divided_by_has_a_bound():
+    tables = (
+        TableSpec("least", period_s=1.0, priority=1e-310, alpha_s=1.0),
+        TableSpec("most", period_s=1.0, priority=1e12, alpha_s=1.0),
+    )
+    feeds = {table.name: FeedSpec(1.0, 1.0) for table in tables}
+    scenario = Scenario(100.0, 1, 1, PolicySettings(), 1.0, 1.0, None, tables, feeds)
+    assert 0.0 < lower_bound_s2(scenario) <= play(scenario).weighted_staleness_s2

@@ -82,7 +82,9 @@ class _Table:
         amortised = 0.0
         if square > 0.0:
             amount_s = sqrt(start / square)
-            if self.grid_s > 0.0:
+            if amount_s == inf:
+                amortised = inf
+            elif self.grid_s > 0.0:
                 steps = max(1, int(amount_s / self.grid_s))
                 less_s, more_s = self.grid_s * steps, self.grid_s * (steps + 1)
                 amortised = min(square * less_s + start / less_s, square * more_s + start / more_s)
@@ -298,7 +300,9 @@ def _measure_feeds(scenario: Scenario, tables: list[_Table], names: dict[str, in
             continue
         delays = _delays(scenario, names, tables, base)
         latest = dict.fromkeys(delays, 0.0)
+        # Of about H^2 / 2 little is left: what rounding takes from the sum is kept beside it.
         loaded = dict.fromkeys(delays, 0.0)
+        rounded = dict.fromkeys(delays, 0.0)
         before_s = 0.0
         beta = tables[names[base]].beta
         for arrival_s, timestamp_s in files(feed):
@@ -310,9 +314,17 @@ def _measure_feeds(scenario: Scenario, tables: list[_Table], names: dict[str, in
             before_s = timestamp_s
             for order, delay_s in delays.items():
                 at_s = latest[order] = max(latest[order], arrival_s + beta * length_s + delay_s)
-                loaded[order] += length_s * max(0.0, horizon_s - at_s)
+                more_s2 = length_s * max(0.0, horizon_s - at_s)
+                before_s2, now_s2 = loaded[order], loaded[order] + more_s2
+                rounded[order] += (
+                    before_s2 - now_s2 + more_s2
+                    if before_s2 >= more_s2
+                    else more_s2 - now_s2 + before_s2
+                )
+                loaded[order] = now_s2
         for order in delays:
-            least_s2 = tables[order].priority * (0.5 * horizon_s * horizon_s - loaded[order])
+            stale_s2 = 0.5 * horizon_s * horizon_s - loaded[order] - rounded[order]
+            least_s2 = tables[order].priority * stale_s2
             tables[order].least_s2 = max(tables[order].least_s2, least_s2)
 
 
