@@ -137,10 +137,11 @@ def test_rounding_over_very_many_files_does_not_lift_the_bound():
     assert lower_bound_s2(scenario) <= ideal_weighted_staleness_s2(scenario)
 
 
-def test_a_priority_too_small_to_be_divided_by_has_a_bound():
+@pytest.mark.parametrize(("least", "most"), [(1e-310, 1e12), (1e-160, 1e-160), (0.0, 1e-310)])
+def test_priorities_too_small_to_be_squared_have_a_bound(least, most):
     tables = (
-        TableSpec("least", period_s=1.0, priority=1e-310, alpha_s=1.0),
-        TableSpec("most", period_s=1.0, priority=1e12, alpha_s=1.0),
+        TableSpec("least", period_s=1.0, priority=least, alpha_s=1.0),
+        TableSpec("most", period_s=1.0, priority=most, alpha_s=1.0),
     )
     feeds = {table.name: FeedSpec(1.0, 1.0) for table in tables}
     scenario = Scenario(100.0, 1, 1, PolicySettings(), 1.0, 1.0, None, tables, feeds)

@@ -33,13 +33,19 @@ _SAMPLED = 500
 
 _AROUND = 0.97
 
+_LEAST_SHARE = 1e-30
+"""Of the largest priority: what is worth less counts nothing, and the bound stays one."""
+
+_LEAST = 1e-100
+"""Costs below count nothing either: products and quotients of smaller ones are no numbers."""
+
 
 @dataclass(slots=True)
 class _Table:
     """What the bound knows of a table.
 
     Attributes:
-        priority: Weight of its staleness.
+        priority: Weight of its staleness, as a part of the largest one.
         alpha_s, beta: The least an update can cost: noise and slowdown at their shortest.
         lead_s: What lies at least between a timestamp and its arrival in the table, beside
             ``beta`` times the amount that the last update loads (lemma 2).
@@ -82,9 +88,7 @@ class _Table:
         amortised = 0.0
         if square > 0.0:
             amount_s = sqrt(start / square)
-            if amount_s == inf:
-                amortised = inf
-            elif self.grid_s > 0.0:
+            if self.grid_s > 0.0:
                 steps = max(1, int(amount_s / self.grid_s))
                 less_s, more_s = self.grid_s * steps, self.grid_s * (steps + 1)
                 amortised = min(square * less_s + start / less_s, square * more_s + start / more_s)
@@ -145,7 +149,7 @@ def lower_bound_s2(scenario: Scenario) -> float:
     if loads > scenario.tracks and len(tables) <= _MOST_RATED:
         weights = sum(table.priority for table in tables)
         best = max(best, _largest(at_rate, 1e-3 * weights / loads)[0])
-    return max(0.0, best) * _SAFETY
+    return max(0.0, best) * _most_worth(scenario) * _SAFETY
 
 
 def _largest(value_at: Callable[[float], float], first: float) -> tuple[float, float]:
@@ -234,12 +238,15 @@ def _tables(scenario: Scenario, *, cuts: bool) -> tuple[list[_Table], dict[str, 
     slowdown = scenario.slowdown
     if slowdown is not None and slowdown.slow_s > 0.0:
         factor *= slowdown.factor if slowdown.normal_s == 0.0 else min(1.0, slowdown.factor)
+    most = _most_worth(scenario)
     tables: list[_Table] = []
     names: dict[str, int] = {}
     bases: list[frozenset[str]] = []
     early: list[float] = []
     for spec in _sources_first(scenario.tables):
-        alpha_s, beta = spec.alpha_s * factor, spec.beta * factor
+        alpha_s, beta = (
+            cost if cost > _LEAST else 0.0 for cost in (spec.alpha_s * factor, spec.beta * factor)
+        )
         sources = [names[name] for name in spec.sources]
         from_bases = frozenset([spec.name]).union(*(bases[order] for order in sources))
         if spec.sources:
@@ -249,7 +256,8 @@ def _tables(scenario: Scenario, *, cuts: bool) -> tuple[list[_Table], dict[str, 
             (feed,) = (scenario.feeds[name] for name in from_bases)
             if feed.arrivals is None:
                 grid_s, phase_s = feed.period_s, feed.phase_s
-        table = _Table(spec.priority, alpha_s, beta, alpha_s, grid_s)
+        priority = spec.priority / most if spec.priority > _LEAST_SHARE * most else 0.0
+        table = _Table(priority, alpha_s, beta, alpha_s, grid_s)
         saved_s2 = 0.0
         if sources:
             table.parent = max(sources, key=lambda at: tables[at].behind_s)
@@ -270,6 +278,11 @@ def _tables(scenario: Scenario, *, cuts: bool) -> tuple[list[_Table], dict[str, 
         bases.append(from_bases)
         tables.append(table)
     return tables, names
+
+
+def _most_worth(scenario: Scenario) -> float:
+    """The largest priority; 1 where nothing is worth anything."""
+    return max(spec.priority for spec in scenario.tables) or 1.0
 
 
 def _sources_first(specs: tuple[TableSpec, ...]) -> list[TableSpec]:
