@@ -201,16 +201,32 @@ class Scheduler:
     def _start_beside(self, commands: list[StartUpdate]) -> None:
         """Fill the free tracks where background work or reservations want them, too."""
         hidden = self.reservations.hide(self._free)
-        if self._free and self._asked:
+        if self._asked:
             self._start_asked(commands)
         if self.background is not None:
-            self._start_background(self.background, commands)
+            self._start_background(self.background, commands, self._free)
         if self._free:
             self._start_waiting(commands)
         if self.background is not None:
-            self._start_background(self.background, commands)
+            self._start_background(self.background, commands, self._free)
         use = self.reservations.use
-        commands += use(hidden, self._free, self.now_s, self.waiting, self._start)
+        commands += use(hidden, self._free, self.now_s, self._wanted, self._start)
+        if self.background is not None and len(self.reservations.from_s) == self.track_count:
+            self._start_in_time(self.background, commands)
+
+    def _start_in_time(self, background: Background, commands: list[StartUpdate]) -> None:
+        """All tracks are reserved: background work starts on one if it ends before its moment."""
+        wakeup_s = background.wakeup_s
+        for track in sorted(self._free):
+            until_s = self.reservations.from_s[track]
+            alone = [track]
+            if until_s > self.now_s:
+                self._start_background(background, commands, alone, until_s)
+                wakeup_s = min(wakeup_s, background.wakeup_s)
+            if not alone:
+                self._free.remove(track)
+                heapify(self._free)
+        background.wakeup_s = wakeup_s
 
     def _start_waiting(self, commands: list[StartUpdate]) -> None:
         """Fill the free tracks with what people asked for, then the best of the waiting."""
@@ -255,6 +271,16 @@ class Scheduler:
         tables = self.tables
         entries = sorted(entry for entry in self._ready if tables[entry[1]].stamp == entry[2])
         return [tables[order] for _, order, _ in entries]
+
+    def _wanted(self) -> list[Table]:
+        """What people asked for and could be started now, then the waiting."""
+        clear: set[int] = set()
+        asked = [
+            table
+            for table in self._asked
+            if self.startable(table) and not _is_below_asked(table, clear)
+        ]
+        return [*asked, *self.waiting()]
 
     def first(self) -> Table | None:
         """The best of them; None when nothing waits."""
@@ -751,8 +777,15 @@ class Scheduler:
             )
         return self.background
 
-    def _start_background(self, background: Background, commands: list[StartUpdate]) -> None:
-        started = background.start(self.now_s, self._free, self.first, asked=bool(self._asked))
+    def _start_background(
+        self,
+        background: Background,
+        commands: list[StartUpdate],
+        free: list[int],
+        until_s: float = _INFINITY,
+    ) -> None:
+        asked = bool(self._asked)
+        started = background.start(self.now_s, free, self.first, asked=asked, until_s=until_s)
         for command in started:
             self._on_track[command.track] = self._by_name[command.table]
         commands += started

@@ -2,7 +2,14 @@
 
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.commands import StartUpdate
-from freshline.core.events import FileArrived, TrackReserved, UpdateFinished
+from freshline.core.events import (
+    BackfillRequested,
+    FileArrived,
+    RefreshRequested,
+    TrackReserved,
+    UpdateFinished,
+    UpkeepOffered,
+)
 from freshline.core.model import TableSpec
 from freshline.core.scheduler import Scheduler
 
@@ -48,3 +55,41 @@ def test_other_tracks_are_not_affected() -> None:
     scheduler = _scheduler(2)
     told = _told(scheduler.handle(100.0, [TrackReserved(1, 101.0), *_news(100.0)]))
     assert told == [("quick", 0)]
+
+
+def _updated(tracks: int = 1) -> Scheduler:
+    """Both tables have a version, and the tracks are reserved from 1000 on."""
+    scheduler = _scheduler(tracks)
+    scheduler.handle(100.0, _news(100.0))
+    for _ in range(2):
+        for table in scheduler.running():
+            scheduler.handle(scheduler.now_s + 10.0, [UpdateFinished(table.name, 1)])
+    reserved = [TrackReserved(track, 1000.0) for track in range(tracks)]
+    assert scheduler.handle(200.0, reserved) == []
+    return scheduler
+
+
+def test_what_people_ask_for_starts_on_the_only_track_before_its_moment() -> None:
+    scheduler = _updated()
+    asked = scheduler.handle(300.0, [*_news(300.0), RefreshRequested("quick")])
+    assert _told(asked) == [("quick", 0)]
+    assert asked[0].score == "asked for"
+    scheduler.handle(310.0, [UpdateFinished("quick", 2)])
+    scheduler.handle(320.0, [UpdateFinished("slow", 2)])
+    assert scheduler.handle(330.0, [RefreshRequested("slow")]) == []
+    assert not scheduler.table("slow").asked, "there is nothing new"
+    assert _told(scheduler.handle(999.0, [*_news(999.0), RefreshRequested("slow")])) == []
+    assert _told(scheduler.handle(1002.0, [TrackReserved(0, None)])) == [("slow", 0)]
+
+
+def test_background_work_starts_on_the_only_track_where_it_ends_in_time() -> None:
+    scheduler = _updated()
+    begun = scheduler.handle(300.0, [BackfillRequested("quick", 0.0, 60.0)])
+    assert [command.backfill for command in begun] == [(0.0, 60.0)]
+    scheduler.handle(310.0, [UpdateFinished("quick", 2)])
+    late = [UpkeepOffered("slow", "compact", 1, expected_s=900.0)]
+    assert scheduler.handle(320.0, late) == []
+    begun = scheduler.handle(330.0, [UpkeepOffered("slow", "compact", 1, expected_s=5.0)])
+    assert [command.upkeep for command in begun] == ["compact"]
+    scheduler.handle(340.0, [UpdateFinished("slow", 2)])
+    assert scheduler.handle(999.0, [BackfillRequested("quick", 0.0, 60.0)]) == []

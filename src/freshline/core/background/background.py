@@ -159,7 +159,13 @@ class Background:
         return table.cost.expected_s(max(0.0, newest_s - oldest_s))
 
     def start(
-        self, now_s: float, free: list[int], first: Callable[[], Table | None], *, asked: bool
+        self,
+        now_s: float,
+        free: list[int],
+        first: Callable[[], Table | None],
+        *,
+        asked: bool,
+        until_s: float = inf,
     ) -> list[StartUpdate]:
         """Start background work as far as its share allows; asked before and after the rest.
 
@@ -171,16 +177,17 @@ class Background:
             free: A heap of the free tracks; those that are used are taken out of it.
             first: The best of the tables that wait; None when nothing waits.
             asked: Whether people asked for an update that has not started.
+            until_s: By then it has to end, as far as is known.
         """
-        commands = self._start_shared(now_s, free, first)
+        commands = self._start_shared(now_s, free, first, until_s)
         if not (self.active or not free or asked or first() is not None):
-            offer = self.upkeep.take(now_s)
+            offer = self.upkeep.take(now_s, until_s)
             if offer is not None:
                 commands.append(upkeep_started(offer, heappop(free), now_s))
         return commands
 
     def _start_shared(
-        self, now_s: float, free: list[int], first: Callable[[], Table | None]
+        self, now_s: float, free: list[int], first: Callable[[], Table | None], until_s: float
     ) -> list[StartUpdate]:
         """Start backfills, old files and trials as the share allows."""
         self.wakeup_s = float("inf")
@@ -194,7 +201,7 @@ class Background:
             self.share.see(
                 wanted=self.wanted, others_wait=first() is not None, others_late=others_late
             )
-            if work is None or not free:
+            if work is None or not free or now_s + self.expected_s(work) > until_s:
                 return commands
             wait_s = self.share.wait_s(self.expected_s(work))
             if wait_s > 0.0:

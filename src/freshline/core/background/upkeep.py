@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 
 from freshline.core.commands import StartUpdate
 from freshline.core.events import UpdateFinished
@@ -61,8 +62,8 @@ class Upkeep:
         self._offers = deque(each for each in self._offers if (each.table, each.kind) != same)
         self._offers.append(offer)
 
-    def take(self, now_s: float) -> Offer | None:
-        """The first that can start; what an update has overtaken is forgotten."""
+    def take(self, now_s: float, until_s: float = inf) -> Offer | None:
+        """The first that can start and should end in time; what was overtaken is forgotten."""
         if self.running:
             return None
         self._offers = deque(each for each in self._offers if each.number == each.table.number)
@@ -74,6 +75,7 @@ class Upkeep:
                 or table.paused
                 or table.asked
                 or table.deferred_until_s > now_s
+                or now_s + offer.expected_s > until_s
             ):
                 self._offers.remove(offer)
                 self.running = True
