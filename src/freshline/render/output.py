@@ -68,4 +68,5 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PIPE_COLUMNS
-    return Console(stderr=stderr, width=width, highlight=False)
+    # Names and errors have brackets of their own, which are no markup.
+    return Console(stderr=stderr, width=width, highlight=False, markup=False)

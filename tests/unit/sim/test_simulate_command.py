@@ -161,3 +161,14 @@ def test_a_file_is_played_as_it_is_whatever_project_is_named(tmp_path, command, 
     named = run(command, path, "--json", "--project", tmp_path)
     assert named.exit_code == 0
     assert named.stdout == run(command, path, "--json").stdout
+
+
+@pytest.mark.parametrize("command", ["simulate", "guarantees"])
+def test_brackets_in_names_are_shown_as_they_are(command, tmp_path):
+    scenario = tmp_path / "brackets.yml"
+    names = ["orders [old]", "[/b]"]
+    tables = "".join(f"\n  - {{name: '{name}', period: 1, alpha: 0.1}}" for name in names)
+    scenario.write_text(f"horizon: 10\ntables:{tables}\n")
+    result = run(command, scenario)
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in names)
