@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.core.assembly import PolicySettings, make_scheduler
+from freshline.core.assembly import PolicySettings, make_scheduler, make_warehouse_scheduler
 from freshline.core.chance import stream, uniform
 from freshline.core.errors import UserError
 from freshline.core.events import FileArrived, UpdateFinished
@@ -38,6 +38,16 @@ def test_every_policy_and_partition_of_the_contract_is_found():
     expected = {"fifo", "random", "edf", "edf-p", "max-benefit", "lookahead", "myopic"}
     assert expected | {"group-and-run"} <= set(found_policies())
     assert set(found_partitions()) == {"edf-partitioned", "proportional", "groups"}
+
+
+@pytest.mark.parametrize("objective", ["staleness", "cost"])
+@pytest.mark.parametrize("policy", sorted(found_policies()))
+def test_a_project_without_tables_has_nothing_to_do(policy, objective):
+    if (policy, objective) == ("aus", "cost"):
+        return
+    settings = PolicySettings(policy=policy, objective=objective)
+    scheduler = make_warehouse_scheduler([], tracks=2, settings=settings, start_s=1000.0)
+    assert scheduler.handle(1001.0, []) == []
 
 
 def test_the_papers_example_is_packed_as_the_paper_packs_it():

@@ -138,7 +138,8 @@ class Whittle(Policy):
         self._unsteady = 2.0 * _STEADY  # not known yet: a few updates have to show it
         self._sum_up(view)
         # Begin as if a few updates of a mean table had taken what was expected of them.
-        seconds = sum(t.cost.expected_s(t.period_s) for t in view.tables) / len(view.tables)
+        tables = view.tables
+        seconds = sum(t.cost.expected_s(t.period_s) for t in tables) / max(1, len(tables))
         self._all_took_s = self._all_expected_s = seconds / _RECENT
         self._load = self._slope
         self._patience_s = self._patience()
