@@ -377,6 +377,30 @@ def test_a_file_that_changes_while_it_is_read_is_not_half_loaded(shop, orders: P
     assert done.read["b.csv"] == (8, status.st_mtime)  # listed before, by the test, with no bytes
 
 
+def test_rejected_rows_are_not_there_twice_after_a_compaction(shop, orders: Path, monkeypatch):
+    monkeypatch.setattr("freshline.delta.small_files.MOST_FILES", 2)
+    for number in range(2):
+        (orders / f"{number}.csv").write_text(f"{number},,\n")
+        shop.load("orders", f"{number}.csv")
+    (orders / "g.csv").write_text("2,,\nx,,\n")
+
+    def grow(name: str) -> None:
+        if name == "base.after_data":
+            with (orders / "g.csv").open("a") as file:
+                file.write("3,,\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
+        with pytest.raises(UnreadableFilesError):
+            shop.load("orders", "g.csv")
+    assert len(shop.rows("orders__rejected")) == 1
+    shop.numbers["orders"] -= 1  # what failed has no number
+    done = shop.executor.run(shop.request("orders", upkeep="compact", definition=""))
+    assert done.reason.startswith("2 small files")
+    assert shop.load("orders", "g.csv").rejected_rows == 1
+    assert [row["update"] for row in shop.rows("orders__rejected")] == [4]
+
+
 def write_parquet(path: Path, **columns: list) -> None:
     pq.write_table(pa.table(columns), path)
 
