@@ -13,6 +13,7 @@ import pytest
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
+from freshline.executor.records import UnreadableFilesError
 from freshline.spark.updates import SparkExecutor
 from tests.spark.conftest import Shop
 
@@ -23,6 +24,7 @@ def utc_s(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
+AT = '"at":"2026-01-02T08:00:00Z"'
 RANGE = (utc_s("2026-01-02"), utc_s("2026-01-03"))
 
 
@@ -79,6 +81,48 @@ def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):
     loaded = shop.request("orders", "a.csv", "b.csv")
     shop.executor.run(dataclasses.replace(loaded, range_s=RANGE))
     assert prices(shop) == {1: 10, 3: 30, 9: 9}
+
+
+@pytest.mark.parametrize(
+    ("file_format", "rows"),
+    [
+        ("csv", "1,2026-01-02T08:00:00Z,10\n2,2026-01-02T09:00:00Z,ten\n"),
+        ("json", f'{{"id":1,{AT},"price":10}}\n{{"id":2,{AT},"price":"ten"}}\n'),
+    ],
+)
+def test_a_rejected_row_stays_out_whatever_the_query_reads(shop, file_format, rows):
+    folder = shop.feed("f", file_format, "id BIGINT, at TIMESTAMP, price BIGINT")
+    shop.table("orders", "SELECT id, at FROM STREAM f", time_column="at")
+    (folder / "a").write_text(rows)
+    assert shop.load("orders", "a").rejected_rows == 1
+    shop.executor.run(dataclasses.replace(shop.request("orders", "a"), range_s=RANGE))
+    assert [row["id"] for row in shop.rows("orders")] == [1]
+
+
+def test_a_corrected_file_is_looked_at_as_a_new_one_is(shop):
+    folder = shop.feed("f", "csv", "id BIGINT, at TIMESTAMP, note STRING")
+    shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
+    (folder / "a.csv").write_text('1,2026-01-02T08:00:00Z,"a b"\n')
+    shop.load("orders", "a.csv")
+    (folder / "a.csv").write_text('1,2026-01-02T08:00:00Z,"a\nb"\n')
+    request = dataclasses.replace(shop.request("orders", "a.csv"), range_s=RANGE)
+    with pytest.raises(UnreadableFilesError, match="a quoted value that does not end on it"):
+        shop.executor.run(request)
+    assert [row["note"] for row in shop.rows("orders")] == ["a b"]
+
+
+def test_a_file_that_changes_while_it_is_loaded_again_changes_nothing(shop, orders, monkeypatch):
+    def grow(name: str) -> None:
+        if name == "backfill.after_data":
+            with (orders / "b.csv").open("a") as file:
+                file.write("5,2026-01-02T10:00:00Z,50\n")
+
+    loaded = shop.request("orders", "a.csv", "b.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr("freshline.spark.backfill.failpoint", grow)
+        with pytest.raises(UnreadableFilesError, match="changed while it was read"):
+            shop.executor.run(dataclasses.replace(loaded, range_s=RANGE))
+    assert prices(shop) == {1: 10, 2: 20, 3: 30, 4: 40, 9: 9}
 
 
 def test_without_an_event_time_it_is_refused(shop):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,7 @@ from freshline.core.errors import UserError
 from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import last_commit, same_rows
 from freshline.delta.metadata import encode
-from freshline.executor.records import UpdateRequest, UpdateResult
+from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
@@ -37,7 +37,8 @@ from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of
-from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
+from freshline.spark.feeds.unreadable import misread_files, moved_files
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
@@ -46,6 +47,7 @@ from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
 STRATEGY = "backfill"
+_COUNTS = "freshline.counts"
 _CARRIED_ON = ("settings", "state", "costs", "ids")
 """Keys of a view's commit that its next incremental update counts on."""
 
@@ -79,6 +81,7 @@ class Backfills:
         Raises:
             UserError: A base table's rows in the range cannot be told apart, or its columns
                 have changed.
+            UnreadableFilesError: A file of the feed cannot be read as it is written.
             FreshlineError: It failed; nothing was committed.
         """
         started_s = time.monotonic()
@@ -96,7 +99,7 @@ class Backfills:
             marks = {**marks_of(self._project, request.parents), **pinned.marks}
             facts = {**facts, KEY: marks}
             return self._replace(transaction, request, output, parents, facts, started_s)
-        except SparkError as error:
+        except (*SparkError, OSError) as error:
             raise update_failed(self._project, self._table, error) from error
 
     def _output(self, session: SparkSession, request: UpdateRequest) -> tuple[DataFrame, Pinned]:
@@ -104,10 +107,11 @@ class Backfills:
         if self._reader is not None:
             names = [file.name for file in request.files]
             schema = self._reader.schema(session, names)
+            self._raise(misread_files(session, self._reader, self._changed(request), schema))
             records = self._reader.read(session, names, schema)
             misfit = self._reader.misfit(schema)
             if misfit is not None:
-                records = records.filter(f"NOT ({misfit})")
+                records = those_that_fit(records, schema, misfit, _COUNTS)
             assert self._table.feed is not None
             fitting = view_of(records, self._table.query, self._reader.feed)
             jvm.show(fitting, self._table.feed)
@@ -116,6 +120,22 @@ class Backfills:
         register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
         return session.sql(pinned.query), pinned
+
+    def _changed(self, request: UpdateRequest) -> list[str]:
+        """Files that are not, or not surely, as they were when they were loaded and looked at."""
+        assert self._reader is not None
+        now = self._reader.stands([file.name for file in request.files])
+        return [
+            file.name
+            for file in request.files
+            if now.get(file.name) != (file.size_bytes, file.modified_s)
+        ]
+
+    def _raise(self, faults: Sequence[tuple[str, str]]) -> None:
+        """Raise if files cannot be loaded again."""
+        if faults:
+            place = None if self._reader is None else self._reader.feed.place
+            raise UnreadableFilesError(self._table.name, faults, where=place)
 
     def _facts(
         self,
@@ -192,6 +212,8 @@ class Backfills:
         within = _within(str(table.time_column), from_s, to_s)
         configuration = self._project.configuration
         rows = output.filter(within)
+        names = [file.name for file in request.files]
+        as_read = {} if self._reader is None else self._reader.stands(names)
         failpoint("backfill.before_data")
         replaced = replace(
             transaction,
@@ -202,6 +224,8 @@ class Backfills:
         )
         staged = replaced.staged
         failpoint("backfill.after_data")
+        if self._reader is not None:
+            self._raise(moved_files(self._reader, names, as_read))
         metadata = encode(
             request,
             table=table.name,

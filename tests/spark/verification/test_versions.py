@@ -226,6 +226,17 @@ def test_a_base_table_has_the_rows_of_the_files_that_its_commits_name(shop, orde
     assert len(shop.rows("orders")) == 2
 
 
+def test_a_row_that_was_rejected_for_a_column_that_the_query_does_not_read_is_not_missed(
+    shop, verify
+):
+    folder = shop.feed("f", "csv", "id BIGINT, price DOUBLE")
+    shop.table("orders", "SELECT id FROM STREAM f")
+    for number in range(2):
+        (folder / f"{number}.csv").write_text(f"{number},1.5\n{number},dear\n")
+        assert shop.load("orders", f"{number}.csv").rejected_rows == 1
+    assert verify("orders")[0] == {0: RIGHT, 1: RIGHT}
+
+
 def test_a_base_table_that_lost_a_row_of_its_files_is_wrong(shop, orders, verify, monkeypatch):
     # As a fault of ours would: a commit of ours that names a file and has not got its rows.
     (orders / "3.csv").write_text("3,2026-01-01T03:00:00Z,3.1\n")

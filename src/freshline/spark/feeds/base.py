@@ -30,12 +30,14 @@ from freshline.spark.engine.columns import (
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import location, pin_statics
 from freshline.spark.engine.sizing import sized
-from freshline.spark.feeds.cut_values import cut_values
-from freshline.spark.feeds.parquet_columns import other_meanings
-from freshline.spark.feeds.reader import FeedReader, measured, view_of
+from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
 from freshline.spark.feeds.rejected import RejectedRows
-from freshline.spark.feeds.several_values import several_values
-from freshline.spark.feeds.unreadable import empty_parquet, unreadable_files
+from freshline.spark.feeds.unreadable import (
+    empty_parquet,
+    misread_files,
+    moved_files,
+    unreadable_files,
+)
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.storable import check_storable, noted
 from freshline.sql.text.tokens import tokens
@@ -86,11 +88,7 @@ class BaseUpdates:
                 self._raise_unreadable(session, names, None)
             schema = self._reader.schema(session, names, anew=request.full)
             self._raise_gone(session, names)
-            misread = (
-                several_values(session, self._reader, names)
-                or cut_values(session, self._reader, names)
-                or other_meanings(self._reader, names, schema)
-            )
+            misread = misread_files(session, self._reader, names, schema)
             if misread:
                 place = self._reader.feed.place
                 raise UnreadableFilesError(self._table.name, misread, where=place)
@@ -138,8 +136,7 @@ class BaseUpdates:
         misfit = reader.misfit(schema)
         fitting = records
         if misfit is not None:
-            records = measured(records, schema, misfit, _COUNTS)
-            fitting = records.filter(f"NOT ({misfit})")
+            fitting = those_that_fit(records, schema, misfit, _COUNTS)
         assert self._table.feed is not None
         seen = view_of(fitting, self._table.query, reader.feed)
         jvm.show(seen, self._table.feed)
@@ -283,13 +280,8 @@ class BaseUpdates:
             raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
 
     def _raise_moving(self, names: list[str], as_read: Mapping[str, tuple[int, float]]) -> None:
-        """Raise if files changed while they were read: nobody knows what of them was.
-
-        One that is gone was read, else Spark would have failed.
-        """
-        reason = "it changed while it was read"
-        now = self._reader.stands(names)
-        faults = [(name, reason) for name in now if as_read.get(name) != now[name]]
+        """Raise if files changed while they were read: nobody knows what of them was."""
+        faults = moved_files(self._reader, names, as_read)
         if faults:
             raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
 

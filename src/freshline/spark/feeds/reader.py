@@ -400,3 +400,8 @@ def measured(frame: DataFrame, schema: StructType, misfit: str, name: str) -> Da
         "with_null": f"count_if({with_null or 'false'})",
     }
     return jvm.measuring(frame, name, metrics)
+
+
+def those_that_fit(frame: DataFrame, schema: StructType, misfit: str, name: str) -> DataFrame:
+    """The records of ``frame`` that fit, counted as :func:`measured` does."""
+    return measured(frame, schema, misfit, name).filter(f"NOT ({misfit})")

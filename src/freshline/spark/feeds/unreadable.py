@@ -1,10 +1,10 @@
-"""Finding out which files of an update cannot be read, after reading all of them failed."""
+"""Which files of an update cannot be read, or only as something else than what is written."""
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,9 +12,12 @@ from pyspark.sql.types import StructType
 
 from freshline.project.sections.reader_options import csv_signs
 from freshline.spark.engine.errors import SparkError, condition, message, one_line
+from freshline.spark.feeds.cut_values import cut_values
 from freshline.spark.feeds.misfits import separator_meant
+from freshline.spark.feeds.parquet_columns import other_meanings
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.feeds.search import opened
+from freshline.spark.feeds.several_values import several_values
 
 _HEADER = re.compile(
     r"CSV header.*?\bHeader(?: length)?: (.*?),?\s+[Ss]chema(?: size)?: (.*?)"
@@ -70,6 +73,48 @@ def unreadable_files(
             waiting += [group[middle:], group[:middle]]
     order = {name: position for position, name in enumerate(names)}
     return sorted(faults, key=lambda named: order[named[0]])
+
+
+def misread_files(
+    session: SparkSession, reader: FeedReader, names: Sequence[str], schema: StructType
+) -> list[tuple[str, str]]:
+    """The files that Spark would read as other than what is written, each with the reason.
+
+    Args:
+        session: The update's own.
+        reader: Of the feed.
+        names: Files of the feed.
+        schema: The feed's.
+
+    Raises:
+        OSError: A file cannot be read.
+        SparkError: A file that is not on this machine cannot be read.
+    """
+    before = reader.stands(names)
+    return (
+        several_values(session, reader, names)
+        or cut_values(session, reader, names)
+        or other_meanings(reader, names, schema)
+        or moved_files(reader, names, before)  # what was looked at is not what will be read
+    )
+
+
+def moved_files(
+    reader: FeedReader, names: Sequence[str], as_read: Mapping[str, tuple[int, float]]
+) -> list[tuple[str, str]]:
+    """The files that changed while they were read, each with the reason.
+
+    One that is gone was read, else Spark would have failed.
+
+    Args:
+        reader: Of the feed.
+        names: Files of the feed.
+        as_read: What :meth:`.FeedReader.stands` said before.
+    """
+    now = reader.stands(names)
+    return [
+        (name, "it changed while it was read") for name in now if as_read.get(name) != now[name]
+    ]
 
 
 def empty_parquet(reader: FeedReader, name: str) -> bool:

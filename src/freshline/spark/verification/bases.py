@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.pins import at_version, location
-from freshline.spark.feeds.reader import FeedReader, view_of
+from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
 from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import LOG_REMOVED, Check, SkippedError, ordered
 from freshline.spark.verification.differences import union_of
 from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import quoted, quoted_column
+
+_names = count()
 
 _PLAIN = frozenset({APPEND_FILES.name, COMPACT})
 """Strategies of commits that are judged by what they changed."""
@@ -283,7 +286,9 @@ class BaseCheck(Check):
             records = reader.read(self.session, names, schema)
             misfit = reader.misfit(schema)
             if misfit is not None:
-                records = records.filter(f"NOT ({misfit})")
+                # Two frames of one query, as of one that is compared with itself, need two names.
+                name = f"freshline.counts.{next(_names)}"
+                records = those_that_fit(records, schema, misfit, name)
             seen = ordered(view_of(records, table.query, self._feed), seed)
             seen.createOrReplaceTempView(quoted(self._feed.name))
             register_programs(self.session, self.project, table)
