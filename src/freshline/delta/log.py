@@ -178,21 +178,6 @@ def newest_transaction(path: str, application: str) -> int | None:
     return -1 if newest < _OTHERS else None
 
 
-def operations(path: str, since: int, until: int) -> list[str]:
-    """What others' commits ``since`` + 1 to ``until`` call themselves.
-
-    Raises:
-        PlatformError: The log cannot be read.
-    """
-    table = _delta_rs(path)
-    entries = [] if table is None else table.history()
-    return [
-        str(each.get("operation"))
-        for each in entries
-        if since < int(each["version"]) <= until and decode(each.get("userMetadata")) is None
-    ]
-
-
 def same_rows(path: str, older: int, newer: int) -> bool:
     """Whether version ``newer`` has the rows of ``older``: only compactions lie between.
 

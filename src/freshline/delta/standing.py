@@ -8,20 +8,15 @@ such check: whatever became of them, they are computed from their parents.
 from __future__ import annotations
 
 from freshline.core.errors import PlatformError
+from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import last_commit, last_update, local_log, operations
+from freshline.delta.log import last_commit, last_update, local_log
 from freshline.project.model import TableDef
 
 CODES = ("table-vanished", "table-replaced", "table-changed")
 
-_HARMLESS = frozenset(
-    {
-        "VACUUM START", "VACUUM END", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
-        "CHANGE COLUMN", "ADD COLUMNS", "ADD CONSTRAINT", "DROP CONSTRAINT", "UPGRADE PROTOCOL",
-        "COMPUTE STATS",
-    }
-)  # fmt: skip
-"""Operations of others that change no row, by their names in the log."""
+_TAKES_COLUMNS = frozenset({"DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS"})
+"""Operations after which rows have no longer their values in some column."""
 
 
 def departure(
@@ -106,12 +101,20 @@ def rows_changed(table: TableDef, path: str, since: int, until: int) -> bool:
         PlatformError: The log cannot be read.
     """
     if local_log(path) is None:
-        return any(each not in _HARMLESS for each in operations(path, since, until))
+        return any(_changed_at(path, version) for version in range(since + 1, until + 1))
     try:
         changes = logged_changes(path, since, until)
     except ChangesGoneError:
         return True
     return changes is None or bool(changes.added) or changes.rewrote or _took(table, changes.lost)
+
+
+def _changed_at(path: str, version: int) -> bool:
+    """Whether a commit in an object store changed rows, or may have taken columns from them."""
+    commit = read_commit(path, version)
+    if commit is None:
+        return True
+    return bool(commit.appended) or commit.rewrote or commit.operation in _TAKES_COLUMNS
 
 
 def _took(table: TableDef, lost: frozenset[str] | None) -> bool:
