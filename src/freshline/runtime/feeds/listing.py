@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -217,15 +218,22 @@ class FeedListing:
             present |= self._no_news(entries)
         folder.names = present
         for name in entries.keys() - present:
-            try:
-                status = entries[name].stat()
-            except FileNotFoundError:
-                continue  # gone between the listing and the look
-            except OSError as error:
-                found.problems.append(self._unlisted(entries[name].path, error))
-                continue
-            self._add(found, name, status.st_size, status.st_mtime)
+            self._look_at(entries[name], name, found)
         return folders
+
+    def _look_at(self, entry: os.DirEntry[str], name: str, found: Look) -> None:
+        """Add a file that is new."""
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            return  # gone between the listing and the look
+        except OSError as error:
+            found.problems.append(self._unlisted(entry.path, error))
+            return
+        if stat.S_ISREG(status.st_mode):
+            self._add(found, name, status.st_size, status.st_mtime)
+        else:
+            found.problems.append(self._of_no_file(entry.path))
 
     def _is_folder(self, entry: os.DirEntry[str], found: Look) -> bool | None:
         try:
@@ -354,6 +362,15 @@ class FeedListing:
             where=self.feed.place,
             rule="a file that is found under several names is loaded several times",
             next_step="Remove the link.",
+        )
+
+    def _of_no_file(self, path: str) -> PlatformError:
+        return PlatformError(
+            "feed-listing",
+            f"feed {self.feed.name} leaves out {path}: it is a pipe, a socket or a device",
+            where=self.feed.place,
+            rule="whoever reads a pipe waits for a writer, maybe for ever",
+            next_step="Remove it, or give it a name that begins with a point.",
         )
 
     def _unlisted(self, path: str, error: Exception) -> PlatformError:

@@ -97,6 +97,17 @@ def test_a_link_to_a_folder_that_it_is_in_brings_no_file_again(listing):
     ]  # fmt: skip
 
 
+def test_a_pipe_is_told_and_not_waited_for(listing):
+    put(listing, "a.csv")
+    os.mkfifo(f"{listing.feed.path}/b.csv")
+    found = listing.look()
+    assert names(found.files) == ["a.csv"]
+    (problem,) = found.problems
+    assert "b.csv: it is a pipe, a socket or a device" in problem.what
+    os.remove(f"{listing.feed.path}/b.csv")  # noqa: PTH107
+    assert not listing.look().problems
+
+
 def test_folders_however_deep_are_listed(listing):
     folders = [Path(listing.feed.path) / "/".join("d" * depth) for depth in range(1, 1101)]
     put(listing, "a.csv")
