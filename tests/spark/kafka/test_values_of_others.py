@@ -83,3 +83,24 @@ def test_a_value_is_one_record_and_is_what_was_written(shop):
         assert reasons.keys() == told.keys()
         wrong = {at: reasons[at] for at, why in told.items() if why not in reasons[at]}
         assert wrong == {}
+
+
+def test_names_within_a_column_may_have_any_sign(shop):
+    kind = "STRUCT<`user-agent`: STRING, `a b`: ARRAY<STRUCT<`@type`: INT>>, m: MAP<STRING, INT>>"
+    feeds = (
+        "  hits_feed:\n"
+        f"    {{kind: kafka, servers: '{shop.broker.servers}', topic: {shop.topic},"
+        f' schema: "id BIGINT, `http.request` {kind}"}}\n'
+    )
+    shop.broker.make_topic(shop.topic, 1)
+    value = (
+        '{"id": 1, "http.request": {"user-agent": "curl", "a b": [{"@type": 2}], "m": {"x-y": 3}}}'
+    )
+    producer = shop.broker.producer()
+    producer.produce(shop.topic, value, "k", partition=0)
+    producer.flush()
+    columns = "id, r.`user-agent` AS agent, r.`a b`[0].`@type` AS kind, r.m['x-y'] AS n"
+    query = f"SELECT {columns} FROM (SELECT id, `http.request` AS r FROM STREAM hits_feed)"
+    shop.declare(sql=f"CREATE STREAMING TABLE hits AS {query};\n", more=feeds)
+    shop.load()
+    assert shop.rows("hits") == [{"id": 1, "agent": "curl", "kind": 2, "n": 3}]

@@ -11,7 +11,15 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.types import DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from freshline.core.errors import PlatformError
 from freshline.executor.offsets import Span, commit_fields, joined, parsed
@@ -111,7 +119,7 @@ class TopicReader(FeedReader):
         parse = F.from_csv if is_csv else F.from_json
         # from_csv takes a line end behind a record for a part of its last value.
         record = F.rtrim(text, F.lit("\r\n")) if is_csv else text
-        ddl = ", ".join(f"{backquoted(f.name)} {f.dataType.simpleString()}" for f in whole)
+        ddl = ", ".join(f"{backquoted(f.name)} {_ddl(f.dataType)}" for f in whole)
         found = records.select(
             parse(record, ddl, options).alias("parsed"),
             F.make_valid_utf8(text).alias(_TEXT),
@@ -226,6 +234,18 @@ class TopicReader(FeedReader):
                     next_step="Look at spark.jars and spark.jars.packages.",
                 ) from error
             raise
+
+
+def _ddl(kind: DataType) -> str:
+    """A type as SQL has it; its own text has names in it as they are, like ``user-agent``."""
+    if isinstance(kind, StructType):
+        fields = (f"{backquoted(each.name)}: {_ddl(each.dataType)}" for each in kind)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{_ddl(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_ddl(kind.keyType)}, {_ddl(kind.valueType)}>"
+    return kind.simpleString()
 
 
 def _is_written_shorter(value: Column) -> Column:
