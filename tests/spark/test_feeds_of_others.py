@@ -44,9 +44,16 @@ def test_a_file_of_one_value_that_has_two_is_told(place, shop):
     shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
     shop.table("t", "SELECT * FROM STREAM f")
     (folder / "good.json").write_text('[\n {"id": 1},\n {"id": 2}\n]\n')
-    (folder / "bad.json").write_text('{"id": 3}\n{"id": 4}\n')
-    with pytest.raises(UnreadableFilesError, match="a file of multiLine has one"):
-        shop.load("t", "good.json", "bad.json")
+    bad = {
+        "bad.json": '{"id": 3}\n{"id": 4}\n',
+        "commas.json": '{"id": 3, "tags": [1]},\n{"id": 4, "tags": [2]}\n',
+        "quotes.json": "{'id': 3}\n{'id': 4}\n",
+    }
+    for name, text in bad.items():
+        (folder / name).write_text(text)
+    with pytest.raises(UnreadableFilesError, match="a file of multiLine has one") as caught:
+        shop.load("t", "good.json", *bad)
+    assert list(dict(caught.value.files)) == list(bad)
     shop.load("t", "good.json")
     assert sorted(row["id"] for row in shop.rows("t")) == [1, 2]
 

@@ -81,8 +81,22 @@ def test_the_first_line_with_more_is_found(text, block_bytes):
         ('{"id":0}\n{"id":1},{"id":2},{"id":3}', 2),
         ('{"note":"},{"}\n', None),
         ('{"a":[{"id":1},{"id":2}]}\n', None),
+        # Spark takes single quotes and infinite numbers, too.
+        ("{'id':1}{'id':2}\n", 1),
+        ("{'id':1}\n{'note':\"it's\"} {'id':2}\n", 2),
+        ("{'id':1},{'id':2}\n", 1),
+        ("{'note':'}{'}\n{'note':'\\\\'}\n{'note':'\\'}{'},\n", None),
+        ("{'note':'}{\n", None),
+        ("don't {'id':1}\n", None),
+        ('{"x":INF}{"x":-INF}\n', 1),
         ("", None),
     ],
 )
 def test_lines(text, line):
     assert first_of_several(io.BytesIO(text.encode())) == line
+
+
+def test_names_without_quotes_where_the_feed_allows_them():
+    text = b"{id:1}\n{id:2}{id:3}\n"
+    assert first_of_several(io.BytesIO(text)) is None, "Spark rejects both lines"
+    assert first_of_several(io.BytesIO(text), loose=True) == 2

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from freshline.project.sections.reader_options import is_read_as_whole, option
@@ -33,7 +33,12 @@ _after_a_value = [re.compile(rb"\}[^,}\]\r\n]"), re.compile(rb"\][^,}\]\r\n]")]
 
 _suspect = re.compile(_SUSPECT.encode())
 _pair = re.compile(_PAIR.encode())
-_decoder = json.JSONDecoder()
+_decoder = json.JSONDecoder(object_pairs_hook=lambda _: None)
+"""Keeps no objects: those of a file that is one array would take ten times its size."""
+_QUOTES, _OPENING, _CLOSING = ("'", '"'), ("{", "["), ("}", "]")
+_signs = re.compile(r"\\.|[\"'{}\[\]]", re.DOTALL)
+_OF_SPARK_ALONE = ("'", "INF")
+"""What Spark's reader takes and Python's does not: texts in single quotes, an infinite number."""
 
 
 def several_values(
@@ -56,34 +61,39 @@ def several_values(
     is_unknown = option(feed.options, "lineSep", "encoding", "charset") is not None
     if feed.kind != "files" or feed.format != "json" or is_unknown:
         return []
-    whole = is_read_as_whole(feed.options)
+    whole, loose = is_read_as_whole(feed.options), _is_loose(feed.options)
 
     def in_file(file: BinaryIO) -> str | None:
         if whole:
-            return _reason("it", whole=True) if _has_more(file.read()) else None
-        line = first_of_several(file)
+            return _reason("it", whole=True) if _has_more(file.read(), loose=loose) else None
+        line = first_of_several(file, loose=loose)
         return None if line is None else _reason(f"line {line}", whole=False)
 
     def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
         texts = session.read.text([reader.path(name) for name in elsewhere], wholetext=whole)
-        suspect = F.lit(True) if whole else F.col("value").rlike(_SUSPECT)
-        wrong = wrong_files(reader, texts, suspect, lambda text: _has_more(text.encode()))
+        suspect = _is_not_one(F.col("value")) if whole else F.col("value").rlike(_SUSPECT)
+        wrong = wrong_files(
+            reader, texts, suspect, lambda text: _has_more(text.encode(), loose=loose)
+        )
         return dict.fromkeys(wrong, _reason("it" if whole else "a line", whole=whole))
 
     return searched(reader, names, in_file, by_spark)
 
 
-def first_of_several(file: BinaryIO, block_bytes: int = BLOCK_BYTES) -> int | None:
+def first_of_several(
+    file: BinaryIO, block_bytes: int = BLOCK_BYTES, *, loose: bool = False
+) -> int | None:
     """The first line, counted from 1, with something after its first value; None: there is none.
 
     Args:
         file: Opened at its beginning.
         block_bytes: As of :func:`.first_line`.
+        loose: The feed's options have Spark take more than json.
     """
     return first_line(
         file,
         _is_suspect,
-        lambda line: _suspect.search(line) is not None and _has_more(line),
+        lambda line: _suspect.search(line) is not None and _has_more(line, loose=loose),
         block_bytes,
     )
 
@@ -113,16 +123,57 @@ def _has_flat_pair(block: bytes) -> bool:
     return False
 
 
-def _has_more(line: bytes) -> bool:
+def _has_more(line: bytes, *, loose: bool) -> bool:
     text = line.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     try:
         _, end = _decoder.raw_decode(text)
     except ValueError:
-        return False
+        if not (loose or any(each in text for each in _OF_SPARK_ALONE)):
+            return False
+        end = _end_of_first(text)
     except RecursionError:  # nobody can tell; Spark reads about as deep as this
         return True
     # Where an array is written line by line, a line ends with a comma, and the last with a bracket.
     return bool(text[end:].strip(" \t\r\n,]}"))
+
+
+def _is_not_one(text: Column) -> Column:
+    """Whether a text is not surely one value: a large file is not brought here to be looked at.
+
+    In an array, two values are two elements, or no json.
+    """
+    array = F.from_json(F.concat(F.lit("["), text, F.lit("]")), "ARRAY<STRING>")
+    return ~F.coalesce(F.size(array) == 1, F.lit(False))
+
+
+def _end_of_first(text: str) -> int:
+    """Behind the first object or array, by brackets and quotes alone; behind all where none ends.
+
+    Args:
+        text: Without anything before its first value.
+    """
+    depth, quote = 0, ""
+    for found in _signs.finditer(text) if text.startswith(("{", "[")) else ():
+        sign = found[0]
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in _QUOTES:
+            quote = sign
+        elif sign in _OPENING:
+            depth += 1
+        elif sign in _CLOSING:
+            depth -= 1
+            if not depth:
+                return found.end()
+    return len(text)
+
+
+def _is_loose(options: Mapping[str, str]) -> bool:
+    """Whether Spark is to take what is no json: names without quotes, numbers like 007."""
+    return any(
+        name.lower().startswith("allow") and told.lower() == "true"
+        for name, told in options.items()
+    )
 
 
 def _reason(where: str, *, whole: bool) -> str:
