@@ -126,3 +126,23 @@ def test_a_column_that_a_folder_alone_has_is_told():
         told = in_folder_alone(file, schema, folder_keys("day=2026-01-31/a"))
         assert told is not None
         assert told.startswith("column Day is in the folder's name alone, and would be NULL")
+
+
+def test_points_in_names_part_nothing():
+    """As pandas makes them of nested json."""
+    inner = pa.StructArray.from_arrays([CENTS], ["net.amount"])
+    rows = pa.table({"order.amount": CENTS, "order": pa.array([1, 2]), "o": inner})
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer)
+    schema = StructType(
+        [
+            StructField("order.amount", LongType()),
+            StructField("order", LongType()),
+            StructField("o", StructType([StructField("net.amount", LongType())])),
+        ]
+    )
+    with pq.ParquetFile(buffer) as file:
+        reason = other_meaning(file, schema)
+    what = "is DECIMAL(9,2) and no BIGINT"
+    assert reason is not None
+    assert reason.startswith(f"column order.amount {what}; column o.net.amount {what}: ")

@@ -125,9 +125,11 @@ def _matters(kind: DataType) -> bool:
 def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
     """The schema's types of a leaf of a file; several where a list can be written in two ways."""
     if isinstance(kind, StructType):
+        lowered = [part.lower() for part in parts]
         for each in kind:
-            if parts and each.name.lower() == parts[0].lower():
-                yield from _kinds_at(each.dataType, parts[1:])
+            name = each.name.lower().split(".")  # pandas makes names like `order.amount`
+            if lowered[: len(name)] == name:
+                yield from _kinds_at(each.dataType, parts[len(name) :])
     elif isinstance(kind, ArrayType):
         # A repeated group with an element in it, or in older files the repeated element itself.
         for levels in (1, 2):
