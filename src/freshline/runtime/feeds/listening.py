@@ -59,6 +59,7 @@ class Heard:
         problems: What of a folder could not be listed or cannot be loaded.
         changed: Loaded files that are no longer as they were.
         undated: Names without a timestamp, of the first look that found such.
+        sinks: Folders that a stream of Spark writes, when they were found first.
         last: No more comes of itself: the first listing of a run is done, or given up.
         generation: Of what is looked at through Spark, which start of the looking found it.
     """
@@ -73,12 +74,13 @@ class Heard:
     problems: tuple[FreshlineError, ...] = ()
     changed: tuple[ChangedFile, ...] = ()
     undated: tuple[str, ...] = ()
+    sinks: tuple[str, ...] = ()
     generation: int | None = None
 
     @property
     def faulty(self) -> bool:
         """Whether somebody should look at it."""
-        return bool(self.problems or self.error or self.changed or self.undated)
+        return bool(self.problems or self.error or self.changed or self.undated or self.sinks)
 
 
 @dataclass(slots=True)
@@ -127,6 +129,7 @@ class Listening:
         self._complaints: dict[str, _Complaint] = {}
         self._states: dict[str, tuple[str, str]] = {}
         self._undated: set[str] = set()
+        self._sinks: set[tuple[str, str]] = set()
         self.deaf: set[str] = set()
         self.unheard: set[str] = set()
         for name, readers in self._readers.items():
@@ -204,7 +207,7 @@ class Listening:
             self.unheard.discard(heard.key)
         if not self._is_topic(heard.feed.name):
             told = note_changes(self._ledger, heard.changed, now_s)
-            return self._folder(heard, now_s) + told + _of_undated(heard)
+            return self._folder(heard, now_s) + told + _of_undated(heard) + _of_sinks(heard)
         notices = self._state(heard, now_s)
         if heard.topic is not None:
             notices += heard.topic.notices
@@ -322,9 +325,11 @@ class Listening:
         undated = () if feed in self._undated else tuple(found.undated)
         if undated:
             self._undated.add(feed)
+        sinks = tuple(each for each in found.sinks if (feed, each) not in self._sinks)
+        self._sinks |= {(feed, each) for each in sinks}
         heard = Heard(
             feed, self._project.feeds[feed], readers, found.files, last=last, problems=problems,
-            changed=tuple(found.changed), undated=undated,
+            changed=tuple(found.changed), undated=undated, sinks=sinks,
         )  # fmt: skip
         self._put(("heard", heard))
 
@@ -353,6 +358,16 @@ def _of_undated(heard: Heard) -> list[str]:
     more = f" and {others:,} more" if others else ""
     told = "the name has no timestamp as `timestamp:` reads it; the modification time is taken"
     return [f"feed {heard.feed.name}: {min(heard.undated)}{more}: {told}"]
+
+
+def _of_sinks(heard: Heard) -> list[str]:
+    """That files of failed batches are loaded, too: Spark itself leaves them out by a log."""
+    return [
+        f"feed {heard.feed.name}: a stream of Spark writes {folder}, where files of batches that"
+        " failed are beside the others: they are loaded, too, so that rows can be there twice. Have"
+        " the stream write a Delta table, and read that with a feed of `kind: delta`"
+        for folder in heard.sinks
+    ]
 
 
 def _shown(state: str, error: FreshlineError | None) -> str | None:

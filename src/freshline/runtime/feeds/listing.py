@@ -32,6 +32,9 @@ from freshline.runtime.feeds.settling import Settling
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
 
+_SINK = "_spark_metadata"
+"""What Spark's stream keeps beside its files: which of them are of batches that were completed."""
+
 
 def is_complete(name: str) -> bool:
     """Whether a file of this name (relative to the feed) may be read."""
@@ -49,6 +52,7 @@ class Look:
         moving: How many files are left out since they may still be written (``settle:``).
         changed: Loaded files that are no longer as they were, among those looked at this time.
         undated: Names that have no timestamp, where the feed says how a name tells one.
+        sinks: Folders that a stream of Spark writes files into.
     """
 
     files: list[FeedFile] = field(default_factory=list)
@@ -56,6 +60,7 @@ class Look:
     moving: int = 0
     changed: list[ChangedFile] = field(default_factory=list)
     undated: list[str] = field(default_factory=list)
+    sinks: list[str] = field(default_factory=list)
 
 
 class FeedListing:
@@ -204,6 +209,8 @@ class FeedListing:
                 if entry.name in _LOGS:
                     found.problems.append(self._of_a_table(path, entry.name))
                     return []
+                if entry.name == _SINK:
+                    found.sinks.append(path)
                 if folder.names is not None and name in folder.names:
                     present.add(name)
                 elif is_complete(name) and self._is_text(name, found):
@@ -276,6 +283,8 @@ class FeedListing:
         for table, log in tables.items():
             found.problems.append(self._of_a_table(f"{self.feed.path}/{table}".rstrip("/"), log))
         infos = {name: info for name, info in infos.items() if not name.startswith(tuple(tables))}
+        logs = {name.partition(f"{_SINK}/")[0] for name in infos if f"{_SINK}/" in name}
+        found.sinks += [f"{self.feed.path}/{folder}".rstrip("/") for folder in sorted(logs)]
         names = [name for name in infos if is_complete(name)]
         told = self._told or set()
         if self._known is not None:  # else nobody knows the names of folders not listed this time

@@ -158,6 +158,30 @@ def test_the_files_of_a_table_are_left_out_and_told_until_its_log_is_gone(listin
 
 
 @pytest.mark.parametrize("as_store", [False, True])
+def test_a_folder_that_a_stream_of_spark_writes_is_told(listing, as_store):
+    put(listing, "a.csv", "sink/_spark_metadata/0", "sink/day=1/b.csv")
+    if as_store:
+        path = Path(listing.feed.path).as_uri()
+        listing = FeedListing(dataclasses.replace(listing.feed, path=path))
+    look = listing.look()
+    assert names(look.files) == ["a.csv", "sink/day=1/b.csv"]
+    assert (look.sinks, look.problems) == ([f"{listing.feed.path}/sink"], [])
+
+
+def test_a_folder_that_a_stream_of_spark_writes_is_told_once_a_run(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    Path(shop.project.feeds["orders_feed"].path, "_spark_metadata").mkdir()
+    with LiveRun(shop):
+        shop.recorder.wait_for("done orders")
+        shop.file("orders", 2, [3])
+        shop.recorder.wait_for("done orders", 2)
+    assert shop.run_until_idle() == 0
+    told = [line for line in shop.recorder.lines if "a stream of Spark writes" in line]
+    assert len(told) == 2, "once in each of two runs"
+
+
+@pytest.mark.parametrize("as_store", [False, True])
 def test_a_feed_that_is_a_table_has_no_files(listing, as_store):
     deltalake.write_deltalake(listing.feed.path, pa.table({"id": [1]}))
     if as_store:
