@@ -99,8 +99,14 @@ def actions(commit: Path) -> dict[str, list[Mapping[str, Any]]]:
     return found
 
 
+def checkpoint_files(log: Path, version: int) -> list[Path]:
+    """The files of a version's checkpoint that lie in the log; one of format 2 may be json."""
+    found = log.glob(f"{version:020d}.checkpoint*")
+    return sorted(each for each in found if each.suffix in (".parquet", ".json"))
+
+
 def _flush_checkpoint(log: Path, version: int) -> None:
     if last_checkpoint(log) == version:
-        for file in log.glob(f"{version:020d}.checkpoint*.parquet"):
+        for file in checkpoint_files(log, version):
             sync_file(file)
         sync_file(log / "_last_checkpoint")

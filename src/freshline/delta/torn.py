@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from freshline.delta.flushed import actions
+from freshline.delta.flushed import actions, checkpoint_files
 from freshline.delta.log import last_checkpoint, local_log, unreadable, version
 from freshline.delta.metadata import decode, loaded_names
 from freshline.durable import make_folder, sync_folder
@@ -124,7 +124,7 @@ def mend_checkpoint(path: str, aside: Path) -> bool:
     if log is None or not (note := log / "_last_checkpoint").exists():
         return False
     number = last_checkpoint(log)
-    files = [] if number is None else list(log.glob(f"{number:020d}.checkpoint*.parquet"))
+    files = [] if number is None else checkpoint_files(log, number)
     if files and all(_is_whole(file) for file in files):
         return False
     make_folder(aside)
@@ -156,6 +156,11 @@ def _fault(folder: Path, added: Mapping[str, Any]) -> str | None:
 
 
 def _is_whole(file: Path) -> bool:
+    if file.suffix == ".json":
+        try:
+            return bool(actions(file))
+        except ValueError:
+            return False
     with file.open("rb") as content:
         size = file.stat().st_size
         if size < 2 * len(_END_OF_PARQUET):

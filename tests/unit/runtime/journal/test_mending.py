@@ -98,6 +98,21 @@ def test_rows_whose_file_is_gone_from_the_feed_are_not_taken_back_and_the_other_
     assert newest(shop, "orders") == 1
 
 
+def test_a_checkpoint_of_format_2_is_whole_or_moved_aside(shop):
+    path = shop.project.table_path("orders")
+    log = Path(path, "_delta_log")
+    newest = max(log.glob("*.json")).stem
+    manifest = log / f"{newest}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    note = f'{{"version": {int(newest)}}}'
+    (log / "_last_checkpoint").write_text(note)
+    manifest.write_text('{"checkpointMetadata":{"version":1}}\n{"protocol":{}}\n')
+    assert not mend(shop.project)
+    assert (log / "_last_checkpoint").read_text() == note
+    manifest.write_text('{"checkpointMetadata":{"version":1}}\n{"proto')
+    assert "was not whole; it was moved aside" in "".join(mend(shop.project))
+    assert not [*log.glob("*checkpoint*")]
+
+
 def test_a_checkpoint_that_is_not_whole_is_moved_aside(shop):
     path = shop.project.table_path("orders")
     DeltaTable(path).create_checkpoint()
