@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import shutil
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 import pytest
+import zstandard
 from pyspark.sql import SparkSession
 
 from freshline.executor.records import UnreadableFilesError
@@ -205,6 +208,9 @@ def test_a_line_that_was_loaded_is_never_told_as_rejected(shop):
     ("data", "why"),
     [
         (gzip.compress(b"id,note\n1,x\n", mtime=0), "it is packed with gzip"),
+        (bz2.compress(b"id,note\n1,x\n"), "it is packed with bzip2"),
+        (zstandard.compress(b"id,note\n1,x\n"), "it is packed with zstd"),
+        (lzma.compress(b"id,note\n1,x\n"), "it is packed with xz"),
         (b"PK\x03\x04\x14\x00\x06\x00\n1,x\n", "it is a ZIP archive, as an Excel workbook is"),
         ("id,note\n1,x\n".encode("utf-16"), "it is text in UTF-16"),
         (b"sep=,\nid,note\n1,x\n", "its first line tells Excel the separator"),

@@ -180,6 +180,35 @@ def test_a_value_with_a_line_break_is_not_cut(place, shop):
     assert [row["note"] for row in shop.rows("whole")] == ["a\nb", "c"]
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("options", "bad", "good", "notes"),
+    [
+        ({}, b'\xef\xbb\xbf"a\nb",1\n', b'\xef\xbb\xbf"a",1\n', ["a"]),
+        ({"lineSep": "\n"}, b'"a\nb",1\n', b'"a\rb",1\n', ["a\rb"]),
+        (
+            {"ignoreLeadingWhiteSpace": "true"},
+            b'x,1\n  "a\nb", 1\n',
+            b'"a,b", 1\n \t"c", 2\n',
+            ["a,b", "c"],
+        ),
+    ],
+)
+def test_a_value_with_a_line_break_is_not_cut_in_files_of_odd_dialects(
+    place, options, bad, good, notes, shop
+):
+    folder = shop.feed("f", "csv", "note STRING, id BIGINT", options)
+    shop.feeds["f"] = replace(shop.feeds["f"], path=place(folder))
+    shop.table("t", "SELECT * FROM STREAM f")
+    (folder / "bad.csv").write_bytes(bad)
+    (folder / "good.csv").write_bytes(good)
+    with pytest.raises(UnreadableFilesError, match="does not end on it") as caught:
+        shop.load("t", "bad.csv", "good.csv")
+    assert [name for name, _ in caught.value.files] == ["bad.csv"]
+    assert shop.load("t", "good.csv").rejected_rows == 0
+    assert [row["note"] for row in shop.rows("t")] == notes
+
+
 def test_records_are_found_in_files_that_only_spark_unpacks(shop):
     folder = shop.feed("f", "json", "id BIGINT")
     shop.table("t", "SELECT * FROM STREAM f")

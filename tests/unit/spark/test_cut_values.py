@@ -81,6 +81,27 @@ def test_lines(text, line):
     assert first_open(io.BytesIO(text.encode()), Dialect()) == line
 
 
+def test_a_mark_at_the_begin_of_a_file_is_no_part_of_its_first_value():
+    assert first_open(io.BytesIO(b'\xef\xbb\xbf"a\nb",1\n'), Dialect()) == 1
+    assert first_open(io.BytesIO(b'\xef\xbb\xbf"a",1\n'), Dialect()) is None
+
+
+def test_lines_that_end_with_a_line_feed_alone():
+    dialect = Dialect(feeds_alone=True)
+    assert first_open(io.BytesIO(b'1,"a\rb"\n2,x\n'), dialect) is None
+    assert first_open(io.BytesIO(b'1,"a\rb"\n2,"x\ny"\n'), dialect) == 2
+
+
+def test_blanks_before_a_value_where_the_feed_leaves_them_out():
+    dialect = Dialect(skips_blanks=True)
+    assert first_open(io.BytesIO(b'1, "a\nb"\n'), dialect) == 1
+    assert first_open(io.BytesIO(b'1, \t"a,b",  c\n'), dialect) is None
+    assert first_open(io.BytesIO(b'1, 5" pipe\n2, 3" pipe\n'), dialect) is None
+    assert first_with_nul(io.BytesIO(b'1, "a\0b"\n'), dialect) == 1
+    tabs = Dialect(separator="\t", skips_blanks=True)
+    assert first_open(io.BytesIO(b'1\t\t "a"\t\n2\t \t"a\n'), tabs) == 2
+
+
 def test_a_comment_has_no_values():
     dialect = Dialect(comment="#")
     assert first_open(io.BytesIO(b'#,"\n1,2\n'), dialect) is None
@@ -112,6 +133,9 @@ def test_a_long_value_is_looked_at_at_once():
         ),
         ({"multiLine": "true"}, None),
         ({"lineSep": "|"}, None),
+        ({"lineSep": "\n"}, Dialect(is_told=False, feeds_alone=True)),
+        ({"lineSep": "\n", "multiLine": "true"}, None),
+        ({"ignoreLeadingWhiteSpace": "true"}, Dialect(is_told=False, skips_blanks=True)),
         ({"encoding": "UTF-16"}, None),
         ({"quote": ""}, None),
     ],

@@ -27,6 +27,7 @@ from freshline.spark.feeds.search import BLOCK_BYTES, first_line, searched, wron
 
 _BACKSLASH = "\\"
 _NUL = "\0"
+_BLANKS = frozenset(" \t")
 _BYTES = "latin-1"
 """Keeps every byte; quotes and separators are ASCII."""
 
@@ -42,6 +43,8 @@ class Dialect:
         comment: What a line without values begins with; empty: none does.
         is_told: The feed itself says how quotes are written. Else rows of a writer that puts a
             backslash before them are rejected one by one, so none of its lines is open.
+        feeds_alone: Lines end with a line feed, and with nothing else.
+        skips_blanks: A value begins behind the blanks that stand before it.
     """
 
     separator: str = ","
@@ -49,11 +52,14 @@ class Dialect:
     escape: str = '"'
     comment: str = ""
     is_told: bool = True
+    feeds_alone: bool = False
+    skips_blanks: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Dialect | None:
         """That of a feed's options; None: its lines are not told by quotes, or not known."""
-        if has_wide_characters(options) or not has_plain_lines(options):
+        feeds_alone = option(options, "lineSep") == "\n" and not is_read_as_whole(options)
+        if has_wide_characters(options) or not (feeds_alone or has_plain_lines(options)):
             return None
         separator, quote, escape = csv_signs(options)
         separator = separator.replace("\\t", "\t")
@@ -61,7 +67,9 @@ class Dialect:
         if not known or len(escape) != 1:
             return None
         is_told = option(options, "escape", "quote") is not None
-        return cls(separator, quote, escape, option(options, "comment") or "", is_told)
+        comment = option(options, "comment") or ""
+        skips_blanks = (option(options, "ignoreLeadingWhiteSpace") or "").lower() == "true"
+        return cls(separator, quote, escape, comment, is_told, feeds_alone, skips_blanks)
 
     @property
     def record(self) -> str:
@@ -89,6 +97,7 @@ class Dialect:
             return False
         quoted, at = _quoted(self.quote, self.escape), 0
         while at >= 0:
+            at = self._begin(line, at)
             value = quoted.match(line, at)
             if value is not None:
                 if _NUL in value[0]:
@@ -98,9 +107,16 @@ class Dialect:
             at += len(self.separator) if at >= 0 else 0
         return False
 
+    def _begin(self, line: str, at: int) -> int:
+        """Where a value begins whose place begins at ``at``."""
+        while self.skips_blanks and line[at : at + 1] in _BLANKS - {self.separator}:
+            at += 1
+        return at
+
     def _is_open(self, line: str, escape: str) -> bool:
         quoted, at = _quoted(self.quote, escape), 0
         while True:
+            at = self._begin(line, at)
             if line.startswith(self.quote, at):
                 value = quoted.match(line, at)
                 if value is None:
@@ -157,7 +173,8 @@ def cut_values(
         return None if line is None else _nul_reason(f"line {line}")
 
     def by_spark(elsewhere: Sequence[str]) -> dict[str, str]:
-        lines = session.read.text([reader.path(name) for name in elsewhere])
+        ends = "\n" if dialect.feeds_alone else None
+        lines = session.read.text([reader.path(name) for name in elsewhere], lineSep=ends)
         value, quote = F.col("value"), F.lit(dialect.quote)
         odd = (F.length(value) - F.length(F.replace(value, quote, F.lit("")))) % 2 == 1
         if dialect.escape != dialect.quote:
@@ -208,6 +225,7 @@ def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BYTES)
         lambda block: _is_suspect(block, dialect),
         lambda line: dialect.is_open(line.decode(_BYTES)),
         block_bytes,
+        feeds_alone=dialect.feeds_alone,
     )
 
 
@@ -222,6 +240,7 @@ def first_with_nul(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BY
         lambda block: b"\0" in block,
         lambda line: dialect.has_nul(line.decode(_BYTES)),
         block_bytes,
+        feeds_alone=dialect.feeds_alone,
     )
 
 

@@ -6,6 +6,7 @@ Files on this machine are searched without Spark, all others by one job of it.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import re
 import zlib
@@ -24,6 +25,9 @@ _ELSE_PACKED = frozenset({".zst", ".zstd", ".deflate", ".snappy", ".lz4"})
 
 _STRANGE: Mapping[re.Pattern[bytes], str] = {
     re.compile(rb"\x1f\x8b"): "it is packed with gzip: give it a name that ends in .gz",
+    re.compile(rb"BZh[1-9]1AY&SY"): "it is packed with bzip2: give it a name that ends in .bz2",
+    re.compile(rb"\x28\xb5\x2f\xfd"): "it is packed with zstd: give it a name that ends in .zst",
+    re.compile(rb"\xfd7zXZ\x00"): "it is packed with xz, which Spark cannot unpack: unpack it",
     re.compile(
         rb"PK\x03\x04"
     ): "it is a ZIP archive, as an Excel workbook is: save its table as csv",
@@ -42,6 +46,7 @@ _WIDE_REASON = (
 )
 _BEGIN_BYTES = 16
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_FEED = re.compile(rb"\n")
 BLOCK_BYTES = 2**24
 
 
@@ -110,6 +115,8 @@ def first_line(
     is_suspect: Callable[[bytes], bool],
     is_wrong: Callable[[bytes], bool],
     block_bytes: int,
+    *,
+    feeds_alone: bool = False,
 ) -> int | None:
     """The first line, counted from 1, that is wrong; None: there is none.
 
@@ -118,11 +125,14 @@ def first_line(
         is_suspect: Whether a line of some lines may be wrong.
         is_wrong: Whether a line is, without its end.
         block_bytes: So much is looked at as a whole; only what is suspect line by line.
+        feeds_alone: Lines end with a line feed, and with nothing else.
     """
-    before = 0
+    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:  # which Spark leaves out
+        file.seek(0)
+    ends, before = _LINE_FEED if feeds_alone else _LINE_END, 0
     while block := file.read(block_bytes) + file.readline():
         if is_suspect(block):
-            for number, line in enumerate(_LINE_END.split(block), start=before + 1):
+            for number, line in enumerate(ends.split(block), start=before + 1):
                 if is_wrong(line):
                     return number
         before += block.count(b"\n")
