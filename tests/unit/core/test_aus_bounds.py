@@ -96,6 +96,25 @@ def test_nothing_is_promised_where_theorem_1_s_denominator_is_not_positive():
     }
 
 
+@pytest.mark.parametrize(
+    ("specs", "tracks"),
+    [
+        ([base("a", 10.0, 6.0), base("b", 10.0, 6.0)], 1),  # more than the track
+        ([base("a", 10.0, 11.0), base("b", 100.0, 1.0)], 3),  # an update longer than its period
+    ],
+)
+def test_nothing_is_promised_of_tables_that_the_tracks_cannot_carry(specs, tracks):
+    tables = graph_of(specs)
+    found = guarantees_of(tables, tracks=tracks, recovery="average")
+    assert [(each.tardiness_s, each.response_s, each.staleness_s) for each in found] == [
+        (None, None, None)
+    ] * 2
+    assert [each.recovery_s(table, 5.0) for each, table in zip(found, tables, strict=True)] == [
+        None
+    ] * 2
+    assert all(each.threshold_s is not None for each in found), "when they ask for recovery"
+
+
 def test_staleness_adds_up_along_the_graph_and_counts_jitter_or_phase():
     # One track: Y = e + 2 - 1; Theta = p + Y. A = Theta + p + max(phase, p + J + kappa).
     specs = [

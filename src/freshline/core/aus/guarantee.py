@@ -114,14 +114,15 @@ def guarantees_of(
     tardiness_s = tardiness_bounds_s(claims, tracks, lent)
     response_s = response_bounds_s(claims, tardiness_s)
     staleness_s = staleness_bounds_s(tables, response_s)
+    # The formulas say when to ask for recovery even where nothing holds them.
+    holds = is_schedulable(claims, tracks, lent)
     result = []
     for table, claim in zip(tables, claims, strict=True):
         order = table.order
         given_s = table.spec.recovery_threshold_s
         threshold_s = staleness_s[order] if given_s is None else given_s
-        result.append(
-            Guarantee(claim, threshold_s, tardiness_s[order], response_s[order], staleness_s[order])
-        )
+        bounds_s = (tardiness_s[order], response_s[order], staleness_s[order])
+        result.append(Guarantee(claim, threshold_s, *(bounds_s if holds else (None, None, None))))
     return result
 
 
