@@ -286,7 +286,7 @@ def _check_zone(configuration: Mapping[str, str], top: Section) -> None:
         top.errors.append(
             UserError(
                 "bad-value",
-                f"{SESSION_ZONE}: {error}",
+                f"the session's time zone, {SESSION_ZONE}: {error}",
                 where=where,
                 rule="it is a name like Europe/Berlin, or an offset like +02:00; windows of whole"
                 " days begin at its midnight",
