@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -126,6 +127,22 @@ def test_a_column_that_a_folder_alone_has_is_told():
         told = in_folder_alone(file, schema, folder_keys("day=2026-01-31/a"))
         assert told is not None
         assert told.startswith("column Day is in the folder's name alone, and would be NULL")
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("kind", [TimestampType(), TimestampNTZType()])
+def test_times_in_nanoseconds_are_told_before_spark_says_that_they_are_int64(zone, kind):
+    """What pandas writes unless it is told otherwise."""
+    times = pa.array([1_767_225_600_123_456_789, None], pa.timestamp("ns", zone))
+    reason = told(times, kind)
+    assert reason is not None
+    assert reason.startswith("column N has times in nanoseconds, which Spark does not read: have")
+    assert told(times, LongType()) is None
+    assert told(times.cast(pa.timestamp("us", zone), safe=False), kind) is None
+    nested = pa.array([{"At": 1}], pa.struct([("At", pa.timestamp("ns", zone))]))
+    reason = told(nested, StructType([StructField("at", kind)]))
+    assert reason is not None
+    assert reason.startswith("column N.At has times")
 
 
 def test_points_in_names_part_nothing():

@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     MapType,
     ShortType,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from freshline.delta.stores import arrow_store
@@ -34,6 +36,12 @@ from freshline.spark.feeds.reader import FeedReader
 
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 _REAL = (FloatType, DoubleType)
+_TIMES = (TimestampType, TimestampNTZType)
+NANOSECONDS = (
+    "times in nanoseconds, which Spark does not read: have its writer cut them to microseconds"
+    ' (pandas: `coerce_timestamps="us"`)'
+)
+"""What is wrong with a column, where Spark itself says that INT64 is no TIMESTAMP."""
 _UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
     32: (ByteType, ShortType, IntegerType),
     64: _WHOLE,
@@ -97,19 +105,21 @@ def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[st
 
 def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
     """The file's columns that stand for something else than the schema's, in a sentence."""
-    wrong = []
+    wrong, fine = [], []
     for index in range(len(file.schema)):
         column = file.schema.column(index)
         parts = column.path.split(".")
         for kind in _kinds_at(schema, parts):
+            if isinstance(kind, _TIMES) and _has_nanoseconds(column):
+                fine.append(f"column {_shown(parts)} has {NANOSECONDS}")
             what = _what_else(column, kind)
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
                     f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
                 )
-    if not wrong:
-        return None
-    return f"{'; '.join(wrong)}: declare it as it is in the feed's `schema:`"
+    if wrong:
+        fine.insert(0, f"{'; '.join(wrong)}: declare it as it is in the feed's `schema:`")
+    return "; ".join(fine) or None
 
 
 def _matters(kind: DataType) -> bool:
@@ -119,7 +129,7 @@ def _matters(kind: DataType) -> bool:
         return _matters(kind.elementType)
     if isinstance(kind, MapType):
         return _matters(kind.keyType) or _matters(kind.valueType)
-    return isinstance(kind, (*_WHOLE, *_REAL, DateType))
+    return isinstance(kind, (*_WHOLE, *_REAL, *_TIMES, DateType))
 
 
 def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
@@ -158,6 +168,11 @@ def _what_else(column: Any, kind: DataType) -> str | None:
     if isinstance(kind, _REAL) and name in ("Date", "Time", "Timestamp"):
         return f"a {name.upper()}"
     return None
+
+
+def _has_nanoseconds(column: Any) -> bool:
+    told = json.loads(column.logical_type.to_json())
+    return bool(told["Type"] == "Timestamp" and told["timeUnit"] == "nanoseconds")
 
 
 def _are_small(file: pq.ParquetFile, index: int) -> bool:

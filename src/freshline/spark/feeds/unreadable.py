@@ -14,7 +14,7 @@ from freshline.project.sections.reader_options import csv_signs
 from freshline.spark.engine.errors import SparkError, condition, message, one_line
 from freshline.spark.feeds.cut_values import cut_values
 from freshline.spark.feeds.misfits import separator_meant
-from freshline.spark.feeds.parquet_columns import other_meanings
+from freshline.spark.feeds.parquet_columns import NANOSECONDS, other_meanings
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.feeds.search import opened
 from freshline.spark.feeds.several_values import several_values
@@ -158,6 +158,8 @@ def _fault(
         name = condition(error)
         if "Relative path in absolute URI" in message(error):
             return _COLON
+        if "TIMESTAMP(NANOS" in message(error):
+            return f"it has {NANOSECONDS}"
         return (
             _PLAIN.get(name)
             or _header_fault(message(error))
