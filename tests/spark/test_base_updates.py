@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import deltalake
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -511,6 +512,16 @@ def test_a_value_is_not_cut_to_the_type_that_its_column_had(before, now, value, 
     assert refused.value.code == "other-types"
     assert f"column v is {before} in it and {now} now" in str(refused.value)
     assert shop.load("t", "a.csv", "b.csv", full=True).rows == 1
+
+
+def test_a_column_with_a_point_in_its_name_has_its_comment(shop):
+    folder = shop.feed("f", "csv", "`a.b` BIGINT, c STRING")
+    shop.table("t", "SELECT * FROM STREAM f", columns=(("a.b", "of both"), ("c", None)))
+    (folder / "a.csv").write_text("1,x\n")
+    shop.load("t", "a.csv")
+    assert shop.rows("t") == [{"a.b": 1, "c": "x"}]
+    fields = deltalake.DeltaTable(shop.path("t")).schema().fields
+    assert [each.metadata.get("comment") for each in fields] == ["of both", None]
 
 
 def test_a_full_update_holds_the_rows_of_its_files_alone(shop, orders: Path):

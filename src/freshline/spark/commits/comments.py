@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from freshline.project.model import TableDef
+from freshline.spark.engine.columns import with_notes
 
 _KEY = "comment"
 
@@ -51,5 +52,5 @@ class Comments:
         """``frame`` with these comments on its columns, as a new table takes them over."""
         for column in frame.schema:  # a column of a parent brings the comment it has there
             if column.metadata.get(_KEY) != self.columns.get(column.name.lower()):
-                frame = frame.withMetadata(column.name, self._commented(column).metadata)
+                frame = with_notes(frame, column.name, self._commented(column).metadata)
         return frame

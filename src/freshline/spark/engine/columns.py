@@ -140,6 +140,15 @@ def _holds_plain(kind: DataType, other: DataType) -> bool:
     return isinstance(other, _EXACT_IN.get(type(kind), ()))
 
 
+def with_notes(frame: DataFrame, column: str, metadata: dict[str, Any]) -> DataFrame:
+    """``frame.withMetadata``, which takes a name with a point in it for a field of a struct."""
+    if "." not in column and "`" not in column:
+        return frame.withMetadata(column, metadata)
+    plain = [f"c{number}" for number in range(len(frame.columns))]
+    at = plain[frame.columns.index(column)]
+    return frame.toDF(*plain).withMetadata(at, metadata).toDF(*frame.columns)
+
+
 EMPTY_PARTITION = "holds an empty text, which Delta keeps as NULL where it partitions"
 OTHER_PARTITION = "which Delta gives back as another value where it partitions"
 """Parts of the errors of :func:`without_lost_partitions`."""
@@ -163,7 +172,7 @@ def without_lost_partitions(frame: DataFrame, partitioned_by: Iterable[str]) -> 
             told = F.concat(F.lit(f"partition column {field.name} "), what)
             kept = F.when(lost, F.raise_error(told).cast(field.dataType)).otherwise(kept)
         if kept is not column:
-            frame = frame.withColumn(field.name, kept).withMetadata(field.name, field.metadata)
+            frame = with_notes(frame.withColumn(field.name, kept), field.name, field.metadata)
     return frame
 
 
