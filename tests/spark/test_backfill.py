@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.core.errors import UserError
+from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import last_commit
 from freshline.executor.records import UnreadableFilesError
 from freshline.spark.updates import SparkExecutor
@@ -123,6 +123,17 @@ def test_a_file_that_changes_while_it_is_loaded_again_changes_nothing(shop, orde
         with pytest.raises(UnreadableFilesError, match="changed while it was read"):
             shop.executor.run(dataclasses.replace(loaded, range_s=RANGE))
     assert prices(shop) == {1: 10, 2: 20, 3: 30, 4: 40, 9: 9}
+
+
+def test_a_base_table_that_others_changed_is_refused_until_somebody_accepts_it(shop, orders):
+    """Behind the backfill's commit no update would see that rows outside of its range are gone."""
+    deltalake.DeltaTable(shop.path("orders")).delete("id = 3")
+    loaded = shop.request("orders", "a.csv", "b.csv", filled=True)
+    request = dataclasses.replace(loaded, range_s=RANGE)
+    with pytest.raises(PlatformError, match="others changed rows or columns of table orders"):
+        shop.executor.run(request)
+    shop.executor.run(dataclasses.replace(request, accepted=2))
+    assert prices(shop) == {1: 10, 2: 20, 4: 40, 9: 9}
 
 
 def test_without_an_event_time_it_is_refused(shop):

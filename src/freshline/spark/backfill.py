@@ -37,6 +37,7 @@ from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of
+from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
 from freshline.spark.feeds.unreadable import misread_files, moved_files
 from freshline.spark.pipelines.programs import register_programs
@@ -60,6 +61,7 @@ class Backfills:
         table: The table.
         reader: Of a base table's feed.
         derived: Of a view: what computes all of it, where a range cannot be replaced.
+        base: Of a base table: what knows whether it still has what was loaded.
     """
 
     def __init__(
@@ -68,17 +70,20 @@ class Backfills:
         table: TableDef,
         reader: FeedReader | None = None,
         derived: DerivedUpdates | None = None,
+        base: BaseUpdates | None = None,
     ) -> None:
         self._project = project
         self._table = table
         self._reader = reader
         self._derived = derived
+        self._base = base
         self._path = location(project.table_path(table.name))
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Load or compute the request's range again.
 
         Raises:
+            PlatformError: Others changed rows of a base table (``freshline.delta.standing``).
             UserError: A base table's rows in the range cannot be told apart, or its columns
                 have changed.
             UnreadableFilesError: A file of the feed cannot be read as it is written.
@@ -89,6 +94,9 @@ class Backfills:
             transaction = Transaction(session, self._path, self._table.name, request.number)
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
+            if self._base is not None:
+                # Behind a commit of ours nobody would see what others did before it.
+                self._base.check_standing(transaction, request)
             output, pinned = self._output(session, request)
             parents = {**request.parents, **pinned.versions}
             ids = ids_of(self._project, request, pinned)

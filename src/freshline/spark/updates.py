@@ -137,12 +137,13 @@ class SparkExecutor:
                 self._backfills[table.name] = Backfills(project, table, derived=derived)
             elif table.feed is not None:
                 reader = readers[table.feed]
-                self._updates[table.name] = (
+                updates = (
                     SourceUpdates(project, table, reader)
                     if isinstance(reader, SourceReader)
                     else BaseUpdates(project, table, reader)
                 )
-                self._backfills[table.name] = Backfills(project, table, reader)
+                self._updates[table.name] = updates
+                self._backfills[table.name] = Backfills(project, table, reader, base=updates)
         for table in project.tables:
             for name in table.parents:
                 parent, child = self._updates.get(name), self._updates[table.name]
