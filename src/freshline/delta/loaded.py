@@ -56,6 +56,15 @@ def folded(project: Project, table: str) -> Loaded | None:
     return _Folder(project, table).newest()
 
 
+def loaded_until_now(project: Project, table: str) -> dict[str, int]:
+    """Files that a table holds, by the number of the update that loaded them, as its log says.
+
+    Raises:
+        PlatformError: The log, or what was folded of it, cannot be read.
+    """
+    return _loaded(project.table_path(table), folded(project, table))
+
+
 def is_covered(project: Project, table: str, since: int) -> bool:
     """Whether all commits above a version are there, so that none was cleaned up unread.
 
@@ -89,13 +98,7 @@ def fold(project: Project, table: str) -> int | None:
     since = -1 if before is None else before.version
     if not is_covered(project, table, since):
         return None
-    names = {} if before is None else dict(before.names)
-    for record in commits(path, since):
-        if record.version > last.version:
-            break
-        if record.metadata.get("full"):
-            names.clear()
-        names.update(dict.fromkeys(loaded_names(record.metadata), record.update))
+    names = _loaded(path, before, last.version)
     if _reads_topic(project, table):
         names = dict.fromkeys(joined_names(names), last.update)
     made = Loaded(last.version, last.update, last.mark, last.metadata.get("id"), names)
@@ -104,6 +107,18 @@ def fold(project: Project, table: str) -> int | None:
         folder.write(made)
         failpoint("fold.after")
     return made.version
+
+
+def _loaded(path: str, before: Loaded | None, until: int | None = None) -> dict[str, int]:
+    """What was folded before, and what the commits since have loaded."""
+    names = {} if before is None else dict(before.names)
+    for record in commits(path, -1 if before is None else before.version):
+        if until is not None and record.version > until:
+            break
+        if record.metadata.get("full"):
+            names.clear()
+        names.update(dict.fromkeys(loaded_names(record.metadata), record.update))
+    return names
 
 
 def _reads_topic(project: Project, table: str) -> bool:

@@ -21,7 +21,7 @@ from freshline.core.errors import PlatformError
 from freshline.core.events import TableRestored
 from freshline.delta.flushed import flush_version
 from freshline.delta.histories import put_back
-from freshline.delta.loaded import Loaded, folded, is_covered
+from freshline.delta.loaded import Loaded, folded, is_covered, loaded_until_now
 from freshline.delta.log import CommitRecord, commit_at, commits, last_commit, same_rows
 from freshline.delta.metadata import loaded_names
 from freshline.executor.source import Held
@@ -182,6 +182,8 @@ def _repair(
         )
         known, row = 0, None
     if known > there or (known and commit is None):
+        if table.kind == "base" and commit is not None:
+            _number_as_in_log(project, table, there, journal)
         journal.write(
             "UPDATE files SET state='pending', number=NULL"
             " WHERE table_name=? AND state='loaded' AND number>?",
@@ -223,6 +225,18 @@ def _repair(
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
     )
     journal.flush()
+
+
+def _number_as_in_log(project: Project, table: TableDef, there: int, journal: Journal) -> None:
+    """Give files that the log says are in the table the number of the update that loaded them.
+
+    One that loaded all files again took them over in the journal, and may be gone from the log.
+    """
+    for name, number in loaded_until_now(project, table.name).items():
+        journal.write(
+            "UPDATE files SET number=? WHERE table_name=? AND name=? AND number>?",
+            (number, table.name, name, there),
+        )
 
 
 def _since(project: Project, table: TableDef, row: Row | None) -> int:

@@ -1,0 +1,49 @@
+"""A base table that was put back from a copy between two runs, after all of it was loaded again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from freshline.delta.loaded import fold
+from freshline.runtime.options import RunOptions
+from tests.support.shop import made_shop
+
+
+@pytest.fixture
+def shop(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "doubled": ("orders",)})
+    for minute in (1, 2):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    return shop
+
+
+def reload(shop):
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_files_that_the_copy_has_are_not_loaded_into_it_again(shop, tmp_path, later, cleaned):
+    path = Path(shop.project.table_path("orders"))
+    if cleaned:  # what the first commits loaded stands in a fold alone
+        assert fold(shop.project, "orders") is not None
+        shop.executor._forget_log(str(path))
+    shutil.copytree(path, tmp_path / "copy")
+    shop.file("orders", 3, [3])
+    reload(shop)
+    if later:
+        shop.file("orders", 4, [4])
+        assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + later]
+    shutil.rmtree(path)
+    shutil.copytree(tmp_path / "copy", path)
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + later]
+    assert shop.executor.numbers("doubled") == shop.executor.numbers("orders")
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + later]
