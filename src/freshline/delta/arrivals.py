@@ -73,6 +73,11 @@ class SourceCommit:
         return f"{self.version:020d}-{self.mark}"
 
 
+def is_version(name: str) -> bool:
+    """Whether it names a version; a table that read another feed before has other names, too."""
+    return _NAME.match(name) is not None
+
+
 def named(name: str) -> tuple[int, str]:
     """Version and mark that a name stands for.
 

@@ -22,7 +22,7 @@ from freshline.delta.log import commit_at, commits, last_commit, local_log, olde
 from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
 from freshline.durable import make_folder, sync_folder
-from freshline.executor.offsets import joined_names
+from freshline.executor.offsets import is_range, joined_names
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 
@@ -100,7 +100,9 @@ def fold(project: Project, table: str) -> int | None:
         return None
     names = _loaded(path, before, last.version)
     if _reads_topic(project, table):
-        names = dict.fromkeys(joined_names(names), last.update)
+        files = {name: number for name, number in names.items() if not is_range(name)}
+        ranges = joined_names(name for name in names if name not in files)
+        names = files | dict.fromkeys(ranges, last.update)
     made = Loaded(last.version, last.update, last.mark, last.metadata.get("id"), names)
     if made != before:
         failpoint("fold.before")

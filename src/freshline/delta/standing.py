@@ -7,13 +7,20 @@ such check: whatever became of them, they are computed from their parents.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from freshline.core.errors import PlatformError
 from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import last_commit, last_update, local_log
+from freshline.delta.log import CommitRecord, last_commit, last_update, local_log
+from freshline.executor.source import Held
 from freshline.project.model import TableDef
 
 CODES = ("table-vanished", "table-replaced", "table-changed")
+
+_ONCE = "files are loaded into a base table once, so what is missing does not come back"
+_STAYS = "rows that are there would stay beside those that are loaded from now on"
 
 _TAKES_COLUMNS = frozenset({"DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS"})
 """Operations after which rows have no longer their values in some column."""
@@ -25,6 +32,7 @@ def departure(
     found: tuple[int, str | None] | None,
     known: tuple[int, str] | None,
     accepted: int | None,
+    feed_kind: str = "files",
 ) -> PlatformError | None:
     """Why nothing more should be loaded into a table that updates of ours have filled.
 
@@ -35,6 +43,7 @@ def departure(
         known: Both as our last update left them, where that is known.
         accepted: Up to which version what others did was accepted, -1 for their dropping it;
             None: nothing was.
+        feed_kind: Of the feed that the table reads.
 
     Returns:
         An error with one of :data:`CODES`; None: it has what was loaded.
@@ -63,10 +72,34 @@ def departure(
         return _error("table-changed", what, table)
     if made is None or (accepted is not None and accepted >= made.version):
         return None
+    return _by_our_update(table, path, made, feed_kind)
+
+
+def _by_our_update(
+    table: TableDef, path: str, made: CommitRecord, feed_kind: str
+) -> PlatformError | None:
+    """What our last update itself says against loading more."""
+    other = _filled_otherwise(made.metadata, feed_kind)
+    if other is not None:
+        what = f"what is in table {table.name} {other}, and it reads a feed of kind {feed_kind} now"
+        return _error("table-replaced", what, table, _STAYS)
     after = int(made.metadata.get("after", made.version - 1))
     if after + 1 < made.version and rows_changed(table, path, after, made.version - 1):
         return changed_between(table, made.version)
     return None
+
+
+def _filled_otherwise(metadata: Mapping[str, Any], feed_kind: str) -> str | None:
+    """How a commit filled a table, if not from such a feed; of Delta feeds their plan tells it."""
+    if feed_kind == "delta":
+        return None
+    if Held.in_commit(metadata) is not None:
+        return "came from a Delta table"
+    if "offsets" in metadata:
+        return None if feed_kind == "kafka" else "came from a topic"
+    if "files" in metadata:
+        return "came from files" if feed_kind == "kafka" else None
+    return "was computed as a view"
 
 
 def changed_between(table: TableDef, version: int) -> PlatformError:
@@ -80,12 +113,12 @@ def changed_between(table: TableDef, version: int) -> PlatformError:
     return _error("table-changed", what, table)
 
 
-def _error(code: str, what: str, table: TableDef) -> PlatformError:
+def _error(code: str, what: str, table: TableDef, rule: str = _ONCE) -> PlatformError:
     return PlatformError(
         code,
         what,
         where=table.place,
-        rule="files are loaded into a base table once, so what is missing does not come back",
+        rule=rule,
         next_step=f"`freshline accept {table.name}` goes on from what it has now, `freshline"
         f" refresh {table.name} --full` loads all files of its feed again",
     )

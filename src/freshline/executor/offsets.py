@@ -51,6 +51,11 @@ class OffsetRange:
         return sum(to - start for start, to in self.spans.values())
 
 
+def is_range(name: str) -> bool:
+    """Whether it names a range; a table that read files before has names of those, too."""
+    return _NAME.match(name) is not None
+
+
 def parsed(name: str) -> OffsetRange:
     """The range of that name.
 

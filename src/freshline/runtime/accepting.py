@@ -71,7 +71,9 @@ def lost_standing(
     path = project.table_path(table.name)
     newest = version(path)
     found = None if newest is None else (newest, table_id(path, newest))
-    return departure(table, path, found, None, row["accepted_version"] if row else None)
+    accepted = row["accepted_version"] if row else None
+    kind = project.feeds[table.feed or ""].kind
+    return departure(table, path, found, None, accepted, kind)
 
 
 def accept(project: Project, journal: Journal, table: TableDef) -> int:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from freshline.core.errors import FreshlineError, InternalError
+from freshline.executor.offsets import is_range
 from freshline.executor.records import Executor, FeedFile
 from freshline.executor.source import HasSources
 from freshline.executor.topic import HasTopics
@@ -301,6 +302,7 @@ class Listening:
             path = self._project.table_path(table)
             return SourceListing(feed, table, executor.source(name), path, known, newest_s)
         if feed.kind == "kafka" and isinstance(executor, HasTopics):
+            known = set(filter(is_range, known))
             return TopicListing(feed, table, executor.topic(name), known, newest_s)
         raise InternalError("no-topics", f"this executor cannot read feed {name}")
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from sqlite3 import Row
 
-from freshline.executor.offsets import joined_names
+from freshline.executor.offsets import is_range, joined_names
 from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal
 
@@ -92,9 +92,10 @@ class RangeFolding:
         )
         if not rows:
             return False
-        names = joined_names(row["name"] for row in rows)
-        if len(names) < len(rows):
-            self._replace(table, state, rows, names)
+        own = [row for row in rows if is_range(row["name"])]
+        names = joined_names(row["name"] for row in own)
+        if len(names) < len(own):
+            self._replace(table, state, own, names)
             # What was joined has the last number; it may meet what comes next.
             self._behind[table, state] = (rows[-1]["number"] or 0, "")
         else:

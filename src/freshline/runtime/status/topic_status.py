@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from freshline.executor.offsets import parsed
+from freshline.executor.offsets import is_range, parsed
 from freshline.project.model import KafkaSource, Project
 from freshline.runtime.journal.store import Journal, Row
 
@@ -64,6 +64,8 @@ def _status(journal: Journal, feed: str, table: str, topic: str, row: Row | None
         " AND state IN ('pending','retrying','quarantined','vanished','lost')",
         (table,),
     ):
+        if not is_range(file["name"]):
+            continue  # of the feed that the table read before
         offsets = parsed(file["name"])
         if file["state"] not in ("vanished", "lost"):
             lag += offsets.size_offsets

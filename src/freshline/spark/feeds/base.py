@@ -112,7 +112,8 @@ class BaseUpdates:
         if found is not None and found == self._known:
             return  # nobody has committed since our last update
         path = self._project.table_path(self._table.name)
-        error = departure(self._table, path, found, self._known, accepted)
+        kind = self._reader.feed.kind
+        error = departure(self._table, path, found, self._known, accepted, kind)
         if error is not None:
             raise error
 

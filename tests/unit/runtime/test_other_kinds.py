@@ -1,0 +1,203 @@
+"""A table whose kind, or whose feed's kind, is another one at the next run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties, DeltaTable
+
+from freshline.core.errors import PlatformError
+from freshline.delta.loaded import fold, folded
+from freshline.delta.log import last_commit
+from freshline.project.model import KafkaSource
+from freshline.runtime.accepting import lost_standing
+from freshline.runtime.feeds.listening import Listening
+from freshline.runtime.journal.folding import RangeFolding
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.recovery import recover
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.options import RunOptions
+from freshline.runtime.requests.handler import accept_offline
+from freshline.runtime.status.status import read_status
+from tests.support.shop import Shop, made_project, made_shop
+
+RANGE = "kN3vYtPMQzaA_8hFbqf0rw/0:0-10"
+
+
+@pytest.fixture
+def was_a_view(tmp_path):
+    """A project whose table ``orders`` was a view when it ran last."""
+    before = made_shop(tmp_path, {"raw": (), "orders": ("raw",)})
+    before.file("raw", 1, [1])
+    assert before.run_until_idle() == 0
+    shop = Shop(made_project(tmp_path, {"raw": (), "orders": (), "total": ("orders",)}))
+    shop.file("orders", 1, [7])
+    return shop
+
+
+def test_nothing_is_loaded_beside_the_rows_of_a_view(was_a_view):
+    shop = was_a_view
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("orders") == [1]
+    (line,) = [line for line in shop.recorder.lines if line.startswith("notice [table-replaced]")]
+    assert "what is in table orders was computed as a view" in line
+    (row,) = shop.journal_rows("SELECT error FROM tables WHERE name='orders'")
+    assert "table-replaced" in row["error"]
+
+
+def test_a_reload_takes_the_place_of_the_rows_of_a_view(was_a_view):
+    shop = was_a_view
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    shop.file("orders", 2, [8])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [7, 8] == shop.executor.numbers("total")
+
+
+def test_rows_of_a_view_that_are_accepted_stay(was_a_view):
+    shop = was_a_view
+    assert shop.run_until_idle() > 0
+    with_journal(shop, lambda journal: accept_offline(shop.project, journal, "orders"))
+    for minute in (2, 3):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3, 7]
+
+
+def with_journal(shop, what):
+    journal = Journal(journal_path(shop.project), create=True)
+    try:
+        return what(journal)
+    finally:
+        journal.close()
+
+
+def of_a_topic(shop):
+    """The same project, whose feed is a topic now."""
+    feed = dataclasses.replace(
+        shop.project.feeds["orders_feed"],
+        kind="kafka",
+        path="",
+        format="json",
+        settings=KafkaSource("brokers:9092", "orders", "earliest", None),
+    )
+    return Shop(dataclasses.replace(shop.project, feeds={"orders_feed": feed}))
+
+
+@pytest.fixture
+def read_files(tmp_path):
+    """A project that reads a topic now, and read files before, of which some are not loaded."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    for minute in range(1, 4):
+        shop.file("orders", minute, [minute])
+    shop.file("orders", 9, "no number")
+    shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+    return of_a_topic(shop)
+
+
+def test_a_topic_is_read_from_its_beginning_where_files_were_read_before(read_files):
+    shop = read_files
+
+    def known(journal):
+        recovered = recover(shop.project, journal, Ledger(journal))
+        assert any("table-replaced" in note for note in recovered.notes)
+        journal.flush()
+        listening: Any = Listening(shop.project, Ledger(journal), lambda _: None, once=False)
+        looks = listening._looks(Topics(), "orders_feed", "orders")
+        assert looks._told == {}
+        return [tuple(row) for row in journal.rows("SELECT state, reason FROM files ORDER BY name")]
+
+    states = with_journal(shop, known)
+    assert states[:3] == [("loaded", None)] * 3
+    assert states[3] == ("vanished", "its feed is of kind kafka now")
+
+
+class Topics:
+    """An executor that is asked for a topic, which is not looked at."""
+
+    def topic(self, feed):
+        return None
+
+
+def test_status_passes_over_files_of_the_feed_before(read_files):
+    with_journal(
+        read_files,
+        lambda journal: journal.put(
+            "topics", {"table_name": "orders"}, feed="orders_feed", topic_id="t", state="read",
+            ends="{}",
+        ),
+    )  # fmt: skip
+    (topic,) = read_status(read_files.project, 1.0).topics
+    assert (topic.lag_offsets, topic.lost_offsets) == (0, 0)
+
+
+def test_ranges_are_joined_beside_files_of_the_feed_before(read_files):
+    def joined(journal):
+        for number, at in enumerate(range(0, 50, 10), 4):
+            name = f"kN3vYtPMQzaA_8hFbqf0rw/0:{at}-{at + 10}"
+            journal.put("files", {"table_name": "orders", "name": name}, state="loaded",
+                        number=number)  # fmt: skip
+        journal.flush()
+        folding = RangeFolding(read_files.project, journal, kept=1, clock=lambda: 0.0)
+        folding.step()
+        return {row["name"] for row in journal.rows("SELECT name FROM files")}
+
+    names = with_journal(read_files, joined)
+    assert sum(name.endswith(".csv") for name in names) == 4
+    assert len(names) < 9
+
+
+def test_what_was_loaded_is_folded_with_files_of_the_feed_before(read_files):
+    path = read_files.project.table_path("orders")
+    last = last_commit(path)
+    assert last is not None
+    fields = {key: value for key, value in last.metadata.items() if key != "files"}
+    fields |= {"update": last.update + 1, "topic": RANGE[:22], "ranges": ["0:0-10"]}
+    fields["offsets"] = {"0": [0, 10]}
+    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
+    DeltaTable(path).delete("n = 1", commit_properties=told)
+    version = fold(read_files.project, "orders")
+    assert version == DeltaTable(path).version()
+    (made,) = Path(read_files.project.own_path, "loaded", "orders").iterdir()
+    found = folded(read_files.project, "orders")
+    assert made.exists()
+    assert found is not None
+    assert RANGE in found.names
+    assert sum(name.endswith(".csv") for name in found.names) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "refused"),
+    [
+        ({"files": ["a.csv"]}, "files", False),
+        ({"files": ["a.csv"]}, "push", False),
+        ({"files": ["a.csv"]}, "kafka", True),
+        ({"offsets": {}}, "kafka", False),
+        ({"offsets": {}}, "files", True),
+        ({"files": [], "source": {"id": "t", "version": 1, "mark": "m"}}, "files", True),
+        ({"files": [], "source": {"id": "t", "version": 1, "mark": "m"}}, "kafka", True),
+        ({"files": ["a.csv"]}, "delta", False),  # its plan refuses it
+        ({}, "files", True),
+        ({}, "kafka", True),
+    ],
+)
+def test_what_filled_a_table_is_what_its_feed_is(tmp_path, said, kind, refused):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    path = shop.project.table_path("orders")
+    last = last_commit(path)
+    assert last is not None
+    fields = {key: value for key, value in last.metadata.items() if key != "files"} | said
+    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields | {"update": 2})})
+    DeltaTable(path).delete("n = 1", commit_properties=told)
+    feed = dataclasses.replace(shop.project.feeds["orders_feed"], kind=kind)
+    project = dataclasses.replace(shop.project, feeds={"orders_feed": feed})
+    error = lost_standing(project, project.table("orders"), None, last_commit(path))
+    assert isinstance(error, PlatformError) == refused
