@@ -151,6 +151,8 @@ class FailureHandling:
         events: list[Event] = []
         for row in rows:
             file = file_of(row)
+            if self._pending.is_loaded_lately(table, file.name):
+                continue  # the journal could not be written since
             self._attempts.pop((table, file.name), None)
             self._ledger.file_retried(table, file.name)
             if self._pending.is_waiting(table, file.name):
@@ -183,7 +185,7 @@ class FailureHandling:
         gone: bool,
     ) -> None:
         (file,) = self._pending.get(table, [name])
-        self._pending.loaded(table, [name])
+        self._pending.withdrawn(table, name)
         if gone:
             self._pending.forget(table, name)
             self._ledger.file_unreadable(table, name, "vanished", 0, reason, None)

@@ -24,6 +24,8 @@ class PendingFiles:
         self._files: dict[str, dict[str, FeedFile]] = {}
         self._lately: dict[tuple[str, str], bool] = {}
         """Whether a file is known, of those of which the journal may not have written all."""
+        self._loaded: dict[tuple[str, str], FeedFile] = {}
+        """Those of them that are loaded."""
 
     def restored(self, project: Project) -> list[Event]:
         """Arrivals of the files that former runs saw and did not load."""
@@ -54,8 +56,7 @@ class PendingFiles:
     def _is_known(self, table: str, name: str) -> bool:
         if name in self._files.get(table, {}):
             return True
-        if self._journal.is_written:
-            self._lately.clear()
+        self._look_whether_written()
         lately = self._lately.get((table, name))
         if lately is not None:
             return lately
@@ -65,9 +66,13 @@ class PendingFiles:
         return row is not None
 
     def _note(self, table: str, name: str, *, known: bool) -> None:
+        self._look_whether_written()
+        self._lately[table, name] = known
+
+    def _look_whether_written(self) -> None:
         if self._journal.is_written:
             self._lately.clear()
-        self._lately[table, name] = known
+            self._loaded.clear()
 
     def put_back(self, table: str, file: FeedFile) -> None:
         """A file out of quarantine is pending again."""
@@ -83,11 +88,21 @@ class PendingFiles:
         return name in self._files.get(table, {})
 
     def loaded(self, table: str, names: Iterable[str]) -> None:
-        """Files are in the table; nothing but their names is kept."""
-        files = self._files.get(table, {})
+        """Files are in the table; once the journal has written that, nothing of them is kept."""
         for name in names:
-            self._note(table, name, known=True)
-            files.pop(name, None)
+            file = self.withdrawn(table, name)
+            if file is not None and not self._journal.is_written:
+                self._loaded[table, name] = file
+
+    def withdrawn(self, table: str, name: str) -> FeedFile | None:
+        """A file waits no more, though it is known; its record."""
+        self._note(table, name, known=True)
+        return self._files.get(table, {}).pop(name, None)
+
+    def is_loaded_lately(self, table: str, name: str) -> bool:
+        """Whether a file is in the table, of which the journal may not know yet."""
+        self._look_whether_written()
+        return (table, name) in self._loaded
 
     def forget(self, table: str, name: str) -> None:
         """A file vanished; one that comes under its name is a new one."""
@@ -113,7 +128,10 @@ class PendingFiles:
             "SELECT * FROM files WHERE table_name=? AND state='loaded' ORDER BY timestamp_s, name",
             (table,),
         )
-        return tuple(file_of(row) for row in rows)
+        self._look_whether_written()
+        lately = [file for (name, _), file in self._loaded.items() if name == table]
+        found = {file.name: file for file in [*map(file_of, rows), *lately]}
+        return tuple(sorted(found.values(), key=lambda file: (file.timestamp_s, file.name)))
 
 
 def file_of(row: Row) -> FeedFile:

@@ -265,13 +265,13 @@ def test_what_is_known_is_known_whether_or_not_it_is_written(tmp_path_factory, m
                 pending.loaded("t", [name])
                 waiting.discard(name)
             elif kind == "vanish" and name in waiting:
-                pending.loaded("t", [name])
+                pending.withdrawn("t", name)
                 pending.forget("t", name)
                 ledger.file_unreadable("t", name, "vanished", 0, "", None)
                 known.discard(name)
                 waiting.discard(name)
             elif kind == "quarantine" and name in waiting:
-                pending.loaded("t", [name])
+                pending.withdrawn("t", name)
                 ledger.file_unreadable("t", name, "quarantined", 1, "", None)
                 waiting.discard(name)
             elif kind == "back" and name in known - waiting:
