@@ -261,7 +261,7 @@ def _read(
         run,
         tuple(tables),
         note,
-        read_feeds(journal),
+        _listed_feeds(project, journal),
         read_watched(journal),
         read_backfills(journal),
         read_reports(journal),
@@ -273,6 +273,13 @@ def _read(
         read_alerts(journal),
         read_sources(project, journal),
     )
+
+
+def _listed_feeds(project: Project, journal: Journal) -> tuple[FeedStatus, ...]:
+    """Feeds whose folders a run lists; the journal has those that the project had before, too."""
+    read = {table.feed for table in project.tables}
+    listed = {name for name, feed in project.feeds.items() if feed.kind in ("files", "push")}
+    return tuple(feed for feed in read_feeds(journal) if feed.name in read & listed)
 
 
 def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatus:

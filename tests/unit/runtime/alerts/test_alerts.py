@@ -13,6 +13,8 @@ from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import audits
 from tests.support.shop import LiveRun, eventually, made_shop
@@ -186,3 +188,22 @@ def test_a_receiver_that_hangs_holds_up_neither_updates_nor_the_stop(tmp_path):
             watched.shop.file("orders", 2, [2])
             watched.shop.recorder.wait_for("done total")
         assert len(watched.postings()) == 1
+
+
+def test_a_silence_ends_with_its_feed(tmp_path, sink):
+    watched = Watched(tmp_path, sink.url, "silent")
+    gone = {"name": "returns_feed", "last_s": 100.0, "silent_since_s": 100.0}
+    journal = Journal(journal_path(watched.shop.project), create=True)
+    columns, marks = ", ".join(gone), ", ".join("?" * len(gone))
+    journal.write(f"INSERT INTO feeds ({columns}) VALUES ({marks})", list(gone.values()))
+    journal.write(
+        "INSERT INTO alerts VALUES (?,'silent','returns_feed',100.0,120.0,130.0)",
+        (sink.url + "/hook",),
+    )
+    journal.close()
+    with watched:
+        sink.wait_for(1)
+    assert told(sink) == [("feed.recovered", "returns_feed")]
+    assert "returns_feed" not in {
+        each.name for each in read_status(watched.shop.project, 1.0).feeds
+    }
