@@ -86,6 +86,7 @@ def _is_address(url: str) -> bool:
         return False
     try:
         parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # as the name of a host is looked up
         is_http = parts.scheme in ("http", "https") and parts.username is None
         return is_http and bool(parts.hostname) and parts.port != 0
     except ValueError:
