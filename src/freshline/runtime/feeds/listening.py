@@ -128,6 +128,7 @@ class Listening:
         self._generation = 0
         self._watchers: list[FeedWatcher] = []
         self._complaints: dict[str, _Complaint] = {}
+        self._faulty_before: set[str] = set()
         self._states: dict[str, tuple[str, str]] = {}
         self._undated: set[str] = set()
         self._sinks: set[tuple[str, str]] = set()
@@ -140,8 +141,8 @@ class Listening:
 
     def start_folders(self) -> None:
         """List folders from now on."""
-        self._ledger.journal.write("UPDATE feeds SET error=NULL")
         folders = {name for name in self._readers if not self._is_topic(name)}
+        self._former_faults(folders)
         # Those that were pushed are ours.
         compared = {name for name in folders if self._project.feeds[name].kind == "files"}
         for name, readers in self._readers.items():
@@ -158,6 +159,15 @@ class Listening:
             self._watchers.append(watcher)
         for watcher in self._watchers:
             watcher.start()
+
+    def _former_faults(self, folders: set[str]) -> None:
+        """What a former run could not list holds until the first look; then that look decides."""
+        journal = self._ledger.journal
+        for (name,) in journal.rows("SELECT name FROM feeds WHERE error IS NOT NULL"):
+            if name in folders:
+                self._faulty_before.add(name)
+            else:
+                journal.put("feeds", {"name": name}, error=None)
 
     def start_topics(self, executor: Executor) -> None:
         """Look at topics from now on.
@@ -246,10 +256,12 @@ class Listening:
         name, before = heard.feed.name, self._complaints.get(heard.feed.name)
         if not heard.problems:
             self.deaf -= set(heard.readers)
+            if before is not None or name in self._faulty_before:
+                self._ledger.journal.put("feeds", {"name": name}, error=None)
+            self._faulty_before.discard(name)
             if before is None:
                 return []
             del self._complaints[name]
-            self._ledger.journal.put("feeds", {"name": name}, error=None)
             return [f"feed {name} is listed in full again"]
         self.deaf |= set(heard.readers)
         texts = tuple(sorted(problem.render() for problem in heard.problems))

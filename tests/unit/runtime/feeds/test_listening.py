@@ -1,4 +1,4 @@
-"""What is heard of topics around a restart of Spark."""
+"""What is heard of feeds around a restart of Spark, or of a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from freshline.executor.topic import PartitionLook, TopicLook
 from freshline.project.model import KafkaSource
 from freshline.runtime.feeds.listening import Listening
+from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from tests.support.shop import PATIENCE_S, Shop, made_project
@@ -62,4 +63,33 @@ def test_what_was_told_before_a_restart_of_spark_is_told_once(project, tmp_path)
     assert not listening.is_outdated(after[1])
     assert warehouse._on_message(*before) == []
     assert listening.unheard == {"orders"}
+    journal.close()
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_what_a_former_run_could_not_list_holds_until_the_first_look(tmp_path, mended):
+    made = made_project(tmp_path, {"orders": ()})
+    journal = Journal(journal_path(made), create=True)
+    journal.put("feeds", {"name": "orders_feed"}, error="denied")
+    journal.put("feeds", {"name": "gone_feed"}, error="denied")
+    journal.flush()
+    if not mended:
+        (tmp_path / "feed" / "orders" / "_delta_log").mkdir(parents=True)
+    inbox: queue.Queue = queue.Queue()
+    listening = Listening(made, Ledger(journal), inbox.put, once=False)
+    listening.start_folders()
+
+    def errors():
+        journal.flush()
+        rows = journal.rows("SELECT name, error FROM feeds")
+        return {name: error and error.partition("]")[0] for name, error in rows}
+
+    assert errors() == {"orders_feed": "denied", "gone_feed": None}
+    _, heard = inbox.get(timeout=PATIENCE_S)
+    listening.stop()
+    told = listening.heard(heard, 5.0)
+    if mended:
+        assert (errors()["orders_feed"], told) == (None, [])
+    else:
+        assert errors()["orders_feed"] == "[feed-of-a-table"
     journal.close()
