@@ -15,6 +15,7 @@ from freshline.render.watched import feed_record, misfit_record, watched_record,
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.status.status import RunStatus, WarehouseStatus
 from freshline.runtime.status.watched import read_feeds, read_gaps, read_misfit, read_watched
@@ -226,3 +227,12 @@ def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path
     fits = "partition edf-partitioned fits what updates cost again"
     assert run.notices[1:] == [f"{fits}; tables were assigned to tracks again"]
     assert (run.remarks(), run.misfit()) == ([], None)
+
+
+def test_whoever_looks_at_once_sees_nothing_of_a_former_run(tmp_path):
+    journal = Journal(tmp_path / "journal.db", create=True)
+    journal.put("watched", {"name": "a"}, violations='{"backlog": 3}', bounds='{"staleness": 1.0}')
+    Ledger(journal).begin_run(1, 5.0, {})
+    journal.flush()
+    assert read_watched(journal) == {}
+    journal.close()

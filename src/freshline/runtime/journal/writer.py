@@ -56,6 +56,8 @@ class Ledger:
             "INSERT INTO runs (id, pid, started_s, setting) VALUES (?,?,?,?)",
             (self.run, pid, now_s, json.dumps({**setting, "first_instant": newest + 1})),
         )
+        # Else whoever looks at once takes what a former run saw for what this one sees.
+        self.journal.write("DELETE FROM watched")
 
     def run_ready(self, now_s: float | None) -> None:
         """Spark is ready, updates can start; None: it is gone and started again."""
