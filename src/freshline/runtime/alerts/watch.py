@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from freshline.core.errors import FreshlineError
 from freshline.project.model import ALERT_KINDS, Project
@@ -20,6 +21,7 @@ from freshline.runtime.alerts.conditions import Conditions
 from freshline.runtime.alerts.sender import Sender
 from freshline.runtime.alerts.store import AlertStore
 from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import WarehouseStatus, read_status
@@ -55,7 +57,7 @@ class Alerts:
     Args:
         project: With its alerts.
         notice: Told what people should hear; from any thread.
-        clock: Wall-clock seconds since the epoch.
+        clock: Wall-clock seconds since the epoch; None: a clock that is set holds up no alert.
         backoff: Delays between attempts to deliver.
         look_s: How often to look at the status at most.
     """
@@ -65,13 +67,13 @@ class Alerts:
         project: Project,
         notice: Callable[[str], None],
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         backoff: Backoff | None = None,
         look_s: float = _LOOK_S,
     ) -> None:
         self._project = project
         self._notice = notice
-        self._clock = clock
+        self._clock = clock or SteadyClock()
         self._backoff = backoff or Backoff()
         self._look_s = look_s
         self._conditions = Conditions(project)
@@ -124,7 +126,7 @@ class Alerts:
         store = self._opened()
         urls = list(dict.fromkeys(setting.url for setting in self._project.alerts))
         store.forget_others(urls)
-        self._memory = store.memory()
+        self._memory = {key: _by_clock(row, status.now_s) for key, row in store.memory().items()}
         self._store = store
         self._senders = [Sender(url, self._opened, self._notice, self._backoff) for url in urls]
         for sender in self._senders:
@@ -155,3 +157,8 @@ class Alerts:
         if any(change.event is not None for change in found):
             for sender in self._senders:
                 sender.wake()
+
+
+def _by_clock(row: Raised, now_s: float) -> Raised:
+    """What was seen by a clock that was ahead counts as seen now, until it is told."""
+    return row if row.told_s is not None else replace(row, seen_s=min(row.seen_s, now_s))

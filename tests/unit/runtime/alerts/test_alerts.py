@@ -207,3 +207,18 @@ def test_a_silence_ends_with_its_feed(tmp_path, sink):
     assert "returns_feed" not in {
         each.name for each in read_status(watched.shop.project, 1.0).feeds
     }
+
+
+def test_a_fault_seen_by_a_clock_that_was_ahead_is_told(tmp_path, sink):
+    watched = Watched(tmp_path, sink.url, "failing")
+    watched.shop.executor.failing["total"] = "the disk is full"
+    watched.shop.file("orders", 1, [1])
+    journal = Journal(journal_path(watched.shop.project), create=True)
+    journal.write(
+        "INSERT INTO alerts VALUES (?,'failing','total',?,?,NULL)",
+        (sink.url + "/hook", time.time(), time.time() + 1e9),
+    )
+    journal.close()
+    with watched:
+        (body,) = sink.wait_for(1)
+    assert body["type"] == "freshline.table.failing"
