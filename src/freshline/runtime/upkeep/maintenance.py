@@ -74,7 +74,9 @@ class Maintenance:
         self.trials = Trials(project, journal, scheduler, hears, until_idle=until_idle)
         self._looked: dict[str, int] = {}
         self._gave_way: set[str] = set()
-        first = journal.row("SELECT min(started_s) AS at_s FROM runs")
+        # A run that started later than now did so by a clock that was ahead.
+        begun = "SELECT min(started_s) AS at_s FROM runs WHERE started_s<=?"
+        first = journal.row(begun, (scheduler.now_s,))
         since_s = scheduler.now_s if first is None or first["at_s"] is None else first["at_s"]
         self._vacuumed_s = {table.name: since_s for table in project.tables}
         for row in journal.rows(

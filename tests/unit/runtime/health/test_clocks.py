@@ -116,6 +116,16 @@ def test_nothing_is_vacuumed_once_the_clock_has_jumped(tmp_path, monkeypatch, se
     assert (len(vacuums), told) == ((0, [f"notice {_FORWARD}"]) if set_s else (1, []))
 
 
+def test_a_first_run_by_a_clock_that_was_ahead_puts_off_no_vacuum(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    now_s = time.time()
+    for days in (9_000.0, 0.0, 1.5):
+        shop.clock = lambda at_s=now_s + days * DAY_S: at_s
+        shop.run_until_idle()
+    assert [each.upkeep for each in shop.executor.requests if each.upkeep] == ["vacuum"]
+
+
 _FORWARD = (
     "the clock was set forward by 8 d: no table is vacuumed for a week, or until the next start;"
     " check the clock before it"
