@@ -98,6 +98,8 @@ class ReportWindows:
     def _of_view(self, view: TableDef, now_s: float, begun_s: float | None) -> list[WantedReport]:
         wanted = window_of(self._project, view, now_s)
         first_s = begun_s if (next_s := self._next_s[view.name]) is None else next_s
+        if first_s is not None and first_s > wanted.end_s:
+            first_s = None  # by a clock that was ahead: what cannot be made until then is told
         found: list[WantedReport] = []
         while len(found) < MOST_BEHIND:
             over = wanted.end_s <= now_s

@@ -6,6 +6,7 @@ final 5 s. The first window is over when a play begins, and empty.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,11 @@ from freshline.core.assembly import SchedulerSettings
 from freshline.core.events import TrackReserved
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
 from freshline.runtime.reports.store import WantedReport
+from freshline.runtime.reports.windows import ReportWindows
+from freshline.times import rfc3339
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
 
 WINDOW = "sales@1970-02-11T16:00:00Z"
@@ -332,3 +336,22 @@ def test_a_policy_with_bounds_is_told_what_reports_take(
         ((cost_s, batches, window_s, delay_s),) = reports
         assert (batches, window_s, delay_s) == (1, HOUR_S, 120.0)
         assert 0.0 < cost_s < 200.0
+
+
+@pytest.mark.parametrize(("ahead_s", "made"), [(0.0, True), (HOUR_S, False), (9 * HOUR_S, True)])
+def test_a_window_shown_by_a_clock_that_was_ahead_hides_no_later_one(
+    root: Path, ahead_s: float, made: bool
+) -> None:
+    project = report_project(root, deadline="2 minutes")
+    end_s = START_S + ahead_s
+    shown = {"start": rfc3339(end_s - HOUR_S), "end": rfc3339(end_s)}
+    told = {"freshline": 1, "update": 1, "to": rfc3339(end_s), "window": shown}
+    log = Path(project.table_path("sales")) / "_delta_log"
+    log.mkdir(parents=True)
+    commit = {"commitInfo": {"timestamp": 1, "userMetadata": json.dumps(told)}}
+    (log / f"{0:020d}.json").write_text(json.dumps(commit))
+    journal = Journal(root / "journal.db", create=True)
+    due, faults = ReportWindows(project, journal, ended_only=False).due(START_S + 600.0, set())
+    journal.close()
+    assert faults == []
+    assert [wanted.name for wanted, _ in due] == ([WINDOW] if made else [])
