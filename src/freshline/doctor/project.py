@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -77,7 +78,7 @@ def _jars(project: Project) -> Finding:
     lost = [
         path
         for path in chosen.get("spark.jars", "").split(",")
-        if path and "://" not in path and not Path(path.removeprefix("file:")).is_file()
+        if path and "://" not in path and not os.path.isfile(path.removeprefix("file:"))  # noqa: PTH113
     ]
     if lost:
         return Finding(
@@ -204,7 +205,7 @@ def _clock(project: Project) -> Iterator[Finding]:
         )
     for table in (*project.tables, *project.reports):
         log = local_log(project.table_path(table.name))
-        newest = max((each.stat().st_mtime for each in log.glob("*.json")), default=0) if log else 0
+        newest = 0.0 if log is None else _newest_s(log)
         if newest - time.time() > _AHEAD_S:
             yield Finding(
                 "clock",
@@ -212,6 +213,15 @@ def _clock(project: Project) -> Iterator[Finding]:
                 f"the newest commit of {table.name} is {newest - time.time():.0f} s in the future",
                 "Set the clock right; if it is, the commit was made while it was not.",
             )
+
+
+def _newest_s(log: Path) -> float:
+    """When the newest commit of a log was made; a run beside this one may clean it up."""
+    found = 0.0
+    for file in log.glob("*.json"):
+        with contextlib.suppress(OSError):
+            found = max(found, file.stat().st_mtime)
+    return found
 
 
 def _memory(project: Project) -> Finding:
@@ -312,8 +322,9 @@ def _path(storage: str) -> Path:
 
 
 def _existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that exists."""
-    return next((each for each in (path, *path.parents) if each.exists()), Path("/"))
+    """The path, or the nearest folder above it that this user sees."""
+    # Not Path.exists(), which raises where a folder above may not be entered.
+    return next((each for each in (path, *path.parents) if os.path.exists(each)), Path("/"))  # noqa: PTH110
 
 
 def _file_system(path: Path) -> str | None:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app_for
+from freshline.core.errors import PlatformError
 from freshline.doctor import project as checks
 from freshline.doctor.project import findings
 from freshline.ingest.state import write_state
@@ -245,3 +246,39 @@ def test_a_port_that_clients_push_to_does_not_move_unless_the_gateway_has_it(wri
         assert found(folder, "port") == [("wrong", what, step)]  # a gateway without an address
         write_state(ingest.folder, {"url": "http://127.0.0.1:8787"})
         assert found(folder, "port") == [("ok", f"{what}; a run takes a free one instead", "")]
+
+
+def denied(monkeypatch, folder: Path) -> None:
+    """As where a user may not enter a folder: nobody keeps root out."""
+    real, closed = os.stat, f"{folder}{os.sep}"
+
+    def stat(path, *args, **more):
+        if not isinstance(path, int) and os.fspath(path).startswith(closed):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+def test_a_storage_in_a_folder_that_nobody_may_enter_is_said(write, tmp_path, monkeypatch):
+    folder = write(storage=str(tmp_path / "closed" / "deep" / "warehouse"))
+    (tmp_path / "closed" / "deep").mkdir(parents=True)
+    opened = load_project(folder, folder)
+    denied(monkeypatch, tmp_path / "closed")
+    real = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: "closed" not in str(path) and real(path, mode)
+    )
+    told = [each for each in findings(opened, None, movable=True) if each.check == "storage"]
+    assert [each.state for each in told] == ["wrong"]
+    assert told[0].what.startswith(f"{tmp_path / 'closed'} cannot be written by this user")
+
+
+def test_a_lock_that_may_not_be_read_does_not_end_the_checks(write, monkeypatch):
+    def closed(_):
+        raise PlatformError("lock", "cannot see whether a warehouse runs")
+
+    monkeypatch.setattr("freshline.cli.commands.doctor.served_at", closed)
+    result = doctor(write())
+    assert result.exit_code == 0
+    assert "port" in result.stdout

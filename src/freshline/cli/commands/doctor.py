@@ -6,9 +6,10 @@ import sys
 
 from freshline.cli.errors import error_record, show
 from freshline.cli.options import AsJson, ProjectDir, collected, is_in_project
-from freshline.core.errors import UserError, UserErrors
+from freshline.core.errors import PlatformError, UserError, UserErrors
 from freshline.doctor.finding import Finding
 from freshline.project.load import PROJECT_FILE
+from freshline.project.model import Project
 from freshline.render.output import print_json
 from freshline.ui.address import served_at, standby_at
 
@@ -32,7 +33,7 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     if project is not None or is_in_project():
         opened, errors = collected(project)
         if opened is not None:
-            found += findings(opened, served_at(opened), standby_at(opened), movable=moves(opened))
+            found += findings(opened, _served_at(opened), standby_at(opened), movable=moves(opened))
     else:
         note = f"There is no {PROJECT_FILE} here: storage, jars, memory and port were not checked."
     wrong = any(each.state == "wrong" for each in found)
@@ -49,6 +50,14 @@ def doctor(project: ProjectDir = None, as_json: AsJson = False) -> int:
     if errors:
         return show(UserErrors(errors), as_json=False)
     return UNFIT if wrong else 0
+
+
+def _served_at(project: Project) -> str | None:
+    """Where a run answers; None also where this user may not see it: another check says that."""
+    try:
+        return served_at(project)
+    except PlatformError:
+        return None
 
 
 def _record(finding: Finding) -> dict[str, str | None]:
