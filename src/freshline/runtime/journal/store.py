@@ -108,13 +108,6 @@ CREATE TABLE IF NOT EXISTS postings (
   id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT, event TEXT, at_s REAL);
 """
 
-_ADDED = (
-    ("reports", "complete", "INTEGER"), ("feeds", "error", "TEXT"),
-    ("tables", "accepted_version", "INTEGER"), ("tables", "feed_path", "TEXT"),
-    ("tables", "full_asked", "INTEGER DEFAULT 0"),
-)  # fmt: skip
-"""Columns that journals of before have not got."""
-
 _READ_AT_START = frozenset(
     {
         "tables", "files", "feeds", "topics", "requests", "backfills", "strategies",
@@ -181,10 +174,7 @@ class Journal:
                 # A cache: what a power cut takes, the Delta log gives back.
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.executescript(_SCHEMA)
-                for table, column, kind in _ADDED:
-                    known = {row["name"] for row in self._db.execute(f"PRAGMA table_info({table})")}
-                    if column not in known:
-                        self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+                self._add_columns()
                 self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             raise PlatformError(
@@ -192,6 +182,19 @@ class Journal:
                 f"cannot open the journal {path}: {error}",
                 next_step="Check disk and permissions; a damaged journal may be deleted.",
             ) from error
+
+    def _add_columns(self) -> None:
+        """Those that a journal of before has not got; without one no transaction is written."""
+        with contextlib.closing(sqlite3.connect(":memory:")) as new:
+            new.executescript(_SCHEMA)
+            for table in _names(
+                new, "sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
+            ):
+                known = _names(self._db, f"pragma_table_info('{table}')")
+                for _, name, kind, _, default, _ in new.execute(f"PRAGMA table_info({table})"):
+                    if name not in known:
+                        given = "" if default is None else f" DEFAULT {default}"
+                        self._db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}{given}")
 
     # ---- writing: buffered until flush ----
 
@@ -320,6 +323,10 @@ class Journal:
             self.flush()
         finally:
             self._db.close()
+
+
+def _names(db: sqlite3.Connection, source: str) -> list[str]:
+    return [name for (name,) in db.execute(f"SELECT name FROM {source}")]
 
 
 def _storable(value: Any) -> Any:

@@ -106,3 +106,33 @@ def _interrupted(journal: Journal) -> None:
         journal.rows_if_there("SELECT * FROM tables")
     finally:
         journal._db.set_progress_handler(None, 0)
+
+
+def test_every_column_that_a_journal_of_before_lacks_is_added(tmp_path):
+    def columns(path):
+        with closing(sqlite3.connect(path)) as db:
+            tables = [name for (name,) in db.execute(TABLES)]
+            return {
+                (table, *column[1:5])
+                for table in tables
+                for column in db.execute(f"PRAGMA table_info({table})")
+            }
+
+    Journal(tmp_path / "new.db", create=True).close()
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
+        db.executescript(
+            "CREATE TABLE feeds (name TEXT PRIMARY KEY, last_s REAL, out_since_s REAL);"
+            "CREATE TABLE tables (name TEXT PRIMARY KEY); INSERT INTO tables VALUES ('a');"
+            "CREATE TABLE runs (id INTEGER PRIMARY KEY, started_s REAL);"
+        )
+    journal = Journal(tmp_path / "old.db", create=True)
+    journal.put("feeds", {"name": "f"}, silent_since_s=1.0, error=None)
+    assert journal.flush()
+    added = journal.row("SELECT paused, state, number, full_asked, error FROM tables")
+    journal.close()
+    assert added is not None
+    assert tuple(added) == (0, "new", 0, 0, None)
+    assert columns(tmp_path / "new.db") <= columns(tmp_path / "old.db")
+
+
+TABLES = "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
