@@ -7,6 +7,7 @@ not answered. Where the journal stands in the storage itself there is no need.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -17,10 +18,14 @@ from freshline.core.errors import FreshlineError
 from freshline.delta.log import local_log
 from freshline.delta.stores import arrow_store
 from freshline.project.model import Project
+from freshline.runtime.journal.damage import ERRORS
 from freshline.runtime.journal.store import Journal
 
 WRITE_S = 30.0
 """The document is written at most so often, and only when it changed."""
+
+_LAST_S = 5.0
+"""At the end of a run it waits so long for a store that does not answer."""
 
 _NAME = "handover.json"
 _COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused", "full_asked")
@@ -66,6 +71,16 @@ class Handover:
                 target=self._write, args=(text,), name="handover", daemon=True
             )
             self._thread.start()
+
+    def finish(self) -> None:
+        """At the end of a run: what changed since the last writing is not left behind."""
+        if self._thread is not None:
+            self._thread.join(_LAST_S)
+        self._due_s = 0.0
+        with contextlib.suppress(*ERRORS):  # the journal is damaged, which is told
+            self.step()
+        if self._thread is not None:
+            self._thread.join(_LAST_S)
 
     def _write(self, text: str) -> None:
         try:

@@ -183,6 +183,7 @@ class Warehouse:
             self._ledger.end_run(self._now_s)
             with contextlib.suppress(PlatformError):  # told already, or when the journal is closed
                 journal.flush()
+            self._handover.finish()
             if self._tracks is not None:
                 self._tracks.close()
             self._supervision.close()
