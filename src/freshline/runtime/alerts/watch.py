@@ -6,6 +6,7 @@ told is written over connections of its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -23,8 +24,9 @@ from freshline.runtime.alerts.store import AlertStore
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.status import WarehouseStatus, read_status
+from freshline.runtime.status.status import WarehouseStatus, read_run, read_status
 
 _LOOK_S = 1.0
 _LOOK_COST = 20.0
@@ -81,11 +83,15 @@ class Alerts:
         self._store: AlertStore | None = None
         self._senders: list[Sender] = []
         self._faulty = False
+        self._former_s: float | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, name="alerts", daemon=True)
 
     def start(self) -> None:
-        """Begin to look; what a former run left undelivered is posted, too."""
+        """Begin to look, before the run begins; what a former one left undelivered is posted."""
+        # In a container each process has the same number, so that alone does not tell the runs.
+        with contextlib.suppress(FreshlineError, OSError), journal_read(self._project) as journal:
+            self._former_s = read_run(self._project, journal).since_s
         self._thread.start()
 
     def stop(self) -> None:
@@ -121,7 +127,7 @@ class Alerts:
 
     def _begin(self, status: WarehouseStatus) -> bool:
         """Open the store once this process's run has made its journal; whether it has."""
-        if status.run.pid != os.getpid() or status.run.since_s is None:
+        if status.run.pid != os.getpid() or status.run.since_s in (None, self._former_s):
             return False
         store = self._opened()
         urls = list(dict.fromkeys(setting.url for setting in self._project.alerts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
 import time
 
@@ -13,8 +14,10 @@ from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
-from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.lock import WarehouseLock
+from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import audits
 from tests.support.shop import LiveRun, eventually, made_shop
@@ -43,8 +46,8 @@ class Watched:
             self.shop.project, self.notices.append, backoff=Backoff(0.01, 0.02), look_s=0.01
         )
         self.run = LiveRun(self.shop)
-        self.run.__enter__()
         self.alerts.start()
+        self.run.__enter__()
         self.shop.recorder.wait_for("ready")
         return self
 
@@ -222,3 +225,35 @@ def test_a_fault_seen_by_a_clock_that_was_ahead_is_told(tmp_path, sink):
     with watched:
         (body,) = sink.wait_for(1)
     assert body["type"] == "freshline.table.failing"
+
+
+def test_a_run_before_of_a_process_of_the_same_number_is_not_judged(tmp_path, sink):
+    """As in a container, where each run's process is the first one."""
+    watched = Watched(tmp_path, sink.url, "bound-broken")
+    project = watched.shop.project
+    lock = WarehouseLock(own_folder(project))
+    journal = Journal(journal_path(project), create=True)
+    Ledger(journal).begin_run(os.getpid(), 100.0, {})
+    journal.put("tables", {"name": "total"}, kind="derived", version=0, freshness_s=1.0)
+    journal.put("watched", {"name": "total"}, violations='{"backlog": 3}')
+    journal.flush()
+    alerts = Alerts(project, watched.notices.append, backoff=Backoff(0.01, 0.02), look_s=0.01)
+    alerts.start()
+    try:
+        look, looks = alerts._look, []
+
+        def counted():
+            look()
+            looks.append(1)
+
+        alerts._look = counted  # type: ignore[method-assign]
+        eventually(lambda: len(looks) > 2)
+        assert alerts._store is None
+        Ledger(journal).begin_run(os.getpid(), 200.0, {})
+        journal.flush()
+        eventually(lambda: alerts._store is not None)
+    finally:
+        alerts.stop()
+        journal.close()
+        lock.release()
+    assert told(sink) == []
