@@ -205,6 +205,16 @@ def test_an_outage_goes_on_over_a_restart(tmp_path):
     assert [feed.silent_since_s for feed in read_feeds(again.journal)] == [100.0, None]
 
 
+def test_a_file_that_came_by_a_clock_that_was_ahead_puts_off_no_silence(tmp_path):
+    run = Run(tmp_path, "max-benefit")
+    run.play({"a": regular(101), "b": regular(1001)}, 1000.0)
+    run.journal.write("UPDATE feeds SET last_s=1e9, silent_since_s=NULL")
+    run.journal.close()
+    again = Run(tmp_path, "max-benefit")
+    again.play({"b": regular(301)}, 300.0)
+    assert again.notices == ["feed a_feed is silent: nothing for 52 s, expected every 10 s"]
+
+
 def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path):
     run = Run(tmp_path, "edf", partition="edf-partitioned")
     files = {"a": regular(2000), "b": regular(2000)}

@@ -58,6 +58,8 @@ class FeedHealth:
     def listened_from(self, now_s: float) -> None:
         """Silence counts from now on."""
         self._listening_s = now_s
+        if self.last_s is not None:  # a later one came by a clock that was ahead
+            self.last_s = min(self.last_s, now_s)
 
     def restored(self, last_s: float | None, silent_since_s: float | None) -> None:
         """What a former run saw; a silence that it was sure of goes on."""
