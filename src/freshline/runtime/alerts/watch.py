@@ -121,9 +121,14 @@ class Alerts:
             self._judge(status)
             self._faulty = False
         except (FreshlineError, sqlite3.Error, OSError) as error:
-            if not self._faulty:  # once, until it works again
-                self._notice(f"alerts: the status cannot be read: {error}")
-            self._faulty = True
+            self._fault(f"{error}")
+        except Exception as error:  # noqa: BLE001 - a thread that ends would tell nothing any more
+            self._fault(repr(error))
+
+    def _fault(self, why: str) -> None:
+        if not self._faulty:  # once, until it works again
+            self._notice(f"alerts: the status cannot be read: {why}")
+        self._faulty = True
 
     def _begin(self, status: WarehouseStatus) -> bool:
         """Open the store once this process's run has made its journal; whether it has."""

@@ -12,6 +12,7 @@ import pytest
 from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
+from freshline.runtime.alerts import watch
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.lock import WarehouseLock
@@ -257,3 +258,22 @@ def test_a_run_before_of_a_process_of_the_same_number_is_not_judged(tmp_path, si
         journal.close()
         lock.release()
     assert told(sink) == []
+
+
+def test_a_look_that_fails_as_nobody_foresaw_is_told_and_the_next_one_works(
+    tmp_path, sink, monkeypatch
+):
+    watched = Watched(tmp_path, sink.url, "quarantine")
+    watched.shop.file("orders", 1, "no number")
+    failures = [KeyError("orders"), KeyError("orders")]
+
+    def read(*args, **more):
+        if failures:
+            raise failures.pop()
+        return read_status(*args, **more)
+
+    monkeypatch.setattr(watch, "read_status", read)
+    with watched:
+        sink.wait_for(1)
+    assert told(sink) == [("table.quarantine", "orders")]
+    assert watched.notices == ["alerts: the status cannot be read: KeyError('orders')"]
