@@ -20,6 +20,7 @@ from freshline.delta.log import commits, last_commit
 from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.failpoints import armed
 from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine import jvm
 from freshline.spark.reports import batches as report_batches
 from tests.spark.conftest import MIDNIGHT_S, Shop
 from tests.spark.views.judges import as_of
@@ -262,6 +263,17 @@ def test_rows_without_event_time_are_in_the_window_of_their_arrival(shop: Shop) 
     assert [row["orders"] for row in shop.rows("sales")] == [2]
 
 
+def test_a_window_begun_by_arrival_is_begun_anew_by_event_time(shop: Shop) -> None:
+    sales = _sales(shop, time=None)
+    # The second row arrives in the window, and happens in the next one.
+    first = sales.orders((1, 5, "a", "1.10"), (2, 70, "a", "9.00"))
+    assert sales.batch(orders=first).batches == 1
+    shop.table("orders", ORDERS, time_column="at")
+    second = sales.orders((3, 30, "a", "2.20"))
+    assert sales.batch(orders=second, final=True).batches == 1
+    assert shop.rows("sales") == sales.at_once()
+
+
 def test_what_cannot_be_cut_runs_once_and_says_why(shop: Shop) -> None:
     sales = _sales(shop, query="SELECT shop, collect_list(price) AS prices FROM orders GROUP BY 1")
     first = sales.orders((1, 5, "a", "1.10"))
@@ -316,6 +328,28 @@ def test_a_stream_that_was_loaded_anew_is_read_anew(shop: Shop) -> None:
     assert sales.batch(orders=anew, final=True).batches == 1  # the first counts no more
     assert shop.rows("sales") == sales.at_once()
     assert [part["number"] for part in sales.metadata()["batches"]] == [2]
+
+
+@pytest.mark.parametrize("later", [-1, 0, 1])
+def test_a_stream_that_was_put_back_is_read_anew(shop: Shop, later: int) -> None:
+    """It has fewer versions than were read, as many of other rows, or more."""
+    sales = _sales(shop)
+    sales.orders((1, 5, "a", "1.10"))
+    path, copy = Path(shop.path("orders")), shop.root / "copy"
+    shutil.copytree(path, copy)
+    version = sales.orders((2, 6, "b", "2.00"))
+    if later < 0:
+        version = sales.orders((5, 9, "e", "5.00"))
+    sales.batch(orders=version)
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+    jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+    shop.restart()
+    version = sales.orders((3, 7, "c", "3.00"))
+    if later > 0:
+        version = sales.orders((4, 8, "d", "4.00"))
+    assert sales.batch(orders=version, final=True).batches == 1  # the first counts no more
+    assert shop.rows("sales") == sales.at_once()
 
 
 REGIONS = (

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from freshline.core.errors import Place
+from freshline.delta.histories import marks_of
 from freshline.executor.report_records import Window
 from freshline.project.model import Project, TableDef
 from freshline.spark.reports.state import Batch, ReportState
@@ -54,3 +59,30 @@ def test_its_folder_is_named_by_report_window_and_cut(state) -> None:
     assert str(folder) == (
         "reports/sales%20of%20day/19700101T000000.000000Z-19700101T010000.000000Z-cut/groups"
     )
+
+
+def test_a_stream_that_was_put_back_has_other_rows_by_now(state, tmp_path) -> None:
+    orders = TableDef("orders", "base", "", HERE, HERE)
+    project = dataclasses.replace(state.project, tables=(orders,))
+    path = Path(project.table_path("orders"))
+
+    def load(number: int) -> None:
+        write_deltalake(str(path), pa.table({"n": [number]}), mode="append")
+
+    load(1)
+    shutil.copytree(path, tmp_path / "copy")
+    load(2)
+    load(3)
+    pins = {"orders": 2}
+    batch = Batch(1, 1, pins, {}, {}, {}, marks=marks_of(project, pins))
+    assert not batch.read_what_is_gone(project, pins)
+    load(4)
+    assert not batch.read_what_is_gone(project, {"orders": 3})
+    shutil.rmtree(path)
+    shutil.copytree(tmp_path / "copy", path)
+    load(5)
+    assert batch.read_what_is_gone(project, {"orders": 1})
+    load(6)
+    assert batch.read_what_is_gone(project, {"orders": 2})
+    load(7)
+    assert batch.read_what_is_gone(project, {"orders": 3})

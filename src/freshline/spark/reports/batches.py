@@ -32,6 +32,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
+from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.engine.sizing import sized
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.reports.state import (
@@ -153,7 +154,10 @@ class ReportBatches:
         window = run.request.window
         cut = [[each.name, each.keys, each.query, each.combine] for each in plan.partials]
         names = [each.name for each in plan.partials]
-        short = short_name([window.definition, cut])
+        # Which rows are the window's, and what the query makes of them, follows from these, too.
+        times = sorted((name, each.column) for name, each in run.streams.items())
+        settings = sorted(settings_of(run.session, self._project, window.table).items())
+        short = short_name([window.definition, times, settings, cut])
         return ReportState(run.session, self._project, window, names, short)
 
     def _repeated(self, run: _Run) -> BatchResult | None:
@@ -185,7 +189,10 @@ class ReportBatches:
         state = self._state(run, plan)
         batches = state.batches()
         last = batches[-1] if batches else None
-        if last is not None and last.read_others(run.session, run.request.window.table):
+        if last is not None and (
+            last.read_others(run.session, run.request.window.table)
+            or last.read_what_is_gone(self._project, run.request.pins)
+        ):
             last = self._begin(run, plan, state, last.number + 1)
             batches.append(last)
         elif last is not None:

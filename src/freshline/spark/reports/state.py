@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from urllib.parse import quote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import commits
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
@@ -51,6 +52,7 @@ class Batch:
             the log does not tell). Another table, or another history, has others.
         seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
+        marks: Of the commits that made those versions of its parents, by the parents' names.
     """
 
     number: int
@@ -61,6 +63,7 @@ class Batch:
     told: Mapping[str, Sequence[str]]
     seconds: float = 0.0
     whole: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def read_others(self, session: SparkSession, table: TableDef) -> bool:
         """Whether a static table that it read was created again, or put back from a copy.
@@ -74,6 +77,17 @@ class Batch:
             for read in table.statics
             if read.name in self.told
         )
+
+    def read_what_is_gone(self, project: Project, pins: Mapping[str, int]) -> bool:
+        """Whether a stream was put back from a copy, or made again: it has other rows by now.
+
+        Args:
+            project: Of the streams.
+            pins: Their versions now.
+        """
+        if any(version > pins.get(name, version) for name, version in self.pins.items()):
+            return True
+        return bool(put_back(project, {"parents": self.pins, KEY: self.marks}))
 
 
 def told_of(pinned: Pinned) -> dict[str, tuple[str, str]]:
@@ -120,6 +134,7 @@ class ReportState:
                 parts[0].get("told", {}),
                 max(float(part["seconds"]) for part in parts),
                 len(parts) == len(self.partials),
+                parts[0].get(KEY, {}),
             )
             for number, parts in sorted(found.items())
         ]
@@ -168,6 +183,7 @@ class ReportState:
             "before": dict(batch.before),
             "statics": dict(batch.statics),
             "told": dict(batch.told),
+            KEY: marks_of(self.project, batch.pins),
             "seconds": round(seconds, 3),
         }
         return encode(
