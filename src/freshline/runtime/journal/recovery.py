@@ -241,7 +241,8 @@ def _repair(
                         "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",
                         (table.name,),
                     )
-                ledger.files_loaded(table.name, loaded_names(record.metadata), number)
+                full = bool(record.metadata.get("full"))
+                ledger.files_loaded(table.name, loaded_names(record.metadata), number, full=full)
     ledger.table_restored(
         table.name,
         there,

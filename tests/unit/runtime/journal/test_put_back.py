@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshline.delta.loaded import fold
+from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.options import RunOptions
 from tests.support.shop import made_shop
 
@@ -47,3 +48,17 @@ def test_files_that_the_copy_has_are_not_loaded_into_it_again(shop, tmp_path, la
     assert shop.executor.numbers("doubled") == shop.executor.numbers("orders")
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + later]
+
+
+def test_a_reload_that_the_journal_did_not_hear_of_is_no_reason_to_complain(shop, tmp_path):
+    (shop.root / "feed" / "orders" / "orders-20260102T000100.csv").write_text("7")
+    assert shop.run_until_idle() == 0
+    assert len(shop.journal_rows("SELECT reason FROM changed_files")) == 1
+    own = journal_path(shop.project).parent
+    shutil.copytree(own, tmp_path / "own")
+    reload(shop)
+    shutil.rmtree(own)
+    shutil.copytree(tmp_path / "own", own)
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [2, 7]
+    assert shop.journal_rows("SELECT reason FROM changed_files") == []
