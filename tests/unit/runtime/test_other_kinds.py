@@ -130,11 +130,11 @@ def test_status_passes_over_files_of_the_feed_before(read_files):
         read_files,
         lambda journal: journal.put(
             "topics", {"table_name": "orders"}, feed="orders_feed", topic_id="t", state="read",
-            ends="{}",
+            ends='{"version": 5}',
         ),
     )  # fmt: skip
     (topic,) = read_status(read_files.project, 1.0).topics
-    assert (topic.lag_offsets, topic.lost_offsets) == (0, 0)
+    assert (topic.lag_offsets, topic.lost_offsets, topic.ends) == (0, 0, {})
 
 
 def test_ranges_are_joined_beside_files_of_the_feed_before(read_files):

@@ -85,8 +85,14 @@ def _status(journal: Journal, feed: str, table: str, topic: str, row: Row | None
         row["state"],
         row["since_s"],
         row["error"],
-        {int(partition): end for partition, end in json.loads(row["ends"] or "{}").items()},
+        _ends(row),
         lag,
         lag_s,
         lost,
     )
+
+
+def _ends(row: Row) -> dict[int, int]:
+    """Of each partition; the journal may have a version of the Delta table that was read before."""
+    ends = json.loads(row["ends"] or "{}")
+    return {int(partition): end for partition, end in ends.items() if partition.isdigit()}
