@@ -155,11 +155,32 @@ def test_rewriting_without_a_change_is_verbatim():
         (f"SELECT {'(' * 3000}1{')' * 3000}", "parentheses are more than 300 deep"),
         ("SELECT 1)", "a parenthesis is closed that was not opened"),
         ("SELECT * FROM identifier('a')", "a table's name is computed by IDENTIFIER"),
+        *[
+            (f"SELECT * FROM {named}", "a table's name has a variable")
+            for named in (
+                "${db}.orders",
+                "raw.${name}",
+                "orders_${env} o",
+                "`${db}`.orders",
+                "${name}",
+                "a JOIN ${db}.b",
+                "a, ${db}.b",
+                "STREAM ${db}.a",
+                "STREAM(${db}.a)",
+                "STREAM raw.${name}",
+                "delta.`/data/${day}`",
+            )
+        ],
     ],
 )
 def test_what_cannot_be_read_is_said(query, what):
     with pytest.raises(SqlTextError, match=what):
         reads_of(query)
+
+
+def test_a_variable_beside_names_is_left_to_spark():
+    query = "SELECT ${a}, '${b}' FROM t WHERE trim(LEADING '0' FROM ${c}) IN (${d})"
+    assert [read.name for read in reads_of(query)] == ["t"]
 
 
 @pytest.mark.parametrize("before", ["SELECT ", "SELECT * FROM ", "SELECT 1 WHERE 1 IN "])

@@ -37,6 +37,7 @@ _ROLES = {
     **dict.fromkeys(_SET_OPERATORS, "set"),
     **dict.fromkeys(("ALL", "DISTINCT", "LATERAL"), "kept"),
 }
+_VARIABLE = "a table's name has a variable (${...}) in it"
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _VERSION = re.compile(r" VERSION AS OF \d+\Z")
 _WORDS = frozenset(
@@ -110,7 +111,7 @@ def reads_of(query: str) -> tuple[Read, ...]:
 
     Raises:
         SqlTextError: A string, comment or parenthesis is not closed, parentheses are too deep, a
-            table's name is computed (``IDENTIFIER(...)``), or the text is no query.
+            table's name is computed (``IDENTIFIER(...)``, ``${name}``), or the text is no query.
     """
     found = tokens(query)
     reads = _Walk(found).reads()
@@ -254,6 +255,7 @@ class _Walk:
 
     def _relation(self, at: int, end: int, ctes: frozenset[str]) -> int:
         """One relation; returns the index behind what was consumed."""
+        self._refuse_variable(at)
         token = self.tokens[at]
         if token.is_symbol("("):
             inner, close = at + 1, self.close[at]
@@ -265,7 +267,9 @@ class _Walk:
             return self._relation(at + 1, end, ctes)
         if token.is_word("STREAM") and at + 1 < end:
             behind = self.tokens[at + 1]
+            self._refuse_variable(at + 1)
             if behind.is_symbol("("):
+                self._refuse_variable(at + 2)
                 self._name(at + 2, self.close[at + 1], ctes, stream_at=at)
                 return self.close[at + 1] + 1
             if behind.is_name and not behind.is_word(*_NO_ALIAS, "AS"):
@@ -273,6 +277,11 @@ class _Walk:
         if token.is_name:
             return self._name(at, end, ctes)
         return at + 1
+
+    def _refuse_variable(self, at: int) -> None:
+        """Raise at ``${name}``, which Spark replaces by a setting: any table may stand there."""
+        if at < len(self.tokens) and self.tokens[at].is_symbol("$"):
+            raise SqlTextError(_VARIABLE, self.tokens[at].line)
 
     def _values(self, at: int, end: int, ctes: frozenset[str]) -> int:
         """The rows of an inline table, whose commas separate no relations."""
@@ -294,6 +303,11 @@ class _Walk:
             at += 2
             parts.append(self.tokens[at].name)
         last, at = self.tokens[at], at + 1
+        dotted = at < end and self.tokens[at].is_symbol(".")
+        if dotted or (at < end and self.tokens[at].start == last.end):
+            self._refuse_variable(at + dotted)
+        if any("${" in part for part in parts):
+            raise SqlTextError(_VARIABLE, first.line)
         parenthesis = stream_at is None and at < end and self.tokens[at].is_symbol("(")
         if parenthesis and last.kind == "word":
             if parts[-1].upper() == "IDENTIFIER":
