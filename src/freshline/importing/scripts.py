@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.items import Found, Item
-from freshline.sql.text.reads import quoted, reads_of, rewritten
+from freshline.sql.text.reads import Read, quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 
 _SNOWFLAKE = "Snowflake"
@@ -193,12 +193,20 @@ def with_sources(items: Mapping[str, Item]) -> list[Item]:
         tuple(part.lower() for part in read.parts)
         for item in items.values()
         if item.query is not None and item.role != "base" and item.refusal is None
-        for read in reads_of(item.query)
+        for read in _reads(item.query)
     ]
     for name in sorted(set(names), key=len, reverse=True):  # the most parts first
         if not _matches(name, known):
             known[".".join(name)] = source_item(".".join(name), name)
     return [_spelt(item, known) for item in known.values()]
+
+
+def _reads(query: str) -> Sequence[Read]:
+    """What a query reads; nothing where it cannot be read, for which it is refused."""
+    try:
+        return reads_of(query)
+    except SqlTextError:
+        return ()
 
 
 def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:

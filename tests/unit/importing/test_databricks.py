@@ -181,6 +181,22 @@ def test_a_query_that_is_not_row_wise_is_left_out_with_freshlines_reason(tmp_pat
     assert "the aggregate count looks at many records" in outcomes[0].left_out[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("IDENTIFIER('orders')", "computed by IDENTIFIER"), ("${c}.orders", "has a variable")],
+)
+def test_a_name_that_is_not_written_out_takes_its_table_alone(tmp_path, name, why):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"CREATE MATERIALIZED VIEW a AS SELECT * FROM {name};\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT id FROM orders;"
+    )
+    written = write(read_databricks(path), tmp_path / "new")
+    outcomes = {each.item.key: each for each in written.assembly.outcomes}
+    assert why in outcomes["a"].left_out[0]
+    assert outcomes["b"].taken
+
+
 def test_a_file_that_is_not_closed(tmp_path):
     path = tmp_path / "one.sql"
     path.write_text("select 'x")
