@@ -82,6 +82,15 @@ def test_what_freshline_yml_declares_under_the_name_goes_before(project, tmp_pat
             ),
             'a stream of Kafka starts at {"a": 1}',
         ),
+        (
+            Stream(
+                "kafka",
+                None,
+                {"kafka.bootstrap.servers": "h", "subscribe": "a", "startingTimestamp": "17"},
+                None,
+            ),
+            "a stream of Kafka has the option startingTimestamp",
+        ),
     ],
 )
 def test_what_cannot_be_a_feed_is_refused_at_its_line(project, tmp_path, stream, what):

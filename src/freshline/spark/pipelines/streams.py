@@ -30,6 +30,8 @@ _KAFKA_SCHEMA = (
 """The columns that Spark's source for Kafka gives."""
 _HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 _STARTING = ("earliest", "latest")
+_MOMENTS = frozenset({"startingtimestamp", "startingoffsetsbytimestamp"})
+"""Where a stream starts; for Spark they go before startingOffsets."""
 _OURS = frozenset(
     {
         "kafka.bootstrap.servers", "subscribe", "startingoffsets", "failondataloss",
@@ -168,6 +170,15 @@ def _topic(stream: Stream, name: str, known: Mapping[str, Feed], place: Place) -
             place,
             "Make a table for each topic.",
         )
+    for key in stream.options:
+        if key.lower() in _MOMENTS:
+            raise _refused(
+                f"a stream of Kafka has the option {key}",
+                f"it starts at one of {', '.join(_STARTING)}",
+                place,
+                "Set startingOffsets to one of them, and leave out older records by their"
+                " timestamp.",
+            )
     starting = given.get("startingoffsets", "latest").strip()
     if starting not in _STARTING:
         raise _refused(
