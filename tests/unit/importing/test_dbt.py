@@ -230,6 +230,29 @@ def test_a_view_that_was_not_taken_takes_its_readers_with_it(compiled, tmp_path)
     )
 
 
+@pytest.mark.parametrize(
+    ("config", "column", "rule"),
+    [
+        ({"row_filter": {"function": "f", "columns": ["o_id"]}}, {}, "row_filter"),
+        ({}, {"column_mask": {"function": "f"}}, "column_mask of o_id"),
+        ({}, {"config": {"column_mask": {"function": "f"}}}, "column_mask of o_id"),
+        ({"row_filter": None}, {"column_mask": None, "config": {}}, None),
+    ],
+)
+def test_a_table_that_hides_rows_or_values_from_readers_is_not_taken(
+    compiled, tmp_path, config, column, rule
+):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.orders_kept"]
+        node["config"] |= config
+        node["columns"] = {"o_id": {"name": "o_id", **column}}
+
+    project, rows = imported(compiled(change), tmp_path / "new")
+    told = f"its readers see only a part of it ({rule}): tables here have no such rules"
+    assert reasons(rows).get("model.shop.orders_kept") == (told if rule else None)
+    assert ("orders_kept" in {table.name for table in project.tables}) == (rule is None)
+
+
 def test_a_model_that_breaks_a_rule_of_ours_is_not_taken(compiled, tmp_path):
     def change(manifest):
         meta = {"freshline": {"lag": "1 hour"}}
@@ -346,6 +369,7 @@ def test_what_the_compile_was_given_is_told(compiled, tmp_path, variables, words
         ("post_hook", [{"sql": "analyze table {{ this }}"}, "TRUNCATE TABLE {{this}}"],
          "TRUNCATE TABLE"),
         ("post-hook", "ALTER TABLE {{ this }} ADD COLUMNS (x INT)", "ALTER"),
+        ("post-hook", "ALTER TABLE {{ this }} SET ROW FILTER only_own ON (o_id)", "ALTER"),
         ("post-hook", "alter table {{ this }} drop if exists partition (d = 1)", "ALTER"),
         ("post-hook", "load data inpath 'x' overwrite into table shop.orders_kept",
          "LOAD DATA INPATH 'X' OVERWRITE INTO TABLE"),

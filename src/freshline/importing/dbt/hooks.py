@@ -28,7 +28,7 @@ _CHANGES = re.compile(
 _ALTERS = re.compile(
     rf"\b(alter)\s+table\s+({_TARGET})\s+(?:(?:add|drop|rename|replace|alter|change)\s+column"
     r"|(?:add|drop|rename|truncate)\s+(?:if\s+(?:not\s+)?exists\s+)?partition"
-    r"|rename\s+to|set\s+location)",
+    r"|rename\s+to|set\s+location|set\s+row\s+filter)",
     re.IGNORECASE | re.DOTALL,
 )
 _ANY = re.compile(r"\b(execute\s+immediate)\b", re.IGNORECASE)

@@ -230,6 +230,8 @@ def _refusal(
     own = surroundings.overrides.of_materialization(materialized)
     if own is not None:
         return f"{own} is in the place of dbt's own macro, and may fill its table with other rows"
+    if masked := _masked(node, config):
+        return f"its readers see only a part of it ({masked}): tables here have no such rules"
     if Kind.DATABASE in found.words:
         return (
             "it can query the database while dbt compiles it"
@@ -242,6 +244,17 @@ def _refusal(
     return surroundings.around.of_model(key, node) or _not_whole(
         node, config, found, surroundings.manifest
     )
+
+
+def _masked(node: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+    """The rule by which a table of Databricks hides rows or values from some of its readers."""
+    if config.get("row_filter"):
+        return "row_filter"
+    for name, column in _mapping(node.get("columns")).items():
+        about = _mapping(column)
+        if about.get("column_mask") or _mapping(about.get("config")).get("column_mask"):
+            return f"column_mask of {name}"
+    return None
 
 
 def _not_whole(
