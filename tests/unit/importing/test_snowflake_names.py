@@ -1,10 +1,11 @@
-"""QUALIFY, rows that are compared, whole parts of FLOATs, and collations."""
+"""QUALIFY, names of WITH, rows that are compared, whole parts of FLOATs, and collations."""
 
 from __future__ import annotations
 
 import pytest
 
 from freshline.importing.snowflake.script import read_snowflake
+from freshline.sql.text.reads import reads_of
 from tests.support.snowflake import on_one_line, one_query
 
 QUALIFIED = "SELECT {} FROM (SELECT {} FROM shop.raw.t AS t) AS _t WHERE {}"
@@ -72,6 +73,17 @@ def test_a_query_means_what_it_means_in_snowflake(tmp_path, query, text):
     item = one_query(tmp_path, query)
     assert item.refusal is None
     assert text in on_one_line(item)
+
+
+def test_a_with_stays_where_it_is_so_that_it_hides_no_table_further_out(tmp_path):
+    inner = "(with t as (select x as q from w) select q from t)"
+    for query in (
+        f"select z.q from {inner} z join t on t.q = z.q",
+        f"with z as {inner}, b as (select q from t) select z.q from z join b on b.q = z.q",
+    ):
+        item = one_query(tmp_path, query)
+        assert sorted(read.name for read in reads_of(item.query)) == ["shop.raw.t", "w"]
+        assert "(WITH t AS (SELECT x AS q FROM w" in on_one_line(item)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ column. So a query may consist only of parts in a list whose meaning was compare
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot import Dialect, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.generators.spark import SparkGenerator
 
 from freshline.importing.snowflake.aliases import columns_first, without_qualify
 from freshline.importing.snowflake.digits import digits_of
@@ -27,6 +30,14 @@ from freshline.importing.snowflake.times import (
 )
 
 SNOWFLAKE = Dialect.get_or_raise("snowflake")
+
+
+class _Writer(SparkGenerator):
+    """Leaves each WITH where it is: further out, its names would hide those of tables there."""
+
+    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
+
 _SAME: frozenset[type[exp.Expression]] = frozenset(
     {
         exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered,
@@ -109,9 +120,9 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     for node in list(copy.find_all(exp.DataType)):
         node.replace(_type(node))
     try:
-        text = copy.sql(
+        text = _Writer(
             dialect="spark", unsupported_level=ErrorLevel.RAISE, pretty=True, comments=False
-        )
+        ).generate(copy)
     except SqlglotError as error:
         raise UntranslatableError(str(error)) from error
     return text, different
