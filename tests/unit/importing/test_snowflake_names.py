@@ -86,6 +86,22 @@ def test_a_with_stays_where_it_is_so_that_it_hides_no_table_further_out(tmp_path
         assert "(WITH t AS (SELECT x AS q FROM w" in on_one_line(item)
 
 
+def test_an_entry_that_reads_itself_is_recursive_without_the_word(tmp_path):
+    start = "select q, s from t where a is null"
+    step = "select t.q, t.s from t join r on t.a = r.q"
+    for query, said in (
+        (f"with r as ({start} union all {step}) select q from r", True),
+        (f"with o as (select 1 as one), r (q, s) as (({start}) union all {step}) select q from r",
+         True),
+        (f"select z.q from (with r as ({start} union all {step}) select q from r) z", True),
+        (f"with t as ({start} union all select x, y from w) select q from t", False),
+    ):  # fmt: skip
+        item = one_query(tmp_path, query)
+        assert item.refusal is None
+        assert ("WITH RECURSIVE" in item.query) == said
+        assert {read.name for read in reads_of(item.query)} <= {"shop.raw.t", "w"}
+
+
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
