@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from freshline.importing.snowflake.script import read_snowflake
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.query.records import Buckets, Reads, Source
 from tests.support.snowflake import DECLARED, on_one_line
 from tests.support.snowflake import one_query as query_over
 
-TIMES = "create table times (ts timestamp_ntz, lt timestamp_ltz);\n"
+TIMES = "create table times (ts timestamp_ntz, lt timestamp_ltz, tz timestamp_tz(9));\n"
 TS = "CAST(CAST(ts AS DATE) AS TIMESTAMP_NTZ)"
 
 
@@ -49,6 +50,24 @@ def test_date_trunc_keeps_its_buckets(tmp_path, unit, most_us):
         session_zone="Europe/Berlin",
     )
     assert found == Buckets("v", {"times": Reads("ts", 0, most_us)})
+
+
+@pytest.mark.parametrize(
+    ("value", "noted"),
+    [
+        ("tz::date", True), ("year(tz)", True), ("date_trunc('day', max(tz))", True),
+        ("tz::timestamp_ntz", True), ("'at ' || tz", True), ("max(tz)", False),
+        ("tz > '2024-05-31'", False), ("lt::date", False),
+    ],
+)  # fmt: skip
+def test_dates_of_moments_with_offsets_of_their_own_are_noted(tmp_path, value, noted):
+    item = one_query(tmp_path, f"select {value} as v from times")
+    told = [each for each in item.changed if each.startswith("dates, hours and texts of a TIMES")]
+    assert bool(told) == noted
+    assert not any("does not say" in each for each in item.changed)
+    items = read_snowflake(tmp_path / "one.sql").items
+    (schema,) = [each.schema for each in items if each.key == "times"]
+    assert schema == "`ts` TIMESTAMP_NTZ, `lt` TIMESTAMP, `tz` TIMESTAMP"
 
 
 def test_date_trunc_of_what_is_not_declared_is_noted(tmp_path):

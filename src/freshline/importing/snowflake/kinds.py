@@ -26,6 +26,7 @@ class Other(Enum):
     DATE = "DATE"
     NTZ = "TIMESTAMP_NTZ"
     LTZ = "TIMESTAMP_LTZ"
+    TZ = "TIMESTAMP_TZ"
     REST = "another type"
 
 
@@ -58,6 +59,7 @@ _TIMES = {
     exp.DType.TIMESTAMPNTZ: Other.NTZ,
     exp.DType.DATETIME: Other.NTZ,
     exp.DType.TIMESTAMPLTZ: Other.LTZ,
+    exp.DType.TIMESTAMPTZ: Other.TZ,
 }
 
 

@@ -16,7 +16,7 @@ from freshline.importing.snowflake.kinds import Kind, Kinds, Other, branches, de
 from freshline.importing.snowflake.texts import MEETING, meetings
 
 TRUNCATED = (exp.DateTrunc, exp.TimestampTrunc)
-TIMES = (Other.DATE, Other.NTZ, Other.LTZ)
+TIMES = (Other.DATE, Other.NTZ, Other.LTZ, Other.TZ)
 _OF_TIMES = (*TRUNCATED, exp.Year, exp.Month, exp.Day)
 _AS_BOTH_READ_IT = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}"
@@ -31,6 +31,10 @@ _BESIDE_UNKNOWN = (
     "a text that looks like a date stands beside a value whose type the script does not say: if"
     " that is a time, Spark may make another time of the text ('2024' is a year; in Snowflake it"
     " is a second of 1970)"
+)
+_BY_ZONE = (
+    "dates, hours and texts of a TIMESTAMP_TZ are those of Spark's time zone; in Snowflake they are"
+    " those of the offset that each value has"
 )
 _DATES = ("YEAR", "QUARTER", "MONTH")
 _PARTS = {"DAY": (), "HOUR": ("HOUR",), "MINUTE": ("HOUR", "MINUTE")}
@@ -112,6 +116,13 @@ def _columns(node: exp.Expr) -> Sequence[Sequence[exp.Expr]]:
     if not one or any(each.is_star for each in selects):
         return ()
     return list(zip(*lists, strict=True))
+
+
+def by_zone(query: exp.Expr, kinds: Kinds) -> str | None:
+    """What is different where a query takes a date, an hour or a text of a TIMESTAMP_TZ."""
+    nodes = query.find_all(exp.Cast, exp.DPipe, *_OF_TIMES)
+    parts = (part for node in nodes for part in (node.this, node.args.get("expression")))
+    return _BY_ZONE if any(kinds.of(part) is Other.TZ for part in parts) else None
 
 
 def mark_truncated(query: exp.Expr, kinds: Kinds) -> bool:

@@ -24,6 +24,7 @@ from freshline.importing.snowflake.texts import literals_that_meet_numbers, unes
 from freshline.importing.snowflake.times import (
     TIMES,
     TRUNCATED,
+    by_zone,
     mark_truncated,
     texts_as_times,
     truncate,
@@ -154,7 +155,7 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     """Replaces what means something else in Spark, and says what still differs."""
     changes, notes = digits_of(query, kinds)
     literals, as_double = literals_that_meet_numbers(query, kinds)
-    as_times = texts_as_times(query, kinds)
+    as_times = (*texts_as_times(query, kinds), by_zone(query, kinds))
     found = {type(node) for node in query.walk()}
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
         found.discard(exp.Sub)
@@ -197,7 +198,7 @@ def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:
     """
     if stored and node.this in _MEASURED:
         node = exp.DataType(this=node.this)
-    if stored and node.this == exp.DType.TIMESTAMPLTZ:
+    if stored and node.this in {exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ}:
         return "TIMESTAMP"
     try:
         return _type(node).sql(dialect="spark")
