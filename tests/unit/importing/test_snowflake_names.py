@@ -86,6 +86,12 @@ def test_a_with_stays_where_it_is_so_that_it_hides_no_table_further_out(tmp_path
         assert "(WITH t AS (SELECT x AS q FROM w" in on_one_line(item)
 
 
+def test_a_dollar_in_a_name_stands_in_backquotes(tmp_path):
+    item = one_query(tmp_path, "select o.sys$id as i$d from shop.raw.o$1 o qualify sum(a) > i$d")
+    assert {read.name for read in reads_of(item.query)} == {"shop.raw.`o$1`"}
+    assert "SELECT o.`sys$id` AS `i$d`" in on_one_line(item)
+
+
 def test_an_entry_that_reads_itself_is_recursive_without_the_word(tmp_path):
     start = "select q, s from t where a is null"
     step = "select t.q, t.s from t join r on t.a = r.q"

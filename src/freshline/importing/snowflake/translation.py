@@ -122,6 +122,9 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     copy = without_qualify(copy)
     for node in list(copy.find_all(exp.DataType)):
         node.replace(_type(node))
+    for name in copy.find_all(exp.Identifier):
+        if "$" in name.this:
+            name.set("quoted", True)  # no letter of Spark's
     try:
         text = _Writer(
             dialect="spark", unsupported_level=ErrorLevel.RAISE, pretty=True, comments=False
