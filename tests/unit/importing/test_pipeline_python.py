@@ -68,13 +68,13 @@ CREATE MATERIALIZED VIEW plain AS SELECT * FROM best;
 def written(tmp_path):
     """Writes a pipeline whose Python was read before; returns its project and errors."""
 
-    def write(definitions=DEFINITIONS, sql=SQL):
-        (tmp_path / "t").mkdir()
-        (tmp_path / "spark-pipeline.yml").write_text(SPEC)
+    def write(definitions=DEFINITIONS, sql=SQL, spec=SPEC):
+        (tmp_path / "t").mkdir(exist_ok=True)
+        (tmp_path / "spark-pipeline.yml").write_text(spec)
         (tmp_path / "t" / "a.py").write_text("")
         (tmp_path / "t" / "b.sql").write_text(sql)
         own = tmp_path / "kept" / "tables" / "_freshline"
-        own.mkdir(parents=True)
+        own.mkdir(parents=True, exist_ok=True)
         (own / RECORD).write_text(definitions.record())
         return collect(tmp_path, tmp_path, analyse=False)
 
@@ -114,6 +114,20 @@ def test_python_definitions_become_tables_with_programs(written):
     )
     assert tables["best"].programs[1] == Program("some", "SELECT * FROM dear WHERE id > 1")
     assert project.feeds == {"orders_feed": FEED}
+
+
+def test_a_changed_parameter_of_the_pipeline_is_a_changed_definition_where_python_may_ask(written):
+    def definitions(value):
+        spec = f"{SPEC}configuration: {{days: '{value}', spark.executor.memory: 2g}}\n"
+        project, errors = written(spec=spec)
+        assert errors == []
+        return {table.name: (definition_of(table), table.settings) for table in project.tables}
+
+    before, after = definitions(7), definitions(8)
+    assert before["best"][1] == {"days": "7"}
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"orders", "best", "both", "counted"}
+    assert before["plain"][1] == {}
 
 
 def test_a_changed_file_is_a_changed_definition(written):

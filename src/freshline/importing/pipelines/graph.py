@@ -19,7 +19,7 @@ from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
 from freshline.importing.pipelines.outside import outside_feed, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
-from freshline.importing.pipelines.settings import settings_of
+from freshline.importing.pipelines.settings import settings_of, with_parameters
 from freshline.importing.pipelines.streamed import differences, faults_of_streams, streamed_tables
 from freshline.project.graph import circles
 from freshline.project.model import Feed
@@ -401,7 +401,7 @@ class Graph:
             statement,
             place.file,
             flow.query_place.file,
-            query.settings,
+            with_parameters(query.settings, query.needs, self.found.configuration),
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,

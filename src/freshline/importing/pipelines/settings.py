@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from freshline.core.errors import UserError
 from freshline.importing.inlining import without_end
 from freshline.importing.pipelines.definitions import Flow, Key
+from freshline.importing.pipelines.session_views import Needs
 from freshline.sql.text.reads import reads_of
 from freshline.sql.text.tokens import SqlTextError
 
@@ -48,6 +49,24 @@ def settings_of(
             said = {**dict.fromkeys(agreed, view), **said}
             found = {**agreed, **found}
     return found
+
+
+def with_parameters(
+    settings: Mapping[str, str], needs: Needs, configuration: Mapping[str, str]
+) -> Mapping[str, str]:
+    """A table's settings, with the pipeline's own where a function may ask for them.
+
+    With other values of these the function makes other rows: the table has another definition.
+
+    Args:
+        settings: Those of its flow.
+        needs: What stands in its session.
+        configuration: Of the specification; Spark's own settings are recorded by commits.
+    """
+    if not any(each.key for each in needs.programs):
+        return settings
+    own = {name: each for name, each in configuration.items() if not name.startswith("spark.")}
+    return {**own, **settings}
 
 
 def _views(flow: Flow, flows: Flows, key_of: KeyOf) -> Iterator[Flow]:
