@@ -123,6 +123,14 @@ def test_an_entry_that_reads_itself_is_recursive_without_the_word(tmp_path):
             ),
         ),
         ("select s from t where (q, s) = (1, 'a')", "`(q, s) = (1, 'a')` compares rows"),
+        (
+            "select s || 'x' as s, count(*) as n from t group by s having s = 'a'",
+            "`s` in HAVING is a column and the alias of another value: give it another alias",
+        ),
+        ("select s || 'x' as s, count(*) as n from t group by s having max(s) = 'a'", None),
+        ("select s || 'x' as s, count(*) as n from t group by s having t.s = 'a'", None),
+        ("select t.s as s, sum(q) as q from t group by s having s = 'a' and q > 1", None),
+        ("select s || 'x' as k, count(*) as n from t group by k having k = 'a'", None),
     ],
 )
 def test_a_name_that_can_be_either_is_refused(tmp_path, query, reason):

@@ -5,7 +5,7 @@ A name in QUALIFY can be a column's and an alias of the SELECT: in Snowflake it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 from sqlglot.helper import find_new_name
@@ -18,10 +18,12 @@ def columns_first(query: exp.Expr, kinds: Kinds) -> None:
     """Puts the table in front of each name in QUALIFY that is not an alias.
 
     Raises:
-        UntranslatableError: The name can be either, or the table has no name.
+        UntranslatableError: The name can be either, or the table has no name; or one in HAVING is
+            both that of a column in GROUP BY and an alias.
     """
     for select in query.find_all(exp.Select):
         aliases = _aliases(select)
+        _tell_grouped(select, aliases, kinds)
         for column in _columns(select.args.get("qualify"), select):
             alias = aliases.get(column.name.lower())
             if column.table or alias is None or _is_itself(alias, column):
@@ -29,6 +31,23 @@ def columns_first(query: exp.Expr, kinds: Kinds) -> None:
             table = _table_of(column, select, kinds)
             if table is not None:
                 column.set("table", exp.to_identifier(table))
+
+
+def _tell_grouped(select: exp.Select, aliases: Mapping[str, exp.Expr], kinds: Kinds) -> None:
+    """Refuses a name in HAVING that Spark takes for the column in GROUP BY."""
+    group = select.args.get("group")
+    keys = group.expressions if group is not None else ()
+    grouped = {each.name.lower() for each in keys if isinstance(each, exp.Column)}
+    for column in _columns(select.args.get("having"), select):
+        name = column.name.lower()
+        alias = aliases.get(name) if name in grouped and not column.table else None
+        if alias is None or _is_itself(alias, column) or column.find_ancestor(exp.AggFunc):
+            continue
+        if any(columns and name in dict(columns) for columns in kinds.sources(select).values()):
+            raise UntranslatableError(
+                f"{shown(column)} in HAVING is a column and the alias of another value: give it"
+                " another alias"
+            )
 
 
 def _table_of(column: exp.Column, select: exp.Select, kinds: Kinds) -> str | None:
