@@ -351,6 +351,19 @@ def test_a_listed_name_does_not_hide_a_column_that_the_query_orders_by(tmp_path)
     assert text.endswith("AS listed(a, b)")
 
 
+def test_statements_that_change_what_others_made_are_told(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        "create table o (id int);\n"
+        "alter dynamic table x set target_lag = '1 day';\n"
+        "insert into o select 1;\n"
+        "alter session set query_tag = 'x';\n"
+    )
+    changes = "it changes what was made, and is not carried out: tables are taken as their CREATE"
+    told = [note.partition(": ")[2] for note in read_snowflake(path).notes]
+    assert [each.startswith(changes) for each in told] == [True, True, False]
+
+
 def test_a_stream_on_a_table_makes_no_table(tmp_path):
     """It was taken for one of that name, and then the name could be either."""
     path, into = tmp_path / "one.sql", tmp_path / "new"

@@ -56,6 +56,10 @@ _MADE = re.compile(
     r"(?:\.(?:[\w$]+|\"[^\"]+\"))*)",
     re.IGNORECASE,
 )
+_CHANGES = re.compile(
+    r"(INSERT|MERGE|UPDATE|DELETE|TRUNCATE|COPY|ALTER(?!\s+SESSION)|DROP|UNDROP)\s", re.IGNORECASE
+)
+_CHANGED = "it changes what was made, and is not carried out: tables are taken as their CREATE says"
 _PART = re.compile(r"\"[^\"]+\"|[\w$]+")
 
 
@@ -239,7 +243,7 @@ def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
     """A table or view whose statement was not understood: its readers are not taken either."""
     made = _MADE.match(piece.text)
     if made is None:
-        return None, reason
+        return None, _CHANGED if _CHANGES.match(piece.text) else reason
     relation = tuple(part.strip('"') for part in _PART.findall(made[1]))
     return Item(".".join(relation).lower(), "table", "table", relation, refusal=reason), reason
 
