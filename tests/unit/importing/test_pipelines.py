@@ -411,6 +411,26 @@ def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
                 " = value. Give the value, or remove the statement."
             ),
         ),
+        # A view that cannot be read is told once, and not by what reads it.
+        (
+            (
+                "CREATE TEMPORARY VIEW v AS\nSELECT (id FROM STREAM web;\n"
+                "CREATE STREAMING TABLE t AS SELECT id FROM STREAM v;"
+            ),
+            (
+                "[bad-sql] tables/all.sql:2: query of v: a parenthesis is not closed; a query only"
+                " reads, parentheses are closed, and table names are written out. Correct the"
+                " query."
+            ),
+        ),
+        (
+            "CREATE VIEW v AS SELECT id FROM ${db}.web;",
+            (
+                "[bad-sql] tables/all.sql:1: query of v: a table's name has a variable (${...}) in"
+                " it; a query only reads, parentheses are closed, and table names are written out."
+                " Correct the query."
+            ),
+        ),
         (
             "CREATE MATERIALIZED VIEW v AS\nSELECT count(*) AS n FROM STREAM web;",
             (

@@ -204,7 +204,7 @@ class Graph:
 
     # ---- names ----
 
-    def _reads(self, flow: Flow, query: str) -> tuple[Read, ...]:
+    def _reads(self, flow: Flow, query: str) -> tuple[Read, ...] | None:
         try:
             return reads_of(without_end(query))
         except SqlTextError as error:
@@ -224,7 +224,7 @@ class Graph:
                 "a flow is one query",
                 "Correct the query.",
             )
-        return ()
+        return None
 
     def _key(self, flow: Flow, parts: tuple[str, ...]) -> Key | None:
         """The dataset that a name in a flow's query means, or None."""
@@ -238,7 +238,8 @@ class Graph:
         """What the names in a query stand for; the query with those of other tables in full."""
         sources: dict[str, Source] = {}
         outside: dict[str, str] = {}
-        reads = self._reads(flow, query)
+        if (reads := self._reads(flow, query)) is None:
+            return "SELECT 1", sources  # whoever reads it need not be told again
         for read in reads:
             key = self._key(flow, read.parts)
             name = read.name.lower()
