@@ -186,6 +186,25 @@ def test_settings_and_scopes_hold_for_what_stands_behind_them(pipeline):
     assert first.parents == ("orders",)
 
 
+def test_names_of_tables_outside_belong_to_the_catalog_in_use(pipeline):
+    project, errors = pipeline(
+        """\
+        CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+        USE CATALOG lake;
+        CREATE MATERIALIZED VIEW v AS
+          SELECT id FROM spark_catalog.shop.orders JOIN raw.a USING (id) JOIN b USING (id)
+          JOIN main.raw.c USING (id) JOIN parquet.`/data/d` USING (id);
+        SET CATALOG spark_catalog;
+        CREATE MATERIALIZED VIEW w AS SELECT id FROM orders JOIN raw.a USING (id);
+        """,
+    )
+    assert errors == []
+    assert [read.name for read in project.table("v").statics] == [
+        "lake.raw.a", "lake.shop.b", "main.raw.c", "parquet.`/data/d`",
+    ]  # fmt: skip
+    assert [read.name for read in project.table("w").statics] == ["raw.a"]
+
+
 def test_settings_of_a_temporary_view_hold_for_what_reads_it(pipeline):
     """Through other views too; Spark refuses two values of one setting."""
     sql = """\

@@ -30,6 +30,13 @@ class Scope:
             return (self.catalog, self.database, *parts)
         return (self.catalog, *parts) if len(parts) == 2 else parts  # noqa: PLR2004 - schema, name
 
+    def decides(self, parts: tuple[str, ...]) -> bool:
+        """Whether a name means another table outside the pipeline than in a session of Spark's."""
+        if "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a path, or a whole name
+            return False
+        in_other = len(parts) == 1 and self.database.lower() != Scope().database
+        return in_other or self.catalog.lower() != Scope().catalog
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -261,7 +261,7 @@ class Graph:
                 elif read.parts[-1].lower() not in self.found.broken:
                     known = [each.name[-1] for each in self.outputs.values()]
                     self.found.errors.append(unknown_stream(flow, read, known))
-            elif len(read.parts) == 1 and flow.scope.database != "default":
+            elif flow.scope.decides(read.parts):
                 outside[name] = ".".join(map(quoted, flow.scope.full(read.parts)))
         return (rewritten(query, outside) if outside else query), sources
 
