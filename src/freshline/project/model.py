@@ -149,6 +149,7 @@ class Program:
         fingerprint: Of the file's text.
         names: What each name that the function reads stands for: a view of the session.
         streams: What it streams from outside, as one text, to the feed's name.
+        outside: The whole names of tables outside the pipeline that it reads by shorter ones.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Program:
     fingerprint: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
+    outside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

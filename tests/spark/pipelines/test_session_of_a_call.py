@@ -115,3 +115,26 @@ def now():
             assert sorted(row.id for row in own.table(name).collect()) == ids
     finally:
         spark.sql("DROP DATABASE old_lake CASCADE")
+
+
+def test_a_table_outside_is_read_in_the_database_of_the_specification(pipeline, spark):
+    """By functions as by SQL; one of that name in the session's own database is another one."""
+    spark.sql("CREATE DATABASE IF NOT EXISTS own_lake")
+    spark.sql("CREATE OR REPLACE TABLE own_lake.areas USING delta AS SELECT 1 AS id")
+    spark.sql("CREATE OR REPLACE TABLE areas USING delta AS SELECT 9 AS id")
+    try:
+        found = pipeline(
+            f"""{HEAD}
+@dp.materialized_view
+def by_name():
+    return spark.table("areas").union(spark.sql("SELECT id + 1 FROM areas"))
+"""
+        )
+        spec = found.root / "spark-pipeline.yml"
+        spec.write_text(spec.read_text() + "database: own_lake\n")
+        own = spark.newSession()
+        register_programs(own, found.project, found.project.table("by_name"))
+        assert sorted(row.id for row in own.table("by_name").collect()) == [1, 2]
+    finally:
+        spark.sql("DROP TABLE areas")
+        spark.sql("DROP DATABASE own_lake CASCADE")

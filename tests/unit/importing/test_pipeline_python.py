@@ -50,7 +50,13 @@ DEFINITIONS = PythonDefinitions(
     ],
     [
         flow("orders", feed="orders_feed", columns=("id", "price"), streams={"x": "orders_feed"}),
-        flow("dear", reads=("orders",), columns=("id",), names={"orders": "orders"}),
+        flow(
+            "dear",
+            reads=("orders",),
+            columns=("id",),
+            names={"orders": "orders"},
+            outside={"areas": "spark_catalog.shop.areas"},
+        ),
         flow("best", reads=("some",), columns=("id",), names={"some": "some"}),
         flow("one", "both", reads=("orders",), columns=("id", "a")),
         flow("two", "both", reads=("dear",), columns=("b", "id"), names={"dear": "dear"}),
@@ -112,6 +118,7 @@ def test_python_definitions_become_tables_with_programs(written):
         "SELECT `id`, `a`, NULL AS `b` FROM (SELECT * FROM both__one) UNION ALL"
         " SELECT `id`, NULL AS `a`, `b` FROM (SELECT * FROM both__two)"
     )
+    assert tables["counted"].programs[0].outside == {"areas": "spark_catalog.shop.areas"}
     assert tables["best"].programs[1] == Program("some", "SELECT * FROM dear WHERE id > 1")
     assert project.feeds == {"orders_feed": FEED}
 

@@ -9,6 +9,7 @@ from typing import Literal
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed
 from freshline.project.programs import PythonFlow
+from freshline.sql.text.reads import quoted
 from freshline.sql.text.statements import Property
 
 OutputKind = Literal["streaming", "view", "temporary"]
@@ -30,12 +31,14 @@ class Scope:
             return (self.catalog, self.database, *parts)
         return (self.catalog, *parts) if len(parts) == 2 else parts  # noqa: PLR2004 - schema, name
 
-    def decides(self, parts: tuple[str, ...]) -> bool:
-        """Whether a name means another table outside the pipeline than in a session of Spark's."""
+    def whole(self, parts: tuple[str, ...]) -> str | None:
+        """The whole name of a table outside the pipeline; None: a session of Spark's knows it."""
         if "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a path, or a whole name
-            return False
+            return None
         in_other = len(parts) == 1 and self.database.lower() != Scope().database
-        return in_other or self.catalog.lower() != Scope().catalog
+        if not in_other and self.catalog.lower() == Scope().catalog:
+            return None
+        return ".".join(map(quoted, self.full(parts)))
 
 
 @dataclass(frozen=True, slots=True)

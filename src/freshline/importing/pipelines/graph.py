@@ -261,8 +261,8 @@ class Graph:
                 elif read.parts[-1].lower() not in self.found.broken:
                     known = [each.name[-1] for each in self.outputs.values()]
                     self.found.errors.append(unknown_stream(flow, read, known))
-            elif flow.scope.decides(read.parts):
-                outside[name] = ".".join(map(quoted, flow.scope.full(read.parts)))
+            elif (whole := flow.scope.whole(read.parts)) is not None:
+                outside[name] = whole
         return (rewritten(query, outside) if outside else query), sources
 
     def _put_in_views(self) -> None:

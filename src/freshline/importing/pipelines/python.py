@@ -141,6 +141,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
             tuple((column.name, column.type) for column in each.columns),
             each.parts,
             each.streamed,
+            each.flow.scope.whole,
         )
         for each in described
     ]

@@ -103,6 +103,7 @@ class SessionViews:
                 fingerprint=flow.fingerprint,
                 names=flow.names,
                 streams=flow.streams,
+                outside=flow.outside,
             )
         )
 

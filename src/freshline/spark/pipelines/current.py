@@ -38,6 +38,11 @@ _SUBQUERY = re.compile(r"\(\s*(?:SELECT|FROM|WITH|TABLE)\b", re.IGNORECASE)
 _BEFORE = "SELECT "
 
 
+def no_other(_: tuple[str, ...]) -> str | None:
+    """A name outside the pipeline is what it is in the session."""
+    return None
+
+
 @dataclass(slots=True)
 class Call:
     """One call of a function.
@@ -53,6 +58,8 @@ class Call:
         watermark: A watermark was given to something.
         ended: Its function has returned.
         lasts: It imports a module: later calls may use the DataFrames that it makes.
+        whole_of: The whole name of a table outside the pipeline, where the name is not.
+        outside: What was looked up by it, by the name as written in lower case.
     """
 
     session: SparkSession
@@ -64,6 +71,8 @@ class Call:
     watermark: bool = False
     ended: bool = False
     lasts: bool = False
+    whole_of: Callable[[tuple[str, ...]], str | None] = no_other
+    outside: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:
         """A dataset, or a table of the session's catalog.
@@ -72,9 +81,13 @@ class Call:
             name: Its own, or with its schema.
             reader: What reads a table of the catalog, with its options; None: the session.
         """
-        view = self._meant(tuple(token.name for token in tokens(name) if token.is_name))
+        found = tokens(name)
+        parts = tuple(token.name for token in found if token.is_name)
+        view = self._meant(parts)
         if view is not None:
             return self.session.table(quoted(view))  # without its options, as under Spark
+        if 2 * len(parts) == len(found) + 1:  # no `name@v1`
+            name = self._whole(parts) or name
         return (self.session if reader is None else reader).table(name)
 
     def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
@@ -129,6 +142,8 @@ class Call:
             if view is not None:
                 names[read.name] = quoted(view)
                 self.streamed |= {view} if read.stream else set()
+            elif not read.stream and (whole := self._whole(read.parts)) is not None:
+                names[read.name] = whole
         return rewritten(text, names) if names else text
 
     def stream(self, stream: Stream) -> DataFrame:
@@ -140,6 +155,12 @@ class Call:
     def views(self) -> set[str]:
         """Those of the datasets that were looked up."""
         return {*self.names.values(), *self.streams.values()}
+
+    def _whole(self, parts: tuple[str, ...]) -> str | None:
+        whole = self.whole_of(parts)
+        if whole is not None:
+            self.outside[".".join(parts).lower()] = whole
+        return whole
 
     def _meant(self, parts: tuple[str, ...]) -> str | None:
         with _ours():

@@ -53,8 +53,11 @@ def _result(
             )
         return feed
 
+    def whole_of(parts: tuple[str, ...]) -> str | None:
+        return program.outside.get(".".join(parts).lower())
+
     try:
-        result = result_of(Call(session, view_of, feed_of), function)
+        result = result_of(Call(session, view_of, feed_of, whole_of=whole_of), function)
     except Exception as error:  # the user's code
         told = failed(error, f"the function of {program.name}", project.root, table.place.file)
         raise told from error

@@ -24,7 +24,7 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
 from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
 from freshline.spark.pipelines.bound import Registered
-from freshline.spark.pipelines.current import Call, Stream, result_of
+from freshline.spark.pipelines.current import Call, Stream, no_other, result_of
 from freshline.spark.pipelines.modules import failed
 from freshline.spark.pipelines.streams import feed_for
 from freshline.sql.text.appended import Appended, appended, has_watermark
@@ -44,6 +44,7 @@ class SessionView:
         columns: Name and type of those that are declared; empty: none.
         parts: The views of which it is the union by name; empty: it is none.
         streamed: Tables of the pipeline that its SQL streams, in lower case.
+        whole: The whole name of a table outside the pipeline, where the name is not.
     """
 
     name: str
@@ -54,6 +55,7 @@ class SessionView:
     columns: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     streamed: frozenset[str] = frozenset()
+    whole: Callable[[tuple[str, ...]], str | None] = no_other
 
 
 class _NotYetError(BaseException):
@@ -291,7 +293,7 @@ class _Resolver:
             register(feed.name.lower())
             return feed.name
 
-        return Call(own, view_of, feed_of)
+        return Call(own, view_of, feed_of, whole_of=view.whole)
 
     def _of_function(self, view: SessionView, above: tuple[str, ...]) -> StructType:
         flow = view.flow
@@ -303,7 +305,7 @@ class _Resolver:
             result = result_of(call, self._functions[flow.key].watched)
             fault = self._objection(flow, call, result)
             if fault is None:  # an update will call it again, and an object may keep a DataFrame
-                again = dataclasses.replace(call, names={}, streams={}, streamed=set())
+                again = dataclasses.replace(call, names={}, streams={}, streamed=set(), outside={})
                 again.feed_of = lambda each: call.streams.get(each.text) or call.feed_of(each)
                 result_of(again, self._functions[flow.key])
             appends = self._appended(view, call)
@@ -333,6 +335,7 @@ class _Resolver:
             appends=bool(appends),
             watermark=call.watermark,
             difference=differs,
+            outside=dict(call.outside),
         )
         return result.schema  # type: ignore[no-any-return]  # a DataFrame's
 
