@@ -54,3 +54,5 @@ def test_another_catalog_holds_for_names_with_a_schema(call):
     assert [call.table(name) for name in ("a", "raw.a", "main.raw.a")] == [
         "lake.default.a", "lake.raw.a", "main.raw.a",
     ]  # fmt: skip
+    call.feed_of = lambda stream: f"feed of {stream.table}"  # which is refused as one
+    assert call.stream_of("raw.a", {}) == "`feed of lake.raw.a`"

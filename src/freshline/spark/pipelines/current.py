@@ -98,7 +98,7 @@ class Call:
             self.streamed.add(view)
             return self.session.table(quoted(view))
         if len(parts) > 1 or self.lasts:
-            full = ".".join(quoted(part) for part in parts)
+            full = self._whole(parts) or ".".join(quoted(part) for part in parts)
             return self.stream(Stream("delta", None, options, None, full))
         raise UserError(
             "unknown-stream",
