@@ -125,16 +125,18 @@ def test_a_table_outside_is_read_in_the_database_of_the_specification(pipeline, 
     try:
         found = pipeline(
             f"""{HEAD}
+kept = spark.table("areas")
+
 @dp.materialized_view
 def by_name():
-    return spark.table("areas").union(spark.sql("SELECT id + 1 FROM areas"))
+    return spark.table("areas").union(spark.sql("SELECT id + 1 FROM areas")).union(kept)
 """
         )
         spec = found.root / "spark-pipeline.yml"
         spec.write_text(spec.read_text() + "database: own_lake\n")
         own = spark.newSession()
         register_programs(own, found.project, found.project.table("by_name"))
-        assert sorted(row.id for row in own.table("by_name").collect()) == [1, 2]
+        assert sorted(row.id for row in own.table("by_name").collect()) == [1, 1, 2]
     finally:
         spark.sql("DROP TABLE areas")
         spark.sql("DROP DATABASE own_lake CASCADE")

@@ -109,7 +109,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     from freshline.spark.pipelines.resolving import SessionView, resolve
 
     session = start_session(_with_kafka(stub, spec))
-    modules = modules_of(stub.root, spec.files, session)
+    modules = modules_of(stub.root, spec.files, session, spec.scope.whole)
     if modules.found.errors and not modules.missing:
         return PythonDefinitions(errors=modules.found.errors)
     scratch = Definitions(list(found.outputs), list(found.flows))

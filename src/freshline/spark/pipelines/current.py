@@ -38,6 +38,9 @@ _SUBQUERY = re.compile(r"\(\s*(?:SELECT|FROM|WITH|TABLE)\b", re.IGNORECASE)
 _BEFORE = "SELECT "
 
 
+WholeOf = Callable[[tuple[str, ...]], str | None]
+
+
 def no_other(_: tuple[str, ...]) -> str | None:
     """A name outside the pipeline is what it is in the session."""
     return None
@@ -71,7 +74,7 @@ class Call:
     watermark: bool = False
     ended: bool = False
     lasts: bool = False
-    whole_of: Callable[[tuple[str, ...]], str | None] = no_other
+    whole_of: WholeOf = no_other
     outside: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:

@@ -40,7 +40,7 @@ from freshline.spark.engine.errors import (
     one_line,
 )
 from freshline.spark.pipelines.bound import Bound, Registered, shared_changes
-from freshline.spark.pipelines.current import CURRENT, Call, calling
+from freshline.spark.pipelines.current import CURRENT, Call, WholeOf, calling, no_other
 
 Function = Callable[[], Any]
 
@@ -56,13 +56,16 @@ class Modules:
         missing: Those of them that there are not, by the place of the error among those found.
     """
 
-    def __init__(self, root: Path, files: Sequence[Path], session: SparkSession) -> None:
+    def __init__(
+        self, root: Path, files: Sequence[Path], session: SparkSession, whole_of: WholeOf
+    ) -> None:
         self.found = PythonDefinitions()
         self.asked: list[tuple[tuple[str, ...], Place]] = []
         self.missing: dict[int, tuple[tuple[str, ...], Place]] = {}
         self.functions: dict[str, Registered] = {}
         self.bound = Bound(root)
-        call = Call(session, functools.partial(self._ask, root), _no_stream, lasts=True)
+        ask = functools.partial(self._ask, root)
+        call = Call(session, ask, _no_stream, lasts=True, whole_of=whole_of)
         with _within(root):
             for path in files:
                 file, before = os.path.relpath(path, root), len(self.asked)
@@ -326,13 +329,22 @@ _LOCK = threading.Lock()
 _IMPORTED: dict[tuple[tuple[str, str], ...], Modules] = {}
 
 
-def modules_of(root: Path, files: Sequence[Path], session: SparkSession) -> Modules:
-    """The files as they are now, imported once."""
+def modules_of(
+    root: Path, files: Sequence[Path], session: SparkSession, whole_of: WholeOf = no_other
+) -> Modules:
+    """The files as they are now, imported once.
+
+    Args:
+        root: The pipeline's folder.
+        files: Its files; those of Python are imported.
+        session: By which they read tables outside.
+        whole_of: The whole name of such a table, where the name is not.
+    """
     paths = [path for path in files if path.suffix == ".py"]
     key = tuple((str(path), fingerprint(path)) for path in paths)
     with _LOCK:
         if key not in _IMPORTED:
-            _IMPORTED[key] = Modules(root, paths, session)
+            _IMPORTED[key] = Modules(root, paths, session, whole_of)
         return _IMPORTED[key]
 
 

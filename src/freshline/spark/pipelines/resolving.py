@@ -24,7 +24,7 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
 from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
 from freshline.spark.pipelines.bound import Registered
-from freshline.spark.pipelines.current import Call, Stream, no_other, result_of
+from freshline.spark.pipelines.current import Call, Stream, WholeOf, no_other, result_of
 from freshline.spark.pipelines.modules import failed
 from freshline.spark.pipelines.streams import feed_for
 from freshline.sql.text.appended import Appended, appended, has_watermark
@@ -55,7 +55,7 @@ class SessionView:
     columns: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     streamed: frozenset[str] = frozenset()
-    whole: Callable[[tuple[str, ...]], str | None] = no_other
+    whole: WholeOf = no_other
 
 
 class _NotYetError(BaseException):
