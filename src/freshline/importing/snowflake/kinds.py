@@ -325,9 +325,13 @@ def _cte(table: exp.Table) -> exp.CTE | None:
     while inside.parent is not None:
         above = inside.parent
         with_ = above if isinstance(above, exp.With) else above.args.get("with_")
-        parts: list[exp.CTE] = list(with_.expressions) if with_ is not None else []
+        # From within the WITH its entries were looked at already, those in front alone.
+        parts: list[exp.CTE] = []
+        if with_ is not None and with_ is not inside:
+            parts = list(with_.expressions)
         if inside in parts:
-            parts = parts[: 1 + next(at for at, part in enumerate(parts) if part is inside)]
+            at = next(at for at, part in enumerate(parts) if part is inside)
+            parts = parts[: at + bool(above.args.get("recursive"))]  # else it does not see itself
         for cte in parts:
             if cte.alias.lower() == name:
                 return cte

@@ -20,7 +20,12 @@ from freshline.importing.snowflake.head import listed_columns, named, without_cl
 from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import ZONE, altered, session_faults, zone_of
 from freshline.importing.snowflake.tables import Tables
-from freshline.importing.snowflake.translation import SNOWFLAKE, spark_type, translated
+from freshline.importing.snowflake.translation import (
+    SNOWFLAKE,
+    say_recursive,
+    spark_type,
+    translated,
+)
 from freshline.sql.text.reads import backquoted
 
 EXACT_DECIMALS = {
@@ -166,7 +171,10 @@ def _parsed(text: str, line: int) -> _Piece:
         return _Piece(text, line, fault=str(error))
     except SqlglotError as error:
         return _Piece(text, line, fault=f"sqlglot cannot read it: {_first_line(error)}")
-    return _Piece(text, line, parsed[0] if parsed else None, changed, left_out)
+    statement = parsed[0] if parsed else None
+    if statement is not None:
+        say_recursive(statement)
+    return _Piece(text, line, statement, changed, left_out)
 
 
 def _read(piece: _Piece) -> tuple[Item | None, str | None]:

@@ -109,8 +109,6 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
         raw.replace(exp.Literal.string(raw.this))
     for unequal in list(copy.find_all(exp.NEQ)):
         _not_in(unequal)
-    for with_ in copy.find_all(exp.With):
-        _say_recursive(with_)
     for node in copy.walk():
         if not isinstance(node, exp.Expression) or type(node) not in _SAME:
             raise UntranslatableError(f"{shown(node)} is not translated")
@@ -134,15 +132,16 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     return text, different
 
 
-def _say_recursive(with_: exp.With) -> None:
-    """Put RECURSIVE where an entry reads itself: Snowflake can do without the word."""
-    for cte in with_.expressions:
-        union = cte.this.unnest()
-        if isinstance(union, exp.Union) and any(
-            len(table.parts) == 1 and table.name.lower() == cte.alias.lower()
-            for table in union.expression.find_all(exp.Table)
-        ):
-            with_.set("recursive", True)
+def say_recursive(statement: exp.Expr) -> None:
+    """Put RECURSIVE where an entry of a WITH reads itself: Snowflake can do without the word."""
+    for with_ in statement.find_all(exp.With):
+        for cte in with_.expressions:
+            union = cte.this.unnest()
+            if isinstance(union, exp.Union) and any(
+                len(table.parts) == 1 and table.name.lower() == cte.alias.lower()
+                for table in union.expression.find_all(exp.Table)
+            ):
+                with_.set("recursive", True)
 
 
 def _not_in(unequal: exp.NEQ) -> None:
