@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow as pa
 from freshline.ingest.records.arrow_records import arrow_batches
 from freshline.ingest.records.arrow_types import arrow_schema
 from freshline.ingest.records.limits import Limits
-from freshline.ingest.records.values import MisfitError, column_array
+from freshline.ingest.records.values import MisfitError, column_array, exact_number
 from freshline.ingest.refusals import Refusal, shown
 from freshline.project.ddl import Column, Type
 from freshline.project.names import nearest
@@ -57,7 +56,9 @@ class RecordChecker:
         self._names = frozenset(column.name for column in columns)
         # A number with a fraction becomes a Decimal only where its last digit matters.
         exact = any(_has_decimal(column.type) for column in columns)
-        decoder = json.JSONDecoder(parse_float=Decimal if exact else None, parse_constant=_refuse)
+        decoder = json.JSONDecoder(
+            parse_float=exact_number if exact else None, parse_constant=_refuse
+        )
         self._scan: _Scan = decoder.raw_decode
 
     def check(self, content_type: str, body: bytes) -> Checked:

@@ -50,11 +50,30 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,6})?", re.ASCII)
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOST_NUMBER_CHARACTERS = 400
+_MOST_DIGITS = 38
+"""Of a DECIMAL."""
+
 _MANY = 64
 """For fewer times Arrow's preparation takes longer than reading them one by one."""
 
 _FLOAT_MAX = 3.4028235677973366e38
 """From here on a number rounds to an infinite 32-bit one."""
+
+
+class LongNumber(Decimal):
+    """A number that Arrow may take for another one, so that it is fitted here first.
+
+    Arrow moves the point of a DECIMAL by at most 38 places. Further away it gives some number
+    without a word: 0.10 with forty noughts behind it becomes 0.00, and what is next to
+    nothing (2.315130345696916839620059590e-43) a number with 24 digits before the point.
+    """
+
+
+def exact_number(text: str) -> Decimal:
+    """A number of JSON that has a point or an exponent, digit by digit."""
+    if len(text) > _MOST_DIGITS or "e" in text or "E" in text:
+        return LongNumber(text)
+    return Decimal(text)
 
 
 class MisfitError(Exception):

@@ -62,6 +62,8 @@ TAKEN = [
     ("DECIMAL(15,2)", "1.2300", Decimal("1.23")),
     ("DECIMAL(15,2)", "125e-2", Decimal("1.25")),
     ("DECIMAL(15,2)", "7", Decimal("7.00")),
+    ("DECIMAL(5,2)", "0.1" + "0" * 40, Decimal("0.10")),
+    ("DECIMAL(5,2)", "1e2", Decimal("100.00")),
     ("BOOLEAN", "true", True),
     ("STRING", '"\\u00e9\\ud83d\\ude00"', "\u00e9\U0001f600"),
     ("BINARY", '"aGk="', b"hi"),
@@ -111,6 +113,16 @@ REFUSED = [
     ),
     ("DECIMAL(4,2)", '"1,5"', "'1,5' is no DECIMAL(4,2)"),
     ("DECIMAL(4,2)", '"NaN"', "'NaN' is no DECIMAL(4,2)"),
+    (
+        "DECIMAL(18,2)",
+        "1.2345678901234567e-25",
+        "1.2345678901234567E-25 has more than 2 digits behind the point of DECIMAL(18,2)",
+    ),
+    (
+        "DECIMAL(4,2)",
+        "2.315130345696916839620059590e-43",
+        "2.315130345696916839620059590E-43 has more than 2 digits behind the point of DECIMAL(4,2)",
+    ),
     ("DECIMAL(4,2)", '" 1"', "' 1' is no DECIMAL(4,2)"),
     ("BOOLEAN", "1", "1 is no BOOLEAN"),
     ("BOOLEAN", '"true"', "'true' is no BOOLEAN"),
@@ -183,6 +195,19 @@ def test_a_line_that_is_no_record_is_refused_with_its_index(line, reason):
 def test_an_exponent_beyond_all_measure_is_refused():
     body = b'{"x": 1e99999999999999999999}'
     assert refusal("x DECIMAL(4,2)", body) == (422, "a number's exponent is too large", 0)
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(1, 38).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, p))),
+    st.from_regex(r"-?(0|[1-9][0-9]{0,70})(\.[0-9]{1,90})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+)
+def test_a_number_reaches_a_decimal_as_it_is_or_not_at_all(type_, text):
+    try:
+        found = value("DECIMAL({},{})".format(*type_), text)
+    except Refusal:
+        return
+    assert found == Decimal(text)
 
 
 TYPES = {
