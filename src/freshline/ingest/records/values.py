@@ -76,6 +76,13 @@ def exact_number(text: str) -> Decimal:
     return Decimal(text)
 
 
+class RoundedError(Exception):
+    """A whole number is wanted where one with a point or an exponent was read as a float.
+
+    Digits may be gone: 9007199254740993.0 is no float, nor is 4503599627370497.3.
+    """
+
+
 class MisfitError(Exception):
     """A record does not fit: which one of those given, and why."""
 
@@ -94,6 +101,7 @@ def column_array(column: Column, values: Sequence[Any]) -> pa.Array:
 
     Raises:
         MisfitError: The first value that does not fit.
+        RoundedError: The numbers have to be read as Decimal.
     """
     type_ = column.type
     kinds = set(map(type, values))
@@ -154,8 +162,7 @@ def _integer(type_: Type, value: Any) -> int:
         if value.adjusted() < 20 and value == value.to_integral_value():  # noqa: PLR2004
             whole = int(value)
     elif isinstance(value, float):
-        if value.is_integer() and abs(value) <= 2**53:
-            whole = int(value)
+        raise RoundedError
     elif isinstance(value, int) and not isinstance(value, bool):
         whole = value
     if whole is None:

@@ -51,7 +51,9 @@ TAKEN = [
     ("BIGINT", "9223372036854775807", 2**63 - 1),
     ("INT", "1.0", 1),
     ("INT", "12e2", 1200),
-    ("BIGINT", "1.0e18", None),
+    ("BIGINT", "1.0e18", 10**18),
+    ("BIGINT", "9007199254740993.0", 9007199254740993),
+    ("ARRAY<BIGINT>", "[9.007199254740993e15]", [9007199254740993]),
     ("DOUBLE", "1", 1.0),
     ("DOUBLE", "9007199254740993", 9007199254740992.0),
     ("DOUBLE", '"-Infinity"', -math.inf),
@@ -87,7 +89,7 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "text", "expected"), [t for t in TAKEN if t[2] is not None])
+@pytest.mark.parametrize(("type_", "text", "expected"), TAKEN)
 def test_a_value_that_fits_is_taken_exactly(type_, text, expected):
     found = value(type_, text)
     assert found == expected
@@ -100,7 +102,11 @@ REFUSED = [
     ("INT", "1.5", "1.5 is no INT"),
     ("INT", "true", "true is no INT"),
     ("INT", '"1"', "'1' is no INT"),
-    ("BIGINT", "1.0e18", "1e+18 is no BIGINT"),
+    ("BIGINT", "4503599627370497.3", "4503599627370497.3 is no BIGINT"),
+    ("INT", "0.99999999999999999999", "0.99999999999999999999 is no INT"),
+    ("BIGINT", "1e400", "1E+400 is no BIGINT"),
+    ("BIGINT", "9223372036854775808.0", "9223372036854775808.0 is outside the range of BIGINT"),
+    ("STRUCT<a: BIGINT>", '{"a": 1e-400}', ".a: 1E-400 is no BIGINT"),
     ("DOUBLE", "1e400", "inf is outside the range of DOUBLE"),
     ("DOUBLE", '"nan"', "'nan' is no DOUBLE"),
     ("FLOAT", "1e39", "1e+39 is outside the range of FLOAT"),
