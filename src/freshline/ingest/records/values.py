@@ -147,7 +147,9 @@ def _times(type_: Type, texts: pa.Array) -> pa.Array | None:
     if not pc.all(pc.match_substring_regex(texts, form)).as_py():
         return None
     array = texts.cast(arrow_type(type_))
-    least = pc.min(array).as_py()
+    ends = pc.min_max(array)
+    ends["max"].as_py()  # Python has no time beyond the year 9999, and says so; Arrow has
+    least = ends["min"].as_py()
     day = least.date() if isinstance(least, dt.datetime) else least
     return array if day is None or day > _FIRST_DAY else None
 

@@ -275,7 +275,8 @@ def test_many_times_are_read_as_each_of_them_alone(data):
     type_ = data.draw(st.sampled_from(["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"]))
     edges = ["0001-01-01", "0000-01-01", "2024-02-30", "2024-02-29T24:00:00Z", "x",
              "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59.9999999Z", "2016-12-31T23:59:60Z",
-             "2024-02-29T12:00:00", "2024-02-29 12:00:00.5-23:59"]  # fmt: skip
+             "2024-02-29T12:00:00", "2024-02-29 12:00:00.5-23:59",
+             "9999-12-31T23:59:59-05:00"]  # fmt: skip
     moments = st.datetimes(timezones=st.none() | st.just(dt.UTC)).map(dt.datetime.isoformat)
     texts = data.draw(st.lists(st.sampled_from(edges) | st.dates().map(str) | moments, max_size=4))
     good = {"DATE": "2024-02-29", "TIMESTAMP": "2024-02-29T12:00:00Z"}.get(
@@ -294,6 +295,13 @@ def test_many_times_are_read_as_each_of_them_alone(data):
     wrong = [(index, each[1]) for index, each in enumerate(alone) if isinstance(each, tuple)]
     whole = [each[0] for each in alone] + outcome([good]) * 100
     assert outcome(many) == (wrong[0] if wrong else whole)
+
+
+def test_the_end_of_time_west_of_greenwich_does_not_exist_among_many_either():
+    lines = ['{"x": "2026-01-31T12:00:00Z"}'] * 100
+    lines[70] = '{"x": "9999-12-31T23:59:59-05:00"}'
+    reason = "column x: '9999-12-31T23:59:59-05:00' is a time that does not exist"
+    assert refusal("x TIMESTAMP", "\n".join(lines).encode()) == (422, reason, 70)
 
 
 @settings(max_examples=100)
