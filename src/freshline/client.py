@@ -16,7 +16,6 @@ import datetime as dt
 import gzip
 import http.client
 import json
-import math
 import random
 import re
 import ssl
@@ -277,6 +276,9 @@ class Client:
 def json_text(record: Mapping[str, Any]) -> str:
     """A record as the gateway reads it, on one line.
 
+    NaN and infinities stand there without quotes: a text would do for a STRING, where NaN is a
+    missing value of pandas.
+
     Raises:
         ValueError: A value has no form in JSON.
     """
@@ -284,18 +286,13 @@ def json_text(record: Mapping[str, Any]) -> str:
         {name: _value(value) for name, value in record.items()},
         ensure_ascii=False,
         separators=(",", ":"),
-        allow_nan=False,
     )
 
 
 def _value(value: Any) -> Any:
     """A value in JSON's terms; what a DECIMAL or a time loses in a float it keeps as a text."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool | int | float):
         return value
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
     if isinstance(value, dt.date | dt.datetime):

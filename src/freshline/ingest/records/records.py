@@ -23,6 +23,7 @@ from freshline.ingest.records.values import (
     RoundedError,
     column_array,
     exact_number,
+    not_a_number,
 )
 from freshline.ingest.refusals import Refusal, shown
 from freshline.project.ddl import Column, Type
@@ -240,7 +241,7 @@ class _Text:
 
 def _scanner(number: Callable[[str], Any] | None) -> _Scan:
     """Reads one JSON value of a text; numbers with a fraction as ``number`` has them."""
-    return json.JSONDecoder(parse_float=number, parse_constant=_refuse).raw_decode
+    return json.JSONDecoder(parse_float=number, parse_constant=not_a_number).raw_decode
 
 
 def _record(value: Any, index: int) -> dict[str, Any]:
@@ -258,10 +259,6 @@ def _has_decimal(type_: Type) -> bool:
     if type_.element is not None:
         inside.append(type_.element)
     return type_.kind == "decimal" or any(_has_decimal(each) for each in inside)
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no JSON number, write it as the text '{word}'")
 
 
 def _space_end(text: str, at: int) -> int:

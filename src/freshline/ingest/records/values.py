@@ -2,8 +2,8 @@
 
 Nothing is guessed: a number is no text and a text no number, with the exceptions that JSON
 makes necessary. A DECIMAL may be a number or a text, and reaches Arrow digit by digit; a DOUBLE
-may be ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, for which JSON has no number; times are
-RFC 3339 texts; BINARY is base64.
+may be ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, for which JSON has no number, or the word
+without quotes, as Python writes it; times are RFC 3339 texts; BINARY is base64.
 
 Most columns hold what Arrow takes as it is: one look at the set of their Python types decides,
 and only columns with something else are read value by value.
@@ -74,6 +74,21 @@ def exact_number(text: str) -> Decimal:
     if len(text) > _MOST_DIGITS or "e" in text or "E" in text:
         return LongNumber(text)
     return Decimal(text)
+
+
+class NotANumber(float):
+    """NaN or an infinity without quotes, as Python writes it: for FLOAT and DOUBLE alone.
+
+    The text ``"NaN"`` would do for a STRING as well, where it is most often a missing value.
+    """
+
+    def __str__(self) -> str:
+        return next(word for word, number in _NOT_NUMBERS.items() if repr(number) == repr(self))
+
+
+def not_a_number(word: str) -> NotANumber:
+    """What one of the words NaN, Infinity and -Infinity stands for."""
+    return NotANumber(_NOT_NUMBERS[word])
 
 
 class RoundedError(Exception):
@@ -163,7 +178,7 @@ def _integer(type_: Type, value: Any) -> int:
         # Its exponent may be a million: look before making an integer of it.
         if value.adjusted() < 20 and value == value.to_integral_value():  # noqa: PLR2004
             whole = int(value)
-    elif isinstance(value, float):
+    elif isinstance(value, float) and not isinstance(value, NotANumber):
         raise RoundedError
     elif isinstance(value, int) and not isinstance(value, bool):
         whole = value
@@ -176,6 +191,8 @@ def _integer(type_: Type, value: Any) -> int:
 
 
 def _real(type_: Type, value: Any) -> float:
+    if isinstance(value, NotANumber):
+        return float(value)
     if isinstance(value, str):
         if value not in _NOT_NUMBERS:
             raise _no(type_, value)

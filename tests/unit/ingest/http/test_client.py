@@ -106,10 +106,20 @@ def test_every_kind_of_value_has_a_form():
     )
     assert text == (
         '{"d":"2026-01-31","b":"aGk=","u":"00000000-0000-0000-0000-000000000001",'
-        '"f":["NaN","-Infinity",1.5],"m":{"k":[true,null]}}'
+        '"f":[NaN,-Infinity,1.5],"m":{"k":[true,null]}}'
     )
     with pytest.raises(ValueError, match="a object cannot be pushed"):
         json_text({"x": object()})
+
+
+def test_a_nan_is_a_number_and_no_text():
+    """pandas has it where a text is missing: it must not become the text 'NaN'."""
+    with served() as gateway:
+        with pytest.raises(PushRefusedError, match="column note: NaN is no STRING") as raised:
+            push(gateway.url, "clicks", [{"id": 1, "note": "a"}, {"id": 2, "note": float("nan")}])
+        assert raised.value.record == 1
+        push(gateway.url, "clicks", [{"id": 1, "note": None}])
+        assert [row["note"] for row in gateway.engine.rows("clicks")] == [None]
 
 
 def test_what_the_gateway_asks_for_is_waited_and_the_batch_is_stored_once(waits):
