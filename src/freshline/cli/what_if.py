@@ -245,7 +245,7 @@ def _show_comparison(found: Comparison) -> None:
     )
     out.print(grid)
     for note in found.notes:
-        out.print(f"note: {note}", markup=False)
+        out.print(f"note: {note}")
 
 
 def _title(outcome: Outcome) -> str:

@@ -63,10 +63,9 @@ def percent(share: float) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where tables are printed."""
+    """Where tables are printed. Square brackets, of an error's text say, are no markup."""
     from rich.console import Console  # a tenth of a second, only for eyes
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PIPE_COLUMNS
-    # Names and errors have brackets of their own, which are no markup.
-    return Console(stderr=stderr, width=width, highlight=False, markup=False)
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)

@@ -9,7 +9,7 @@ import pytest
 
 from freshline.runtime.journal import store
 from freshline.runtime.journal.paths import journal_path
-from freshline.runtime.reports.store import GIVEN_UP, WantedReport, note_wanted
+from freshline.runtime.reports.store import GIVEN_UP, WantedReport, note, note_wanted
 from freshline.runtime.requests.client import opened_journal
 from tests.support.shop import LiveRun
 from tests.support.terminal import END, at_a_terminal
@@ -142,6 +142,17 @@ def test_a_view_that_no_run_has_seen_is_planned_from_the_project(shop, freshline
         done = freshline(command, "DAILY")
         assert (done.exit_code, done.stdout) == (2, "")
         assert done.stderr.startswith("[a-report] daily is a report, and no table")
+
+
+def test_square_brackets_in_an_error_are_no_markup(shop, freshline):
+    window = WantedReport("daily@1970-01-01", "daily", None, None, 0.0, 86400.0, 90000.0)
+    told = "no file [/data/a] for n[i], :warning: [red]"
+    with closing(opened_journal(shop.project, create=True)) as journal:
+        note_wanted(journal, window, GIVEN_UP, 90001.0)
+        note(journal, window.name, error=told)
+    for command in (("report", "list"), ("status",)):
+        done = freshline(*command)
+        assert (done.exit_code, told in done.stdout) == (0, True), done.stderr
 
 
 def test_beside_a_running_warehouse_the_journal_is_neither_made_nor_moved(

@@ -62,13 +62,13 @@ def _show(shop: Project, found: WarehouseStatus) -> None:
     out.print(headline(found))
     if not found.run.running and (record := leader(shop)) is not None:
         who = f"process {record.holder.pid} on {record.holder.host}"
-        out.print(f"{who} has the lease (epoch {record.epoch})", markup=False)
+        out.print(f"{who} has the lease (epoch {record.epoch})")
     if (url := served_at(shop)) is not None:
-        out.print(f"web page: {url}", markup=False)
+        out.print(f"web page: {url}")
     if found.note:
         out.print(found.note)
     out.print(status_table(found))
     if found.reports:
         out.print(report_table(standing(found.reports), found.now_s))
     for line in remarks(found) + pushed_remarks(shop, found.now_s):
-        out.print(line, markup=False)
+        out.print(line)
