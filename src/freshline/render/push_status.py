@@ -41,14 +41,15 @@ def pushed_remarks(project: Project, now_s: float) -> list[str]:
         return []
     feeds = record.get("feeds", {})
     waiting = sum(feed["backlog_records"] for feed in feeds.values())
+    at_s = (read_state(project.ingest.folder) or {}).get("at", now_s)
     age_s = max((feed["backlog_age_s"] for feed in feeds.values()), default=0.0)
+    age_s += max(0.0, now_s - at_s)  # records wait on while nobody writes the state
     where = ", on this host alone" if project.ingest.store is not None else ""
     waits = f"{counted(waiting, 'record')} not landed, for {brief_s(age_s)}{where}"
     backlog = f", {waits}" if waiting else ""
     if record["url"] is None:
         state = "is starting" if record["running"] else "does not run"
         return [f"gateway: {state}{backlog}"]
-    at_s = (read_state(project.ingest.folder) or {}).get("at", now_s)
     old = f", as of {brief_s(now_s - at_s)} ago" if now_s - at_s > _STALE_S else ""
     lines = [f"gateway: {record['url']}, {record['state']}{backlog}{old}"]
     lines += [f"gateway: {message}" for message in record["messages"]]

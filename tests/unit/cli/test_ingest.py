@@ -19,6 +19,7 @@ from freshline.client import push
 from freshline.delta.stores import use
 from freshline.ingest.gateway import Gateway
 from freshline.ingest.http.auth import token_hash
+from freshline.ingest.state import write_state
 from freshline.project.load import load_project
 from freshline.render.log_observer import Counting
 from freshline.render.push_status import pushed_remarks
@@ -72,6 +73,14 @@ def test_a_project_without_push_feeds_has_nothing_to_take_in(freshline):
         "[no-push-feed] project shop has no feed of kind push; the gateway accepts records of"
         " such feeds. Add one to feeds: in freshline.yml.\n"
     )
+
+
+def test_records_wait_on_after_the_gateway_has_ended(pushed):
+    feed = {"backlog_records": 2, "backlog_age_s": 4.0}
+    pushed.ingest.folder.mkdir(parents=True)
+    write_state(pushed.ingest.folder, {"url": None, "at": 1000.0, "feeds": {"clicks": feed}})
+    (line,) = pushed_remarks(pushed, 1000.0 + 7200.0)
+    assert line == "gateway: does not run, 2 records not landed, for 2 h"
 
 
 def test_a_new_token_is_shown_once_with_its_hash_for_the_file(pushed):
