@@ -412,6 +412,7 @@ class Project:
         lineage: Namespace of the jobs in OpenLineage events; None: no events.
         update_timeout_s: After so long an update is cancelled; None: by its estimate.
         catalog: Where tables are registered by name; None: nowhere.
+        specification: Of a pipeline, where the user named that file instead of ``root``.
     """
 
     name: str
@@ -435,6 +436,7 @@ class Project:
     checks: Mapping[str, tuple[DataCheck, ...]] = field(default_factory=dict)
     update_timeout_s: float | None = None
     catalog: CatalogSettings | None = None
+    specification: Path | None = None
     _by_name: Mapping[str, TableDef] = field(init=False, repr=False, compare=False)
     """Tables by their names in lower case: an update asks a dozen times."""
 

@@ -72,7 +72,8 @@ class WhatIf:
         played = max(1, len(policies)) * max(1, len(objectives)) * max(1, len(tracks))
         if played > _MOST_PLAYED:
             raise Problem(400, "too-many", f"at most {_MOST_PLAYED} runs are played at once")
-        arguments = ["simulate", "--from-run", "--json", "--project", str(self._project.root)]
+        project = self._project.specification or self._project.root
+        arguments = ["simulate", "--from-run", "--json", "--project", str(project)]
         if self._run is not None:
             arguments += ["--run", str(self._run)]
         for option, chosen in (("policy", policies), ("objective", objectives), ("tracks", tracks)):

@@ -8,6 +8,7 @@ import pytest
 from freshline.cli.options import collected
 from freshline.importing.pipelines.load import collect
 from freshline.project.model import CatalogSettings
+from freshline.ui.what_if import WhatIf
 
 SPEC = """\
 name: shop
@@ -532,6 +533,10 @@ def test_a_specification_of_any_name_is_named_by_the_user(pipeline, tmp_path, mo
     assert errors == []
     assert project is not None
     assert (project.root, project.sql_files) == (tmp_path, (tmp_path / "tables" / "all.sql",))
+    # What is played for its page is this pipeline, not what else its directory has.
+    arguments = WhatIf(project)._arguments({})
+    again, errors = collected(Path(arguments[arguments.index("--project") + 1]))
+    assert (again, errors) == (project, [])
     _, errors = collected(tmp_path)  # beside it there is a freshline.yml that is no project
     assert [error.code for error in errors] == ["missing-key", "missing-key", "missing-key"]
     _, errors = collected(Path("none.yml"))

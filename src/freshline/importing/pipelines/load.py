@@ -108,11 +108,13 @@ def _pipeline(
     names = tuple(dict.fromkeys([*feed_names, *feeds]))
     parts = dataclasses.replace(parts, feeds=feeds, feed_names=names, library=library)
     project, errors = assembled(top, parts, analyse=analyse)
-    if project is not None and project.catalog is None and spec.has_database:
+    if project is None:
+        return None, errors
+    names_in = project.catalog
+    if names_in is None and spec.has_database:
         # Spark would register them there, too.
         names_in = CatalogSettings(spec.scope.database, spec.scope.catalog)
-        project = dataclasses.replace(project, catalog=names_in)
-    return project, errors
+    return dataclasses.replace(project, catalog=names_in, specification=named), errors
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
