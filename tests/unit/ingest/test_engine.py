@@ -174,16 +174,23 @@ def test_what_is_landed_is_what_was_pushed_and_its_segments_go(gateway, tmp_path
     assert gateway.metrics().feeds["clicks"].landed_records == 10
 
 
-def test_the_name_of_a_landed_file_holds_the_time_of_its_newest_record(tmp_path):
-    schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.timestamp("us", "UTC"), [86_400_000_000, 5, None]),
+        (pa.timestamp("us"), [86_400_000_000, 5, None]),
+        (pa.date32(), [1, 0, None]),
+    ],
+)
+def test_the_name_of_a_landed_file_holds_the_time_of_its_newest_record(tmp_path, kind, values):
+    schema = pa.schema([("at", kind)])
     landing = tmp_path / "landed" / "clicks"
     feeds = {"clicks": FeedSpec("clicks", schema, landing, time_column="at")}
     gateway = Engine(tmp_path, feeds, small(), clock=lambda: 1_000_000_000.5)
     gateway.start(threads=False)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
-        times = pa.array([86_400_000_000, 5, None], pa.timestamp("us", "UTC"))
-        writer.write_batch(pa.record_batch([times], schema=schema))
+        writer.write_batch(pa.record_batch([pa.array(values, kind)], schema=schema))
     gateway.submit(Batch("clicks", 3, sink.getvalue().to_pybytes()), None)
     land(gateway)
     gateway.close()

@@ -174,16 +174,22 @@ class LandedFile:
             return
         table = self._fitted(pa.Table.from_batches(self._waiting, self._stored))
         self._waiting, self._waiting_bytes = [], 0
-        if self._time_column is not None and pa.types.is_timestamp(table[self._time_column].type):
-            newest = pc.max(table[self._time_column]).cast(pa.timestamp("us"), safe=False)
-            if newest.is_valid:
-                self.newest_us = max(self.newest_us or 0, newest.value)
+        if self._time_column is not None:
+            self._look_at(table[self._time_column])
         failpoint("ingest.land.write")
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._file, table.schema, compression="zstd", compression_level=1
             )
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def _look_at(self, times: pa.ChunkedArray) -> None:
+        """Which of the records is the newest; a date is the first moment of its day."""
+        if not (pa.types.is_timestamp(times.type) or pa.types.is_date(times.type)):
+            return  # accepted under another schema
+        newest = pc.max(times).cast(pa.timestamp("us"), safe=False)
+        if newest.is_valid:
+            self.newest_us = max(self.newest_us or 0, newest.value)
 
     def _fitted(self, table: pa.Table) -> pa.Table:
         """What was stored, under the feed's columns of today."""
