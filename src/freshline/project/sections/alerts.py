@@ -67,9 +67,10 @@ def _entry(section: Section) -> AlertSettings | None:
     section.require("url")
     url = section.text("url") or ""
     if url and not _is_address(url):
+        # It is not shown: what a log should not have may stand in it, with the mistake behind it.
         section.fault(
             "bad-value",
-            f"url of {section.what} is '{url}'",
+            f"nothing can be posted to the url of {section.what}",
             key="url",
             rule=_URL_RULE,
             next_step="Correct the address.",
