@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -94,5 +95,5 @@ def import_(
     for outcome in refused:
         print(f"  not taken: {outcome.item.key}: {outcome.left_out[0]}")
     print(f"{folder / PAGE} says what became of each. Next:")
-    print(f"  cd {folder}")
+    print(f"  cd {shlex.quote(str(folder))}")
     print("  freshline validate")
