@@ -14,7 +14,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.ui.answers import MOST_BYTES
 from freshline.ui.reads.reading import Reader
-from freshline.ui.views import VIEWS
+from freshline.ui.views import VIEWS, overview
 from tests.unit.ui.journals import write_journal, write_project
 
 NOW_S = 1_790_000_000.0
@@ -105,6 +105,18 @@ def test_pages_of_tables_have_each_table_once(large, serve, path):
             names += [each["name"] for each in found["tables"]]
             path = found["next"]
     assert sorted(names) == sorted(table.name for table in large.tables)
+
+
+@pytest.mark.parametrize(
+    ("window", "began_s"), [("last=600", NOW_S - 600.0), (f"from={NOW_S - 60.5!r}", NOW_S - 60.5)]
+)
+def test_the_following_page_is_of_the_same_window(tmp_path, serve, monkeypatch, window, began_s):
+    project = write_project(tmp_path, 12)
+    write_journal(project, 50, NOW_S)
+    monkeypatch.setattr(overview, "MOST_BYTES", 6_000)
+    with serve(project, clock=lambda: NOW_S) as ask:
+        following = ask(f"/v1/ui/tables?{window}").json["next"]
+        assert ask(following).json["from_s"] == began_s
 
 
 def test_a_filter_counts_what_it_shows(large, serve):

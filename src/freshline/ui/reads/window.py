@@ -46,6 +46,11 @@ class AskedWindow:
             raise Problem(400, "bad-window", "from is before to, and at most 31 days before it")
         return Window(from_s, to_s)
 
+    def said(self) -> dict[str, str]:
+        """The parameters of a request for the same window."""
+        values = {"from": self.from_s, "to": self.to_s, "last": self.last_s}
+        return {name: repr(each) for name, each in values.items() if each is not None}
+
 
 def asked_window(parameters: Mapping[str, str]) -> AskedWindow:
     """The window of a request.

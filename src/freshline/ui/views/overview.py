@@ -84,7 +84,8 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         line = _line(each, lines.get(each.name), reasons.reason(each), strategies)
         size_bytes += len(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()) + 1
         if size_bytes > MOST_BYTES and place:
-            more = {"after": kept[start + place - 1].name, **({"state": state} if state else {})}
+            more = {**asked_window_.said(), **({"state": state} if state else {})}
+            more["after"] = kept[start + place - 1].name
             record["next"] = f"/v1/ui/tables?{urlencode(more)}"
             break
         record["tables"].append(line)
