@@ -97,7 +97,8 @@ class RecordChecker:
         self, content_type: str, body: bytes, scan: _Scan
     ) -> Iterator[pa.RecordBatch]:
         try:
-            text = body.decode("utf-8")
+            # A mark of the byte order may be passed over (RFC 8259, 8.1); some tools write one.
+            text = body.decode("utf-8").removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             raise Refusal("bad-json", f"byte {error.start} of the body is not UTF-8") from error
         found = _Text(text, scan, self._limits.record_bytes)

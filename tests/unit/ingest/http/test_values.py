@@ -205,6 +205,13 @@ def test_a_line_that_is_no_record_is_refused_with_its_index(line, reason):
     assert refusal("x INT", f'{{"x": 1}}\n{{}}\n{line}'.encode()) == (422, reason, 2)
 
 
+def test_a_mark_of_the_byte_order_at_the_beginning_is_passed_over():
+    assert stored("x INT", b'\xef\xbb\xbf{"x": 1}') == [{"x": 1}]
+    assert stored("x INT", b'\xef\xbb\xbf[{"x": 1}]', JSON) == [{"x": 1}]
+    twice = b'\xef\xbb\xbf\xef\xbb\xbf{"x": 1}'
+    assert refusal("x INT", twice) == (422, "it is no JSON: Expecting value", 0)
+
+
 def test_an_exponent_beyond_all_measure_is_refused():
     body = b'{"x": 1e99999999999999999999}'
     assert refusal("x DECIMAL(4,2)", body) == (422, "a number's exponent is too large", 0)
