@@ -243,7 +243,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
 
 def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
     """Feeds that could not be read, tables that have news all the same, and why."""
-    behind = [(item.table, item.error) for item in found.topics if item.error is not None]
+    behind = [(item.table, item.error) for item in found.looked_at if item.error is not None]
     behind += [(item.name, item.error) for item in found.feeds if item.error is not None]
     for item in found.tables:
         if item.state == "dropped" or (options.refresh and item.name not in options.refresh):

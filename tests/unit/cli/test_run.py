@@ -25,6 +25,7 @@ from freshline.render.live import LiveObserver, fitted
 from freshline.runtime.journal.paths import own_folder
 from freshline.runtime.lease.file_store import FileStore
 from freshline.runtime.options import RunOptions
+from freshline.runtime.status.source_status import SourceStatus
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import maintenance
 from freshline.runtime.warehouse import Warehouse
@@ -460,6 +461,16 @@ def test_a_refresh_that_names_no_table_is_refused(freshline, shop, option, table
     done = freshline("run", option, tables)
     assert (done.exit_code, done.stdout, shop.executor.requests) == (2, "", [])
     assert done.stderr.startswith(f"[bad-option] {option} names no table; it is one table or more")
+
+
+def test_a_delta_table_that_cannot_be_read_is_named_at_the_end_of_a_run(shop):
+    source = SourceStatus(
+        "items", "orders", "/data/items", "missing", None, "[source-missing] it is gone",
+        None, 0, None,
+    )  # fmt: skip
+    found = replace(read_status(shop.project, time.time()), sources=(source,))
+    behind = running._behind(found, RunOptions(until_idle=True))
+    assert behind == [("orders", "[source-missing] it is gone")]
 
 
 def test_refreshes_that_contradict_each_other_are_refused(freshline):
