@@ -40,7 +40,8 @@ def fitted(record: Mapping[str, Any], most_bytes: int) -> bytes:
     if len(content) <= most_bytes:
         return content
     shrunk: dict[str, Any] = json.loads(content)
-    cut: dict[str, None] = {}
+    told = shrunk.get("cut")  # a view may have left something out itself
+    cut: dict[str, None] = dict.fromkeys(told if isinstance(told, list) else ())
     following = shrunk.get("next", "")  # of a table a text of that name is no address
     is_paged = following is None or str(following).startswith("/")
     while (excess_bytes := len(encoded(shrunk)) - (most_bytes - _ROOM_BYTES)) > 0:

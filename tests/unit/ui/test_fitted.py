@@ -46,6 +46,13 @@ def test_what_was_cut_is_named_and_the_rest_is_whole():
     assert 60 < len(shown["quarantined"]) < 500
 
 
+def test_what_a_view_cut_itself_is_named_beside_what_did_not_fit():
+    shown = json.loads(fitted({"cut": ["feeds"], "sql": "s" * 20_000}, MOST_BYTES))
+    assert shown["cut"] == ["feeds", "sql"]
+    shown = json.loads(fitted({"cut": True, "sql": "s" * 20_000}, MOST_BYTES))
+    assert shown["cut"] == ["sql"]
+
+
 def test_a_list_that_comes_in_pages_keeps_its_length():
     tables = [{"name": f"t{number}", "error": "ä" * 5_000} for number in range(5)]
     shown = json.loads(fitted({"tables": tables, "next": "/v1/status?after=t4"}, MOST_BYTES))

@@ -9,6 +9,7 @@ import pytest
 
 from freshline.ingest.http.auth import new_token
 from freshline.project.model import ServerSettings
+from freshline.render.status import status_record
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.ui.access import Access
@@ -17,6 +18,7 @@ from freshline.ui.pulse import Pulse
 from freshline.ui.reads.reading import Reader
 from freshline.ui.serving import address_of, stop
 from freshline.ui.site import Site
+from freshline.ui.views import status
 from tests.support.shop import Shop, made_project
 from tests.unit.ui.conftest import Client
 
@@ -41,6 +43,18 @@ def test_a_project_that_never_ran_is_shown(shop, serve):
         assert [each["name"] for each in found.json["tables"]] == ["orders", "big"]
         assert found.json["next"] is None
         assert ask("/v1/tables/big").json["state"] == "new"
+
+
+def test_lists_of_the_status_that_are_cut_are_named(shop, serve, monkeypatch):
+    told = status_record
+
+    def many(found):
+        return told(found) | {"feeds": [{"name": f"f{number}"} for number in range(51)]}
+
+    monkeypatch.setattr(status, "status_record", many)
+    with serve(shop.project) as ask:
+        found = ask("/v1/status").json
+        assert (len(found["feeds"]), found["cut"]) == (50, ["feeds"])
 
 
 def test_a_run_whose_lease_has_lapsed_lives_and_is_not_ready(shop):

@@ -1,7 +1,8 @@
 """``/v1/status``: what ``freshline status --json`` prints, in pages of at most 200 kB.
 
 ``next`` is the address of the following page; it is null on the last one. Of a project whose tables
-fit into one page the object is that of the command.
+fit into one page the object is that of the command. Other lists have at most fifty entries; ``cut``
+names those that have more.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from freshline.ui.reads.reading import Reader
 _TABLES_BYTES = MOST_BYTES - 60_000
 """Left for the other keys: they are cut to what fits into the rest."""
 
+_LISTS = ("backfills", "reports", "topics", "sources", "feeds")
 _MOST_LISTED = 50
 
 
@@ -40,8 +42,11 @@ def answer(reader: Reader, after: str) -> dict[str, Any]:
     pushed = pushed_record(reader.project)
     if pushed is not None:
         record["ingest"] = pushed
-    for key in ("backfills", "reports", "topics", "sources", "feeds"):
+    cut = [key for key in _LISTS if len(record[key]) > _MOST_LISTED]
+    for key in cut:
         record[key] = record[key][:_MOST_LISTED]
+    if cut:
+        record["cut"] = cut
     tables = record["tables"]
     names = [each["name"] for each in tables]
     tables = tables[names.index(after) + 1 if after in names else 0 :]
