@@ -16,7 +16,13 @@ from typing import Any
 
 import typer
 
-from freshline.core.errors import FreshlineError, InternalError, UserError, UserErrors
+from freshline.core.errors import (
+    FreshlineError,
+    InternalError,
+    PlatformError,
+    UserError,
+    UserErrors,
+)
 from freshline.render.output import print_json, shortened
 from freshline.times import rfc3339
 
@@ -56,7 +62,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
                     os.dup2(nowhere, stream.fileno())
                 status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
-            status = show(_long_path(error) or _internal(error), **told)
+            status = show(_full_disk(error) or _long_path(error) or _internal(error), **told)
         if status:
             raise typer.Exit(int(status))
 
@@ -79,7 +85,8 @@ def show(error: FreshlineError, *, as_json: bool, in_log: bool = False) -> int:
         told: dict[str, Any] = {"error": error_record(several[0])}
         if len(several) > 1:
             told["errors"] = [error_record(each) for each in several]
-        print_json(told)
+        with contextlib.suppress(OSError):
+            print_json(told)
     return error.exit_status
 
 
@@ -117,6 +124,19 @@ def _logged(error: FreshlineError) -> str:
     at = rfc3339(time.time())
     record = {"at": at, "level": "error", "event": "notice", "message": error.render()}
     return json.dumps(record, ensure_ascii=False)
+
+
+def _full_disk(error: Exception) -> PlatformError | None:
+    """The platform's error behind output or a file that its disk does not take; else None."""
+    if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return None
+    what = "a file" if error.filename is None else str(error.filename)
+    return PlatformError(
+        "disk-full",
+        f"{what} cannot be written: {error.strerror}",
+        rule="what the command prints, and what it keeps, needs room",
+        next_step="Make room, also where standard output goes to, then try again.",
+    )
 
 
 def _long_path(error: Exception) -> UserError | None:

@@ -6,6 +6,7 @@ fraction of a second because nothing that other commands need is loaded with it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import keyword
@@ -48,7 +49,8 @@ class _Program(TyperGroup):
             message = getattr(error, "format_message", None)
             if as_json and message is not None:
                 told = UserError("bad-usage", message(), next_step="See the command's --help.")
-                print_json({"error": error_record(told)})
+                with contextlib.suppress(OSError):  # the exit status says it, too
+                    print_json({"error": error_record(told)})
             raise
 
 

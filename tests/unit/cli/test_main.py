@@ -254,3 +254,18 @@ def test_what_an_encoding_does_not_have_is_written_as_its_number(tmp_path, monke
     assert done.stdout.isascii()
     assert json.loads(done.stdout)["storage"] == f"{tmp_path}/é表/shop/warehouse"
     assert "\\u8868" in run("init", f"{tmp_path}/表/shop").stdout
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("status", "--json"), ("status", "--check")])
+def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(shop, arguments):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "freshline", *arguments, "--project", str(shop.root)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "[disk-full] a file cannot be written: No space left on device; what the command prints,"
+        " and what it keeps, needs room. Make room, also where standard output goes to, then try"
+        " again.\n"
+    )
