@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -172,6 +173,23 @@ def test_what_is_landed_is_what_was_pushed_and_its_segments_go(gateway, tmp_path
     assert len(list(tmp_path.glob("segment-*.db"))) == 1
     assert gateway.metrics().feeds["clicks"].backlog_records == 0
     assert gateway.metrics().feeds["clicks"].landed_records == 10
+
+
+def test_records_are_landed_in_time_although_the_clock_is_put_back(tmp_path):
+    now_s = [1_000_000_000.0]
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    settings = small(landing_period_s=0.05)
+    gateway = Engine(tmp_path, feeds, settings, clock=lambda: now_s[0])
+    gateway.start(threads=False)
+    push(gateway, "clicks", "a", 0)
+    now_s[0] -= 3600.0
+    gateway.land_once()
+    time.sleep(0.1)
+    for _ in range(3):
+        gateway.land_once()
+        gateway.commit_waiting()
+    assert gateway.metrics().feeds["clicks"].landed_records == 1
+    gateway.close()
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,10 @@ class Lander:
         self._noted: dict[str, tuple[Landed, int, int]] = {}
         self._wake = threading.Event()
         self._stopping = False
+        self._waits: Segment | None = None
+        """The active segment, once it holds something,"""
+        self._waits_since_s = 0.0
+        """and when that was seen, by a clock that nobody sets."""
         self.draining = False
 
     def wake(self) -> None:
@@ -129,7 +133,12 @@ class Lander:
         active = self._log.active
         if active.oldest_us is None:
             return
-        old = self._clock() - active.oldest_us / 1e6 >= self._settings.landing_period_s
+        now_s = time.monotonic()
+        if active is not self._waits:
+            self._waits, self._waits_since_s = active, now_s
+        # By both clocks: one that was put back by an hour must not keep records for an hour.
+        waited_s = max(self._clock() - active.oldest_us / 1e6, now_s - self._waits_since_s)
+        old = waited_s >= self._settings.landing_period_s
         large = active.size_bytes >= self._settings.landing_bytes
         if old or large or self.draining or self._gate.closed:
             self._committer.want_roll()
