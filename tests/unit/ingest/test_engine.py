@@ -112,6 +112,32 @@ def test_a_repeated_key_gets_the_first_answer_wherever_its_request_is_by_now(tmp
     assert len(landed(tmp_path, "clicks")) == 2
 
 
+def test_a_clock_that_jumps_ahead_forgets_no_key(tmp_path):
+    now_s = [1_000_000_000.0]
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    gateway = Engine(tmp_path, feeds, small(), clock=lambda: now_s[0])
+    gateway.start(threads=False)
+    push(gateway, "clicks", "a", 0, key="k")
+    land(gateway)
+    now_s[0] += 3 * 86_400.0
+    gateway._lander._pruned_s = float("-inf")
+    gateway.land_once()
+    assert push(gateway, "clicks", "a", 0, key="k").duplicate
+    gateway.close()
+
+
+def test_a_key_is_forgotten_after_its_time(tmp_path):
+    now_s = [1_000_000_000.0]
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    for duplicate in (False, False):
+        gateway = Engine(tmp_path, feeds, small(), clock=lambda: now_s[0])
+        gateway.start(threads=False)
+        assert push(gateway, "clicks", "a", 0, key="k").duplicate == duplicate
+        land(gateway)
+        gateway.close()
+        now_s[0] += 3 * 86_400.0
+
+
 def test_a_key_repeated_within_a_group_is_stored_once(gateway):
     futures = [gateway.submit(batch("clicks", "a", 0), "k") for _ in range(3)]
     gateway.commit_waiting()

@@ -57,6 +57,7 @@ class Lander:
         self._counters = context.counters
         self._settings = context.settings
         self._clock = context.clock
+        self._began = self._clock(), time.monotonic()
         self._turn = list(context.feeds)
         self._backoff_s: dict[str, float] = {}
         self._not_before_s: dict[str, float] = {}
@@ -126,7 +127,9 @@ class Lander:
                 self._attempt("ballast", self._take_ballast)
         if now_s - self._pruned_s >= _PRUNE_S:
             self._pruned_s = now_s
-            before_s = self._clock() - self._settings.keys_kept_s
+            # A clock that jumped ahead by days would have every key forgotten at once.
+            past_s = now_s - self._began[1]
+            before_s = min(self._clock(), self._began[0] + past_s) - self._settings.keys_kept_s
             self._attempt("keys", lambda: self._prune(int(before_s * 1e6)))
 
     def _roll_when_due(self) -> None:
