@@ -80,6 +80,12 @@ def test_settings_that_leave_the_meaning_alone_cost_nothing(spark):
             {"spark.sql.legacy.setopsPrecedence.enabled": "true"},
             "spark.sql.legacy.setopsPrecedence.enabled = true",
         ),
+        ({"spark.sql.optimizer.maxIterations": "200"}, None),
+        ({"spark.sql.execution.pythonUDF.arrow.enabled": "false"}, None),
+        (
+            {"spark.sql.optimizer.decorrelateSubqueryLegacyIncorrectCountHandling.enabled": "true"},
+            "spark.sql.optimizer.decorrelateSubqueryLegacyIncorrectCountHandling.enabled = true",
+        ),
     ):
         assert read_otherwise(session_in(spark, "UTC", settings).newSession()) == told
 

@@ -29,10 +29,27 @@ _OF_SPEED = tuple(
     f"{_OF_SQL}{each}"
     for each in (
         *("adaptive.", "autoBroadcastJoinThreshold", "broadcast", "cache.", "catalog", "cbo."),
-        *("codegen.", "defaultSizeInBytes", "event", "execution.", "extensions"),
-        *("files.max", "files.min", "files.open", "inMemory", "join.", "optimizer.", "shuffle."),
+        *("codegen.", "defaultSizeInBytes", "event", "extensions"),
+        *("files.max", "files.min", "files.open", "inMemory", "join.", "shuffle."),
         *("sources.bucketing.", "sources.parallelPartitionDiscovery.", "sources.v2.bucketing."),
         *("statistics.", "streaming.", "thriftServer.", "ui.", "warehouse."),
+        # Others of "execution." decide what a Python function is given, and what its result is.
+        *("execution.arrow.compression.", "execution.arrow.localRelation", "execution.arrow.max"),
+        *("execution.broadcast", "execution.fastFail", "execution.interrupt"),
+        *("execution.pandas.udf.buffer", "execution.pyspark.python", "execution.pyspark.udf."),
+        *("execution.python.udf.", "execution.rangeExchange", "execution.removeRedundant"),
+        *("execution.replaceHash", "execution.reuse", "execution.sort", "execution.topK"),
+        "execution.use",
+        # Others of "optimizer." bring back wrong answers of former versions: a COUNT within a
+        # subquery, say, that finds no row.
+        *("optimizer.avoid", "optimizer.canChangeCached", "optimizer.collapseProject"),
+        *("optimizer.datasourceV2", "optimizer.disableHints", "optimizer.dynamicPartition"),
+        *("optimizer.excludedRules", "optimizer.expression", "optimizer.inSet"),
+        *("optimizer.maxIterations", "optimizer.mergeSubplans.", "optimizer.nested"),
+        *("optimizer.optimizeExpandRatio", "optimizer.optimizeOneRow", "optimizer.plannedWrite"),
+        *("optimizer.preserveAlias", "optimizer.propagateDistinct", "optimizer.pullHints"),
+        *("optimizer.pushDownJoin", "optimizer.replaceExcept", "optimizer.runtime"),
+        *("optimizer.serializer.", "optimizer.windowGroupLimit"),
     )
 )
 """Settings, or how their names begin, which decide how a result is computed, and not which."""
@@ -51,9 +68,10 @@ _LEAVES_IT = tuple(
         # How it is computed, shown and logged, in more ways than commits leave out.
         *("alwaysInline", "artifact.", "bucketing.", "cartesianProductExec.", "chunkBase64"),
         *("classic.", "cli.", "columnVector.", "connect.", "constraintPropagation."),
-        *("crossJoin.", "dataframe", "dataFrame", "debug", "error.", "exchange."),
+        *("crossJoin.", "dataframe", "dataFrame", "debug", "error.", "exchange.", "execution."),
         *("expressionTreeChangeLog", "extendedExplain", "leafNode", "lightweight", "limit."),
         *("maven.", "max", "nameResolutionLog", "objectHashAggregate.", "optimizeNullAware"),
+        *("optimizer.enable", "optimizer.mapLookup", "optimizer.pruneFilters"),
         *("pipelines.", "planChange", "planner.", "pyspark.", "python.", "queryExecution"),
         *("redaction.", "repl.", "requireAllClusterKeys", "resultQueryStage."),
         *("scriptTransformation.", "sessionWindow.", "shuffle", "sort", "stackTraces"),

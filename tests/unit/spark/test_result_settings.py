@@ -1,0 +1,62 @@
+"""Which settings of Spark a view's commit names: those that decide its rows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from freshline.project.model import Project, TableDef
+from freshline.spark.engine.result_settings import settings_of
+
+ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+TABLE = SimpleNamespace(query="SELECT count(*) AS n FROM orders")
+
+
+def told(tmp_path, name: str, value: str) -> bool:
+    """Whether the commit of a view names this setting of its project."""
+    project = Project("p", tmp_path, str(tmp_path / "w"), (), {}, {name: value})
+    found = {**ALWAYS, name: value}
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda key, _default=None: found[key]))
+    table: TableDef = TABLE  # type: ignore[assignment] # nothing but its query is asked for
+    settings = settings_of(session, project, table)  # type: ignore[arg-type] # as the session
+    assert settings.items() >= ALWAYS.items()
+    return settings.get(name) == value
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "optimizer.decorrelateSubqueryLegacyIncorrectCountHandling.enabled",
+        "optimizer.decorrelateExistsSubqueryLegacyIncorrectCountHandling.enabled",
+        "optimizer.decorrelateUnionOrSetOpUnderLimit.enabled",
+        "optimizer.scalarSubqueryUseSingleJoin",
+        "optimizer.metadataOnly",
+        "optimizer.enableJsonExpressionOptimization",
+        "optimizer.ofALaterVersion",
+        "execution.pythonUDF.arrow.enabled",
+        "execution.pandas.convertToArrowArraySafely",
+        "execution.pyspark.binaryAsBytes",
+        "decimalOperations.allowPrecisionLoss",
+    ],
+)
+def test_what_decides_rows_is_named(tmp_path, name):
+    assert told(tmp_path, f"spark.sql.{name}", "false")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "optimizer.excludedRules",
+        "optimizer.dynamicPartitionPruning.enabled",
+        "optimizer.runtime.bloomFilter.enabled",
+        "optimizer.windowGroupLimitThreshold",
+        "execution.arrow.maxRecordsPerBatch",
+        "execution.reuseSubquery",
+        "execution.pyspark.udf.simplifiedTraceback.enabled",
+        "adaptive.enabled",
+        "shuffle.partitions",
+    ],
+)
+def test_what_is_about_speed_is_not_named(tmp_path, name):
+    assert not told(tmp_path, f"spark.sql.{name}", "8")
