@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +120,15 @@ def test_a_date_is_its_first_microsecond():
     assert within("day", "date", time_set([(1, day_us - 1)]), "UTC") == "false"
     assert within("day", "date", time_set([(1, 2)], null=True), "UTC") == "day IS NULL"
     assert covered("date", time_set([(1, day_us)]), "UTC") == time_set([(day_us, day_us)])
+
+
+def test_a_day_of_which_java_and_python_tell_different_beginnings_is_found():
+    """To Java clocks in Stockholm were three hours ahead in June 1945, as in Berlin."""
+    begins = int(datetime(1945, 6, 14, 21, tzinfo=UTC).timestamp()) * 1_000_000
+    days = within("born", "date", TimeSet(((begins, begins),)), "Europe/Stockholm")
+    assert days == (
+        "(born IS NOT NULL AND ((born >= DATE'1945-06-15' AND born <= DATE'1945-06-15')))"
+    )
 
 
 def test_away_from_utc_dates_are_those_that_may_begin_in_the_interval():

@@ -38,6 +38,17 @@ def test_truncation_stays_within_its_bounds_around_every_shift(name):
                 assert lo <= change <= hi, (unit, at)
 
 
+@pytest.mark.parametrize(
+    ("name", "lo_s", "hi_s"), [("Europe/Stockholm", 3208, 10_800), ("CET", 0, 7_200)]
+)
+def test_a_zone_has_the_offsets_of_each_history_that_databases_tell(name, lo_s, hi_s):
+    """Those of Java, which has Berlin's history for Stockholm and Brussels' for CET."""
+    known = zone(name)
+    assert known.offset_lo_us <= lo_s * 1_000_000
+    assert known.offset_hi_us >= hi_s * 1_000_000
+    assert known.back_us == HOUR_US
+
+
 def test_units_and_intervals():
     utc = zone("UTC")
     assert truncation_us("mm", utc) == (1 - 31 * DAY_US, 0)

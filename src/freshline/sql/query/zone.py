@@ -9,7 +9,7 @@ may be taken for a later instant. Both are bounded here from the zone's own hist
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -23,6 +23,40 @@ _FIXED = re.compile(r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?(\d\d))?(?::?(\
 _FIRST, _LAST = datetime(1800, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_OFFSET_US = 18 * HOUR_US  # of any zone in java.time
+_SAME_SINCE_1970: Mapping[str, str] = {
+    "Africa/Abidjan": "Africa/Accra Africa/Lome Africa/Ouagadougou Africa/Timbuktu",
+    "Africa/Johannesburg": "Africa/Maseru Africa/Mbabane",
+    "Africa/Lagos": "Africa/Bangui Africa/Brazzaville Africa/Douala Africa/Kinshasa"
+    " Africa/Libreville Africa/Luanda Africa/Porto-Novo",
+    "Africa/Maputo": "Africa/Bujumbura Africa/Harare Africa/Kigali Africa/Lubumbashi Africa/Lusaka",
+    "Africa/Nairobi": "Africa/Addis_Ababa Africa/Asmara Africa/Dar_es_Salaam Africa/Djibouti"
+    " Africa/Mogadishu Indian/Antananarivo Indian/Comoro Indian/Mayotte",
+    "America/Panama": "America/Cayman",
+    "America/Phoenix": "America/Creston",
+    "America/Puerto_Rico": "America/Anguilla America/Antigua America/Aruba America/Blanc-Sablon"
+    " America/Curacao America/Dominica America/Grenada America/Guadeloupe America/Montserrat"
+    " America/Port_of_Spain America/St_Kitts America/St_Lucia America/St_Thomas"
+    " America/St_Vincent America/Tortola",
+    "America/Toronto": "America/Nassau",
+    "Asia/Bangkok": "Asia/Phnom_Penh Asia/Vientiane Indian/Christmas",
+    "Asia/Dubai": "Asia/Muscat Indian/Mahe Indian/Reunion",
+    "Asia/Kuching": "Asia/Brunei",
+    "Asia/Riyadh": "Antarctica/Syowa Asia/Aden",
+    "Asia/Yangon": "Indian/Cocos",
+    "Europe/Athens": "EET",
+    "Europe/Berlin": "Europe/Copenhagen Europe/Oslo Europe/Stockholm",
+    "Europe/Brussels": "CET Europe/Amsterdam MET",
+    "Europe/Zurich": "Europe/Vaduz",
+    "Pacific/Guam": "Pacific/Saipan",
+    "Pacific/Pago_Pago": "Pacific/Midway",
+    "Pacific/Tarawa": "Pacific/Funafuti Pacific/Wallis",
+}
+"""By zone: those of which some databases tell its own history from before 1970.
+
+Java's does; many a Linux tells what clocks there showed. So a day of 1945 in Stockholm begins an
+hour earlier to Spark than to Python.
+"""
+_OTHER = {name: one for one, names in _SAME_SINCE_1970.items() for name in names.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +80,8 @@ class Zone:
         name: As Spark's ``spark.sql.session.timeZone`` has it.
         offset_lo_us: Least offset of the wall clock from UTC, ever.
         offset_hi_us: Greatest one.
-        shifts: Every time clocks are put back or forward; none where the offset is fixed.
+        shifts: Every time clocks are put back or forward; none where the offset is fixed. All of
+            two histories where databases tell different ones.
     """
 
     name: str
@@ -110,12 +145,12 @@ def zone(name: str) -> Zone:
         offset_us = (-1 if sign == "-" else 1) * (length // timedelta(microseconds=1))
         return Zone(name, offset_us, offset_us, ())
     try:
-        info = ZoneInfo(name)
+        infos = [ZoneInfo(each) for each in (name, _OTHER.get(name)) if each is not None]
     except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         worst = (Shift(1, 1 - DAY_US), Shift(1 - DAY_US, 1))
         return Zone(name, -_LARGEST_OFFSET_US, _LARGEST_OFFSET_US, worst)
-    shifts = tuple(_shifts(info))
-    ends = (_offset_us(info, _FIRST), _offset_us(info, _LAST))
+    shifts = tuple(shift for info in infos for shift in _shifts(info))
+    ends = (_offset_us(info, at) for info in infos for at in (_FIRST, _LAST))
     offsets = {*ends, *(offset for _, pair in shifts for offset in pair)}
     return Zone(
         name,
