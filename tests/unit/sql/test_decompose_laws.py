@@ -153,6 +153,22 @@ def small():
     return merging
 
 
+def test_values_that_are_all_one_have_no_deviation(small):
+    """A tenth three times is 0.30000000000000004, of which a third is not a tenth."""
+    rows = [
+        (at, g, None, None, None, None, value, batch)
+        for at, (g, value, batch) in enumerate(
+            (g, value, batch)
+            for g, value in (("a", 0.1), ("b", 1.1), ("c", 19.99))
+            for batch, times in enumerate((3, 1, 6))
+            for _ in range(times)
+        )
+    ]
+    small.load({"s": rows, "t": [], "r": []})
+    cut = small.check("SELECT g, stddev(f), var_pop(f), count(*) FROM s GROUP BY g")
+    assert sorted(small.merged(cut)) == [(g, 0.0, 0.0, 10) for g in "abc"]
+
+
 def _breaking(monkeypatch, name, rule):
     original = aggregates.rule_of
     monkeypatch.setattr(

@@ -7,6 +7,10 @@ is left). Chan, Golub and LeVeque's pairwise update (1979) keeps them:
 
 with d = mean_b - mean_a. SQL has no such aggregate, so the states of a group are collected
 and folded. A state of no rows is NULL, which collecting leaves out; so n is never zero.
+
+Where all values are one, the mean is that value to the last digit, and M2 is 0: a sum divided by
+its count need not be, and a query may ask whether a deviation is 0. So the mean is kept between
+the least and the greatest value, and that of the first state is taken as it is.
 """
 
 from __future__ import annotations
@@ -17,13 +21,15 @@ from sqlglot import exp
 VARIANCES = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
 
 _STATE = """CASE WHEN COUNT(x) > 0 THEN NAMED_STRUCT(
-    'n', CAST(COUNT(x) AS DOUBLE), 'mean', AVG(CAST(x AS DOUBLE)),
+    'n', CAST(COUNT(x) AS DOUBLE),
+    'mean', GREATEST(MIN(CAST(x AS DOUBLE)), LEAST(MAX(CAST(x AS DOUBLE)), AVG(CAST(x AS DOUBLE)))),
     'm2', VAR_POP(CAST(x AS DOUBLE)) * COUNT(x)) END"""
 _FOLD = """AGGREGATE(COLLECT_LIST(s),
     NAMED_STRUCT('n', CAST(0 AS DOUBLE), 'mean', CAST(0 AS DOUBLE), 'm2', CAST(0 AS DOUBLE)),
     (a, b) -> NAMED_STRUCT(
         'n', a.n + b.n,
-        'mean', a.mean + (b.mean - a.mean) * b.n / (a.n + b.n),
+        'mean', CASE WHEN a.n = 0 THEN b.mean
+            ELSE a.mean + (b.mean - a.mean) * b.n / (a.n + b.n) END,
         'm2', a.m2 + b.m2 + (b.mean - a.mean) * (b.mean - a.mean) * a.n * b.n / (a.n + b.n))
     {last})"""
 _LAST = {
