@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from freshline.sql.query.calendar import Span, span_of_text, truncation_us
+from freshline.sql.query.calendar import Span, date_us, span_of_text, truncation_us
 from freshline.sql.query.zone import DAY_US, HOUR_US, zone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,6 +47,14 @@ def test_a_zone_has_the_offsets_of_each_history_that_databases_tell(name, lo_s, 
     assert known.offset_lo_us <= lo_s * 1_000_000
     assert known.offset_hi_us >= hi_s * 1_000_000
     assert known.back_us == HOUR_US
+
+
+def test_where_clocks_were_only_ever_put_forward_a_day_has_24_hours():
+    """In Dubai once, by 18 minutes and 48 seconds, in 1920."""
+    known = zone("Asia/Dubai")
+    assert [shift.back_us for shift in known.shifts] == [-1_128_000_000]
+    assert known.back_us == 0
+    assert date_us(known) == (1 - DAY_US, 0)
 
 
 def test_units_and_intervals():

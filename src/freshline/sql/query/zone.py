@@ -96,8 +96,8 @@ class Zone:
 
     @property
     def back_us(self) -> int:
-        """By how much clocks are put back at most: a day lasts 24 hours and this."""
-        return max((shift.back_us for shift in self.shifts), default=0)
+        """By how much clocks are put back at most, 0 if never: a day lasts 24 hours and this."""
+        return max((0, *(shift.back_us for shift in self.shifts)))
 
     @property
     def dates_come_back(self) -> bool:
