@@ -82,7 +82,7 @@ class ViewCheck(Check):
             return output
         column = self.facts.get("emitted_by") or self._bucket_column(frames)
         kind = kind_of(output.schema, column)
-        keep_wall_clocks(self.session, [kind])
+        keep_wall_clocks(self.session, [kind], output)
         shown = Emission(int(until_us)).buckets
         return output.filter(within(column, kind, shown, zone_of(self.session)))
 

@@ -50,7 +50,6 @@ def recompute(increment: Increment) -> StagedUpdate:
     buckets = increment.plan.buckets
     assert isinstance(buckets, Buckets)
     kind = kind_of(increment.schema, buckets.column)
-    keep_wall_clocks(increment.session, [kind])
     zone = increment.zone
     touched = _touched(increment, buckets)
     if goes_wrong("buckets.narrowed"):
@@ -87,6 +86,7 @@ def recompute(increment: Increment) -> StagedUpdate:
     output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
+    keep_wall_clocks(increment.session, [kind], output)
     corrected = {"corrected": within(buckets.column, kind, again, zone)} if again else {}
     replaced = replace(
         increment.transaction,

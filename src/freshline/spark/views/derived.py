@@ -476,7 +476,7 @@ class DerivedUpdates:
             raise error
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
-        keep_wall_clocks(update.session, [kind])
+        keep_wall_clocks(update.session, [kind], output)
         zone = zone_of(update.session)
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)

@@ -14,6 +14,8 @@ one count together. The sources of views have none (:mod:`freshline.spark.views.
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, same_columns
@@ -37,7 +39,6 @@ def recompute_groups(increment: Increment) -> StagedUpdate:
 def _recomputed(
     increment: Increment, plan: Decomposition, partial: Partial, changed: Held
 ) -> StagedUpdate:
-    keep_wall_clocks(increment.session, (each.dataType.simpleString() for each in increment.schema))
     may_join = increment.transaction.feeds_changes
     touched = scope(increment.plan, changed, increment.schema, may_join=may_join)
     if touched is None:
@@ -49,9 +50,10 @@ def _recomputed(
         increment.register(parent.name, parent.frame)
     if named is None:
         return _from_query(increment, touched)
-    rows = touched.state.of(sql_of(increment, partial.query))
+    rows = sql_of(increment, partial.query)
+    _keep_wall_clocks(increment, rows)
     version = state_of(increment, partial).replace(
-        rows, touched.state, named[partial.name], combining(increment, partial)
+        touched.state.of(rows), touched.state, named[partial.name], combining(increment, partial)
     )
     return write(increment, plan, {partial.name: version}, touched)
 
@@ -61,6 +63,7 @@ def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
     output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
+    _keep_wall_clocks(increment, output)
     output = touched.view.of(output)
     replaced = replace(
         increment.transaction,
@@ -70,3 +73,9 @@ def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
         input_bytes=jvm.optimized_input_bytes(output),
     )
     return StagedUpdate(replaced.staged, replaced.facts)
+
+
+def _keep_wall_clocks(increment: Increment, rows: DataFrame) -> None:
+    """Before conditions on groups are put on rows of a query."""
+    kinds = (each.dataType.simpleString() for each in rows.schema)
+    keep_wall_clocks(increment.session, kinds, rows)
