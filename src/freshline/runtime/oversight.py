@@ -214,6 +214,7 @@ class Oversight:
             return
         self._promised = self._aus.guarantees
         tables = self._scheduler.tables
+        guarantees = [guarantee.promised for guarantee in self._aus.guarantees]
         self._bounds.promise(
             (
                 table.name,
@@ -226,11 +227,11 @@ class Oversight:
                     guarantee.staleness_s,
                 ),
             )
-            for table, guarantee in zip(tables, self._aus.guarantees, strict=True)
+            for table, guarantee in zip(tables, guarantees, strict=True)
         )
 
     def _pace(self, aus: Aus, now_s: float, table: Table) -> Pace:
-        guarantee = aus.guarantees[table.order]
+        guarantee = aus.guarantees[table.order].promised
         health, bound_s = self._feed_of.get(table.name), None
         if health is not None and health.went_out_s is not None:
             bound_s = guarantee.recovery_s(table, now_s - health.went_out_s)
@@ -276,7 +277,7 @@ class Oversight:
         item = self._recoveries.of(table.name)
         limits = counts = caught_up = None
         if self._aus is not None:
-            limits = self._aus.guarantees[table.order]
+            limits = self._aus.guarantees[table.order].promised
             counts = self._bounds.counts(table.name)
         if item is not None:
             fresh_s = None if item.fresh_s is None else round(item.fresh_s, 1)

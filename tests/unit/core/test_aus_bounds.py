@@ -106,13 +106,15 @@ def test_nothing_is_promised_where_theorem_1_s_denominator_is_not_positive():
 def test_nothing_is_promised_of_tables_that_the_tracks_cannot_carry(specs, tracks):
     tables = graph_of(specs)
     found = guarantees_of(tables, tracks=tracks, recovery="average")
-    assert [(each.tardiness_s, each.response_s, each.staleness_s) for each in found] == [
+    held = [each.promised for each in found]
+    assert [(each.tardiness_s, each.response_s, each.staleness_s) for each in held] == [
         (None, None, None)
     ] * 2
-    assert [each.recovery_s(table, 5.0) for each, table in zip(found, tables, strict=True)] == [
+    assert [each.recovery_s(table, 5.0) for each, table in zip(held, tables, strict=True)] == [
         None
     ] * 2
     assert all(each.threshold_s is not None for each in found), "when they ask for recovery"
+    assert all(each.record()["staleness_bound"] is not None for each in found), "the formula's"
 
 
 def test_staleness_adds_up_along_the_graph_and_counts_jitter_or_phase():

@@ -206,16 +206,16 @@ def show_assessment(
     for table, guarantee, recovery_s in zip(
         assessment.tables, assessment.guarantees, assessment.recovery_s, strict=True
     ):
-        share = guarantee.share
+        share, held = guarantee.share, guarantee.promised
         times_s = [
             share.period_s,
             share.recovery_period_s,
-            guarantee.tardiness_s,
-            guarantee.response_s,
-            guarantee.staleness_s,
+            held.tardiness_s,
+            held.response_s,
+            held.staleness_s,
         ]
         if outage_s is not None:
-            times_s.append(recovery_s)
+            times_s.append(recovery_s if guarantee.holds else None)
         cells = ["-" if time_s is None else brief_s(time_s) for time_s in times_s]
         shown = [f"{share.execution_s:.3g} s", f"{100 * share.utilisation:.1f} %", *cells]
         if mean_s is not None:

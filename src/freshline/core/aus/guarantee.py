@@ -6,7 +6,7 @@ What ``freshline guarantees`` prints and what the policy starts from are the sam
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from freshline.core.aus.bounds import (
@@ -33,6 +33,8 @@ class Guarantee:
         tardiness_s: Y (Theorem 1). None here and below: nothing can be promised.
         response_s: Theta (Lemma 1).
         staleness_s: A (Definition 13).
+        holds: Whether the tracks can carry the tables. If not, the formulas still have values,
+            which say when to ask for recovery, and can be exceeded.
     """
 
     share: Share
@@ -40,6 +42,14 @@ class Guarantee:
     tardiness_s: float | None
     response_s: float | None
     staleness_s: float | None
+    holds: bool = True
+
+    @property
+    def promised(self) -> Guarantee:
+        """What a run can be held to: no bounds where they do not hold."""
+        if self.holds:
+            return self
+        return replace(self, tardiness_s=None, response_s=None, staleness_s=None)
 
     def record(self) -> dict[str, float | None]:
         """The keys and values that ``--json`` prints."""
@@ -114,7 +124,6 @@ def guarantees_of(
     tardiness_s = tardiness_bounds_s(claims, tracks, lent)
     response_s = response_bounds_s(claims, tardiness_s)
     staleness_s = staleness_bounds_s(tables, response_s)
-    # The formulas say when to ask for recovery even where nothing holds them.
     holds = is_schedulable(claims, tracks, lent)
     result = []
     for table, claim in zip(tables, claims, strict=True):
@@ -122,7 +131,7 @@ def guarantees_of(
         given_s = table.spec.recovery_threshold_s
         threshold_s = staleness_s[order] if given_s is None else given_s
         bounds_s = (tardiness_s[order], response_s[order], staleness_s[order])
-        result.append(Guarantee(claim, threshold_s, *(bounds_s if holds else (None, None, None))))
+        result.append(Guarantee(claim, threshold_s, *bounds_s, holds=holds))
     return result
 
 
