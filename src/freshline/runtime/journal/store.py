@@ -190,7 +190,8 @@ class Journal:
             for table in _names(
                 new, "sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
             ):
-                known = _names(self._db, f"pragma_table_info('{table}')")
+                columns = _names(self._db, f"pragma_table_info('{table}')")
+                known = {each.lower() for each in columns}  # as SQLite compares them
                 for _, name, kind, _, default, _ in new.execute(f"PRAGMA table_info({table})"):
                     if name not in known:
                         given = "" if default is None else f" DEFAULT {default}"
