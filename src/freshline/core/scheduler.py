@@ -278,7 +278,9 @@ class Scheduler:
         asked = [
             table
             for table in self._asked
-            if self.startable(table) and not _is_below_asked(table, clear)
+            if self.startable(table)
+            and not table.full  # nobody knows yet how long all its files take
+            and not _is_below_asked(table, clear)
         ]
         return [*asked, *self.waiting()]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from freshline.core.errors import PlatformError
+from freshline.delta.arrivals import is_version
 from freshline.delta.log import commit_at, commits, last_commit, local_log, oldest_version
 from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
@@ -54,6 +55,18 @@ def folded(project: Project, table: str) -> Loaded | None:
         PlatformError: It cannot be read.
     """
     return _Folder(project, table).newest()
+
+
+def is_of_feed(kind: str, name: str) -> bool:
+    """Whether a name stands for something of a feed of that kind.
+
+    A table that read a feed of another kind before has names of that one, too.
+    """
+    if kind == "kafka":
+        return is_range(name)
+    if kind == "delta":
+        return is_version(name)
+    return not (is_range(name) or is_version(name))
 
 
 def loaded_until_now(project: Project, table: str) -> dict[str, int]:

@@ -82,7 +82,7 @@ def _by_our_update(
     other = _filled_otherwise(made.metadata, feed_kind)
     if other is not None:
         what = f"what is in table {table.name} {other}, and it reads a feed of kind {feed_kind} now"
-        return _error("table-replaced", what, table, _STAYS)
+        return _error("table-replaced", what, table, _STAYS, can_reload=feed_kind != "kafka")
     after = int(made.metadata.get("after", made.version - 1))
     if after + 1 < made.version and rows_changed(table, path, after, made.version - 1):
         return changed_between(table, made.version)
@@ -113,14 +113,20 @@ def changed_between(table: TableDef, version: int) -> PlatformError:
     return _error("table-changed", what, table)
 
 
-def _error(code: str, what: str, table: TableDef, rule: str = _ONCE) -> PlatformError:
+def _error(
+    code: str, what: str, table: TableDef, rule: str = _ONCE, *, can_reload: bool = True
+) -> PlatformError:
+    again = (
+        f"`freshline refresh {table.name} --full` loads all files of its feed again"
+        if can_reload
+        else "a table with another name reads the topic from `starting:` on"
+    )
     return PlatformError(
         code,
         what,
         where=table.place,
         rule=rule,
-        next_step=f"`freshline accept {table.name}` goes on from what it has now, `freshline"
-        f" refresh {table.name} --full` loads all files of its feed again",
+        next_step=f"`freshline accept {table.name}` goes on from what it has now, {again}",
     )
 
 

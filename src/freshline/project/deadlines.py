@@ -22,7 +22,8 @@ _CRON_FIELDS = 5
 _CHANCE = re.compile(r"(?i)(?<![a-z])[hr](?![a-z])")
 """What stands for any number in some programs' cron expressions, each time for another one."""
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?")
-_MOST_HOURS = 18
+_LARGEST = timedelta(hours=18)
+"""Offset that Java takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,14 @@ def zone_named(name: str) -> tzinfo:
     Raises:
         ValueError: There is none.
     """
-    if name.upper() in ("UTC", "Z"):
+    if name.upper() in ("UTC", "UT", "Z"):
         return UTC
     offset = _OFFSET.fullmatch(name)
-    if offset is not None and int(offset[2]) <= _MOST_HOURS:
+    if offset is not None:
         hours, minutes, seconds = (int(each or 0) for each in offset.groups()[1:])
         length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        return timezone(-length if offset[1] == "-" else length)
+        if length <= _LARGEST:
+            return timezone(-length if offset[1] == "-" else length)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

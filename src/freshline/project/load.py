@@ -31,7 +31,7 @@ from freshline.project.sections.settings import (
     read_spark,
 )
 from freshline.project.tables import read_tables
-from freshline.project.windows import SESSION_ZONE, session_zone
+from freshline.project.windows import SESSION_ZONE, is_of_days, session_zone
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.functions import volatile_call
@@ -216,7 +216,7 @@ def assembled(
     references = References(top, root, required=analyse)
     configuration = references.configuration(top.texts("configuration"))
     feeds = references.feeds(feeds)
-    if any(table.report is not None for table in tables):
+    if any(table.report and is_of_days(table.report.window_s) for table in tables):
         _check_zone({**parts.configuration, **configuration}, top)
     if errors:
         return None, _in_order_of_files(errors, library, root)
@@ -279,8 +279,11 @@ def _analysed(tables: list[TableDef], library: Library, errors: list[UserError])
 
 def _check_zone(configuration: Mapping[str, str], top: Section) -> None:
     """An error where nobody can tell when the windows of reports begin."""
+    name = configuration.get(SESSION_ZONE, "UTC")
+    if "${" in name:  # commands without Spark do not resolve it
+        return
     try:
-        session_zone(configuration.get(SESSION_ZONE, "UTC"))
+        session_zone(name)
     except ValueError as error:
         where = top.file.place(("configuration", SESSION_ZONE))
         top.errors.append(

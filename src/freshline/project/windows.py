@@ -34,12 +34,17 @@ def window_at(moment_s: float, length_s: float, zone: str = "UTC") -> tuple[floa
         ValueError: There is no such time zone.
     """
     days = round(length_s / _DAY_S)
-    if days == 0 or days * _DAY_S != length_s:
+    if not is_of_days(length_s):
         start_s = moment_s // length_s * length_s
         return start_s, start_s + length_s
     day = datetime.fromtimestamp(moment_s, session_zone(zone)).date()
     first = _MONDAY + timedelta(days=(day - _MONDAY).days // days * days)
     return _midnight_s(first, zone), _midnight_s(first + timedelta(days=days), zone)
+
+
+def is_of_days(length_s: float) -> bool:
+    """Whether windows of that length are whole days, which begin at the session's midnight."""
+    return length_s > 0.0 and length_s % _DAY_S == 0.0
 
 
 def _midnight_s(day: date, zone: str) -> float:

@@ -82,10 +82,13 @@ class FailureHandling:
             events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
         return events
 
-    def succeeded(self, table: str) -> None:
-        """An update of ``table`` was committed."""
+    def succeeded(self, table: str, *, is_upkeep: bool) -> None:
+        """An update of ``table`` was committed.
+
+        Upkeep loads nothing, so what others did stays accepted until something is loaded.
+        """
         self._failures.pop(table, None)
-        if self._accepted.pop(table, None) is not None:
+        if not is_upkeep and self._accepted.pop(table, None) is not None:
             self._ledger.journal.put("tables", {"name": table}, accepted_version=None)
 
     def failed(

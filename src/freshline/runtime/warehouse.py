@@ -467,7 +467,7 @@ class Warehouse:
                 self._ledger.table_restored(table, command.number, result.version, to_s, parents)
                 self._journal.flush()
             self._pending.loaded(table, names)
-            self._failures.succeeded(table)
+            self._failures.succeeded(table, is_upkeep=bool(command.upkeep))
             if full:
                 self._listening.loaded(table)
             more = self._maintenance.done(outcome, self._now_s)

@@ -82,6 +82,12 @@ def test_what_people_ask_for_starts_on_the_only_track_before_its_moment() -> Non
     assert _told(scheduler.handle(1002.0, [TrackReserved(0, None)])) == [("slow", 0)]
 
 
+def test_a_reload_waits_for_the_report_since_nobody_knows_how_long_it_takes() -> None:
+    scheduler = _updated()
+    assert scheduler.handle(300.0, [RefreshRequested("quick", full=True)]) == []
+    assert _told(scheduler.handle(1002.0, [TrackReserved(0, None)])) == [("quick", 0)]
+
+
 def test_background_work_starts_on_the_only_track_where_it_ends_in_time() -> None:
     scheduler = _updated()
     begun = scheduler.handle(300.0, [BackfillRequested("quick", 0.0, 60.0)])

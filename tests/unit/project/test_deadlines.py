@@ -48,6 +48,7 @@ def test_a_deadline_keeps_its_text() -> None:
         ("R 6 * * *", "'R 6 * * *' is no cron expression of five fields"),
         ("0 6 30 2 *", "'0 6 30 2 *' never comes"),
         ("06:00 +20:00", "'+20:00' is no time zone"),
+        ("06:00 +18:30", "'+18:30' is no time zone"),
         ("soon", "'soon' is no duration"),
         ("", "'' is not longer than zero"),
     ],

@@ -106,6 +106,34 @@ def test_commands_that_start_no_spark_need_no_secrets(
     assert project.configuration["spark.hadoop.fs.s3a.secret.key"] == "${file:secrets/s3}"
 
 
+@pytest.mark.parametrize(
+    ("zone", "window"),
+    [("${env:NO_ZONE}", "1 day"), ("${env:NO_ZONE}", "1 hour"), ("ACT", "1 day")],
+)
+def test_commands_that_start_no_spark_need_no_time_zone(root: Path, zone: str, window: str) -> None:
+    (root / "freshline.yml").write_text(
+        YML.replace("spark.x: ${spark:y} $env:S3_KEY", f"spark.sql.session.timeZone: '{zone}'")
+    )
+    (root / "report.sql").write_text(
+        f"CREATE MATERIALIZED VIEW daily TBLPROPERTIES ('freshline.window' = '{window}',"
+        " 'freshline.deadline' = '1 hour') AS SELECT count(*) AS n FROM a;"
+    )
+    (report,) = load_project(root, root, analyse=False).reports
+    assert report.name == "daily"
+
+
+def test_windows_of_hours_need_no_time_zone_that_python_knows(root: Path) -> None:
+    (root / "freshline.yml").write_text(
+        YML.replace("spark.x: ${spark:y} $env:S3_KEY", "spark.sql.session.timeZone: Java/Alone")
+    )
+    (root / "report.sql").write_text(
+        "CREATE MATERIALIZED VIEW hourly TBLPROPERTIES ('freshline.window' = '1 hour',"
+        " 'freshline.deadline' = '1 hour') AS SELECT count(*) AS n FROM a;"
+    )
+    (report,) = load_project(root, root).reports
+    assert report.name == "hourly"
+
+
 @pytest.mark.parametrize("written", ["${env:}", "${env:A-B}", "${env:A B}", "${file:}"])
 def test_a_reference_that_is_none_is_refused_and_never_passed_on(root: Path, written: str) -> None:
     (root / "freshline.yml").write_text(YML.replace("${spark:y} $env:S3_KEY", f"x{written}y"))

@@ -15,7 +15,10 @@ from freshline.delta.loaded import fold, folded
 from freshline.delta.log import last_commit
 from freshline.project.model import KafkaSource
 from freshline.runtime.accepting import lost_standing
+from freshline.runtime.failures import FailureHandling
+from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.listening import Listening
+from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.journal.folding import RangeFolding
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.recovery import recover
@@ -24,7 +27,7 @@ from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
 from freshline.runtime.requests.handler import accept_offline
 from freshline.runtime.status.status import read_status
-from tests.support.shop import Shop, made_project, made_shop
+from tests.support.shop import Recorder, Shop, made_project, made_shop
 
 RANGE = "kN3vYtPMQzaA_8hFbqf0rw/0:0-10"
 
@@ -67,6 +70,39 @@ def test_rows_of_a_view_that_are_accepted_stay(was_a_view):
         shop.file("orders", minute, [minute])
         assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3, 7]
+
+
+@pytest.mark.parametrize("name", [RANGE, "00000000000000000003-0a1b2c3d4e5f"])
+def test_a_reload_asks_for_no_file_of_a_topic_or_delta_table_that_was_read_before(tmp_path, name):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    file = {"table_name": "orders", "name": name}
+    with_journal(shop, lambda journal: journal.put("files", file, state="loaded", number=1))
+    waits = {"table_name": "orders", "name": name.replace("3", "4")}
+    with_journal(
+        shop,
+        lambda journal: journal.put(
+            "files", waits, state="pending", timestamp_s=2.0, arrived_s=2.0, number=None
+        ),
+    )
+    shop.file("orders", 2, [2])
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_rows_that_are_accepted_stay_so_through_upkeep(was_a_view):
+    def accepted(journal):
+        pending, hears = PendingFiles(journal), Recorder()
+        handling = FailureHandling(Ledger(journal), pending, Backoff(), hears)
+        handling.accept("orders", 4)
+        handling.succeeded("orders", is_upkeep=True)
+        kept = handling.accepted("orders")
+        handling.succeeded("orders", is_upkeep=False)
+        return kept, handling.accepted("orders")
+
+    assert with_journal(was_a_view, accepted) == (4, None)
 
 
 def with_journal(shop, what):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from freshline.core.events import Event, FileArrived
+from freshline.delta.loaded import is_of_feed
 from freshline.executor.records import FeedFile
 from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal, Row
@@ -26,6 +27,8 @@ class PendingFiles:
         """Whether a file is known, of those of which the journal may not have written all."""
         self._loaded: dict[tuple[str, str], FeedFile] = {}
         """Those of them that are loaded."""
+        self._kinds: dict[str, str] = {}
+        """Of the feed of each base table."""
 
     def restored(self, project: Project) -> list[Event]:
         """Arrivals of the files that former runs saw and did not load."""
@@ -34,6 +37,7 @@ class PendingFiles:
         for table in project.tables:
             if table.kind != "base":
                 continue
+            self._kinds[table.name] = project.feeds[table.feed or ""].kind
             for row in self._journal.each(
                 f"SELECT * FROM files WHERE table_name=? AND state IN ({states})"
                 " AND timestamp_s IS NOT NULL ORDER BY timestamp_s, name",
@@ -123,14 +127,19 @@ class PendingFiles:
         return tuple(sorted(found, key=lambda file: (file.timestamp_s, file.name)))
 
     def loaded_files(self, table: str) -> tuple[FeedFile, ...]:
-        """Every file that is in the table: what a backfill reads."""
+        """Every file of its feed that is in the table: what a backfill reads."""
         rows = self._journal.rows(
             "SELECT * FROM files WHERE table_name=? AND state='loaded' ORDER BY timestamp_s, name",
             (table,),
         )
         self._look_whether_written()
         lately = [file for (name, _), file in self._loaded.items() if name == table]
-        found = {file.name: file for file in [*map(file_of, rows), *lately]}
+        kind = self._kinds.get(table, "files")
+        found = {
+            file.name: file
+            for file in [*map(file_of, rows), *lately]
+            if is_of_feed(kind, file.name)
+        }
         return tuple(sorted(found.values(), key=lambda file: (file.timestamp_s, file.name)))
 
 

@@ -13,19 +13,17 @@ table the newest commit that carries our metadata decides:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.core.events import TableRestored
-from freshline.delta.arrivals import is_version
 from freshline.delta.flushed import flush_version
 from freshline.delta.histories import put_back
-from freshline.delta.loaded import Loaded, folded, is_covered, loaded_until_now
+from freshline.delta.loaded import Loaded, folded, is_covered, is_of_feed, loaded_until_now
 from freshline.delta.log import CommitRecord, commit_at, commits, last_commit, same_rows
 from freshline.delta.metadata import loaded_names
-from freshline.executor.offsets import is_range
 from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
@@ -37,9 +35,6 @@ from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
 from freshline.times import seconds
-
-_IS_ITS: Mapping[str, Callable[[str], bool]] = {"kafka": is_range, "delta": is_version}
-"""By the kind of a feed: whether a name stands for something of such a feed."""
 
 
 @dataclass(slots=True)
@@ -116,7 +111,7 @@ def recover(
 def _leave_out_others(project: Project, table: TableDef, journal: Journal) -> None:
     """Files of the feed that a table read before wait for nothing where it reads another kind."""
     feed = project.feeds.get(table.feed or "")
-    if feed is None or feed.kind not in _IS_ITS:
+    if feed is None:
         return
     names = journal.rows(
         "SELECT name FROM files WHERE table_name=? AND state IN"
@@ -124,7 +119,7 @@ def _leave_out_others(project: Project, table: TableDef, journal: Journal) -> No
         (table.name,),
     )
     for (name,) in names:
-        if not _IS_ITS[feed.kind](name):
+        if not is_of_feed(feed.kind, name):
             journal.write(
                 "UPDATE files SET state='vanished', retry_s=NULL, reason=?"
                 " WHERE table_name=? AND name=?",

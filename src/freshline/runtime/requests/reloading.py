@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshline.core.errors import UserError
+from freshline.delta.loaded import is_of_feed
 from freshline.project.model import Project
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.store import Journal
@@ -35,6 +36,7 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
         for row in journal.each(
             "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
         )
+        if is_of_feed(project.feeds[table.feed].kind, row["name"])
     }
     if not loaded:
         return

@@ -36,6 +36,7 @@ from freshline.spark.feeds.unreadable import (
     empty_parquet,
     misread_files,
     moved_files,
+    no_files,
     unreadable_files,
 )
 from freshline.spark.pipelines.programs import register_programs
@@ -83,6 +84,10 @@ class BaseUpdates:
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             self.check_standing(transaction, request)
+            odd = no_files(self._reader, names)
+            if odd:
+                place = self._reader.feed.place
+                raise UnreadableFilesError(self._table.name, odd, where=place)
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
                 self._raise_unreadable(session, names, None)

@@ -117,6 +117,21 @@ def moved_files(
     ]
 
 
+def no_files(reader: FeedReader, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The names of what is no file, each with the reason: reading a pipe may wait for ever.
+
+    Listings leave such names out, but a journal of before may have one.
+    """
+    if reader.feed.kind == "kafka" or "://" in reader.feed.path:
+        return []
+    paths = ((name, Path(reader.feed.path, name)) for name in names)
+    return [
+        (name, "it is a pipe, a socket or a device, and no file")
+        for name, path in paths
+        if path.exists() and not (path.is_file() or path.is_dir())
+    ]
+
+
 def empty_parquet(reader: FeedReader, name: str) -> bool:
     """Whether it is a Parquet file of no bytes: Spark reads it as no rows, but it is broken.
 
