@@ -130,13 +130,16 @@ class Backfills:
         return session.sql(pinned.query), pinned
 
     def _changed(self, request: UpdateRequest) -> list[str]:
-        """Files that are not, or not surely, as they were when they were loaded and looked at."""
+        """Files that are not as they were when they were loaded and looked at.
+
+        In an object store nobody looks: each file there would be read once more.
+        """
         assert self._reader is not None
         now = self._reader.stands([file.name for file in request.files])
         return [
             file.name
             for file in request.files
-            if now.get(file.name) != (file.size_bytes, file.modified_s)
+            if file.name in now and now[file.name] != (file.size_bytes, file.modified_s)
         ]
 
     def _raise(self, faults: Sequence[tuple[str, str]]) -> None:

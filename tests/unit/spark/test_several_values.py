@@ -89,6 +89,10 @@ def test_the_first_line_with_more_is_found(text, block_bytes):
         ("{'note':'}{\n", None),
         ("don't {'id':1}\n", None),
         ('{"x":INF}{"x":-INF}\n', 1),
+        ('{"x":[1, INF]} {"id":2}\n', 1),
+        ('{"level":"INFO","ms":01} done\n', None),
+        ('{"level":"INFO","v":tru} {"level":"INFO"}\n', None),
+        ('{"note":"it\'s","v":None} x\n', None),
         ("", None),
     ],
 )

@@ -39,7 +39,8 @@ def test_truncation_stays_within_its_bounds_around_every_shift(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "lo_s", "hi_s"), [("Europe/Stockholm", 3208, 10_800), ("CET", 0, 7_200)]
+    ("name", "lo_s", "hi_s"),
+    [("Europe/Stockholm", 3208, 10_800), ("CET", 0, 7_200), ("WET", 0, 7_200)],
 )
 def test_a_zone_has_the_offsets_of_each_history_that_databases_tell(name, lo_s, hi_s):
     """Those of Java, which has Berlin's history for Stockholm and Brussels' for CET."""

@@ -402,7 +402,7 @@ class Graph:
             statement,
             place.file,
             flow.query_place.file,
-            with_parameters(query.settings, query.needs, self.found.configuration),
+            with_parameters(statement.kind, query.settings, query.needs, self.found.configuration),
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,

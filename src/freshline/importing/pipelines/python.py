@@ -116,6 +116,9 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     _add(modules.found, spec.scope, scratch)
     graph = Graph(scratch, stub.feeds, stub.feeds, {})
     described = graph.session_views()
+    unread = [each for each in scratch.errors if each.code == "bad-sql"]
+    if unread:  # a function that reads such a view would be told that there is none
+        return PythonDefinitions(errors=unread)
     functions = [each.flow for each in described if each.flow.function is not None]
 
     def is_dataset(parts: tuple[str, ...]) -> bool:

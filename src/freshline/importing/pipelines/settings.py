@@ -52,18 +52,19 @@ def settings_of(
 
 
 def with_parameters(
-    settings: Mapping[str, str], needs: Needs, configuration: Mapping[str, str]
+    kind: str, settings: Mapping[str, str], needs: Needs, configuration: Mapping[str, str]
 ) -> Mapping[str, str]:
     """A table's settings, with the pipeline's own where a function may ask for them.
 
     With other values of these the function makes other rows: the table has another definition.
 
     Args:
+        kind: Of the table. What a base table has loaded stays: it is not computed again.
         settings: Those of its flow.
         needs: What stands in its session.
         configuration: Of the specification; Spark's own settings are recorded by commits.
     """
-    if not any(each.key for each in needs.programs):
+    if kind == "base" or not any(each.key for each in needs.programs):
         return settings
     own = {name: each for name, each in configuration.items() if not name.startswith("spark.")}
     return {**own, **settings}

@@ -210,7 +210,7 @@ def keep_wall_clocks(session: SparkSession, kinds: Iterable[str], output: DataFr
     which is another condition where a date comes back after the next one has begun (St John's put
     clocks back at 00:01 until 2010). So is what it makes of ``CAST(wall AS TIMESTAMP) >= instant``
     where clocks are put forward: a wall clock that shows the hour left out means instants of the
-    next one.
+    next one. (Cairo leaves out the hour behind midnight, so a DATE of such an instant, too.)
 
     Args:
         session: In which the conditions are asked.
@@ -219,7 +219,7 @@ def keep_wall_clocks(session: SparkSession, kinds: Iterable[str], output: DataFr
     """
     found, clock = set(kinds), zone(zone_of(session))
     keeps = "timestamp_ntz" in found or clock.dates_come_back
-    if not keeps and "timestamp" in found and clock.shifts:
+    if not keeps and found & {"timestamp", "date"} and clock.shifts:
         plan = jvm.java_frame(output).queryExecution().analyzed()
         try:
             keeps = "timestamp_ntz" in str(plan.toJSON())  # of a column, or of what is cast to it

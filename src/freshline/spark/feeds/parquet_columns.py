@@ -39,7 +39,7 @@ _REAL = (FloatType, DoubleType)
 _TIMES = (TimestampType, TimestampNTZType)
 NANOSECONDS = (
     "times in nanoseconds, which Spark does not read: have its writer cut them to microseconds"
-    ' (pandas: `coerce_timestamps="us"`)'
+    ' (pandas: `coerce_timestamps="us", allow_truncated_timestamps=True`)'
 )
 """What is wrong with a column, where Spark itself says that INT64 is no TIMESTAMP."""
 _UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
@@ -52,7 +52,7 @@ _HOW = "with the feed's path as the option `basePath` Spark reads it from there"
 
 
 def other_meanings(
-    reader: FeedReader, names: Sequence[str], schema: StructType
+    reader: FeedReader, names: Sequence[str], schema: StructType, *, failed: bool = False
 ) -> list[tuple[str, str]]:
     """The files of a Parquet feed with such a column, each with the reason.
 
@@ -62,12 +62,14 @@ def other_meanings(
         reader: Of the feed.
         names: Files of the feed.
         schema: The feed's.
+        failed: Spark could not read them. Else nothing is said of columns at which Spark fails
+            where a query reads them: it may read others alone.
     """
     feed = reader.feed
     if feed.format != "parquet":
         return []
     has_base = option(feed.options, "basePath") is not None
-    matters = any(_matters(each.dataType) for each in schema)
+    matters = failed or any(_matters(each.dataType) for each in schema)
     looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
     system, base = (None, feed.path) if feed.path.startswith("/") else arrow_store(feed.path)
 
@@ -75,7 +77,11 @@ def other_meanings(
         try:
             with pq.ParquetFile(f"{base}/{name}", filesystem=system) as file:
                 keys = frozenset() if has_base else folder_keys(name)
-                return other_meaning(file, schema) or in_folder_alone(file, schema, keys)
+                return (
+                    other_meaning(file, schema)
+                    or in_folder_alone(file, schema, keys)
+                    or (nanoseconds(file, schema) if failed else None)
+                )
         except (OSError, pa.ArrowException):
             return None
 
@@ -105,21 +111,32 @@ def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[st
 
 def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
     """The file's columns that stand for something else than the schema's, in a sentence."""
-    wrong, fine = [], []
+    wrong = []
     for index in range(len(file.schema)):
         column = file.schema.column(index)
         parts = column.path.split(".")
         for kind in _kinds_at(schema, parts):
-            if isinstance(kind, _TIMES) and _has_nanoseconds(column):
-                fine.append(f"column {_shown(parts)} has {NANOSECONDS}")
             what = _what_else(column, kind)
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
                     f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
                 )
-    if wrong:
-        fine.insert(0, f"{'; '.join(wrong)}: declare it as it is in the feed's `schema:`")
-    return "; ".join(fine) or None
+    if not wrong:
+        return None
+    return f"{'; '.join(wrong)}: declare it as it is in the feed's `schema:`"
+
+
+def nanoseconds(file: pq.ParquetFile, schema: StructType) -> str | None:
+    """The file's times that Spark does not read, in a sentence."""
+    found = []
+    for index in range(len(file.schema)):
+        column = file.schema.column(index)
+        parts = column.path.split(".")
+        if _has_nanoseconds(column) and any(
+            isinstance(kind, _TIMES) for kind in _kinds_at(schema, parts)
+        ):
+            found.append(f"column {_shown(parts)} has {NANOSECONDS}")
+    return "; ".join(found) or None
 
 
 def _matters(kind: DataType) -> bool:
@@ -129,7 +146,7 @@ def _matters(kind: DataType) -> bool:
         return _matters(kind.elementType)
     if isinstance(kind, MapType):
         return _matters(kind.keyType) or _matters(kind.valueType)
-    return isinstance(kind, (*_WHOLE, *_REAL, *_TIMES, DateType))
+    return isinstance(kind, (*_WHOLE, *_REAL, DateType))
 
 
 def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:

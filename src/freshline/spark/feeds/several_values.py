@@ -37,7 +37,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=lambda _: None)
 """Keeps no objects: those of a file that is one array would take ten times its size."""
 _QUOTES, _OPENING, _CLOSING = ("'", '"'), ("{", "["), ("}", "]")
 _signs = re.compile(r"\\.|[\"'{}\[\]]", re.DOTALL)
-_OF_SPARK_ALONE = ("'", "INF")
+_of_spark_alone = re.compile(r"[:,\[]\s*[+-]?INF\b|[{:,\[]\s*'")
 """What Spark's reader takes and Python's does not: texts in single quotes, an infinite number."""
 
 
@@ -128,7 +128,7 @@ def _has_more(line: bytes, *, loose: bool) -> bool:
     try:
         _, end = _decoder.raw_decode(text)
     except ValueError:
-        if not (loose or any(each in text for each in _OF_SPARK_ALONE)):
+        if not (loose or _of_spark_alone.search(text)):
             return False
         end = _end_of_first(text)
     except RecursionError:  # nobody can tell; Spark reads about as deep as this

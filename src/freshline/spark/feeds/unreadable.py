@@ -173,6 +173,10 @@ def _fault(
         name = condition(error)
         if "Relative path in absolute URI" in message(error):
             return _COLON
+        if schema is not None and len(names) == 1:
+            told = other_meanings(reader, names, schema, failed=True)
+            if told:
+                return told[0][1]
         if "TIMESTAMP(NANOS" in message(error):
             return f"it has {NANOSECONDS}"
         return (

@@ -23,7 +23,7 @@ _FIXED = re.compile(r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?(\d\d))?(?::?(\
 _FIRST, _LAST = datetime(1800, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_OFFSET_US = 18 * HOUR_US  # of any zone in java.time
-_SAME_SINCE_1970: Mapping[str, str] = {
+_TOLD_AS: Mapping[str, str] = {
     "Africa/Abidjan": "Africa/Accra Africa/Lome Africa/Ouagadougou Africa/Timbuktu",
     "Africa/Johannesburg": "Africa/Maseru Africa/Mbabane",
     "Africa/Lagos": "Africa/Bangui Africa/Brazzaville Africa/Douala Africa/Kinshasa"
@@ -31,8 +31,12 @@ _SAME_SINCE_1970: Mapping[str, str] = {
     "Africa/Maputo": "Africa/Bujumbura Africa/Harare Africa/Kigali Africa/Lubumbashi Africa/Lusaka",
     "Africa/Nairobi": "Africa/Addis_Ababa Africa/Asmara Africa/Dar_es_Salaam Africa/Djibouti"
     " Africa/Mogadishu Indian/Antananarivo Indian/Comoro Indian/Mayotte",
-    "America/Panama": "America/Cayman",
-    "America/Phoenix": "America/Creston",
+    "America/Chicago": "CST6CDT",
+    "America/Denver": "MST7MDT",
+    "America/Los_Angeles": "PST8PDT",
+    "America/New_York": "EST5EDT",
+    "America/Panama": "America/Atikokan America/Cayman EST",
+    "America/Phoenix": "America/Creston MST",
     "America/Puerto_Rico": "America/Anguilla America/Antigua America/Aruba America/Blanc-Sablon"
     " America/Curacao America/Dominica America/Grenada America/Guadeloupe America/Montserrat"
     " America/Port_of_Spain America/St_Kitts America/St_Lucia America/St_Thomas"
@@ -44,19 +48,23 @@ _SAME_SINCE_1970: Mapping[str, str] = {
     "Asia/Riyadh": "Antarctica/Syowa Asia/Aden",
     "Asia/Yangon": "Indian/Cocos",
     "Europe/Athens": "EET",
+    "Europe/Belgrade": "Europe/Ljubljana Europe/Sarajevo Europe/Zagreb",
     "Europe/Berlin": "Europe/Copenhagen Europe/Oslo Europe/Stockholm",
-    "Europe/Brussels": "CET Europe/Amsterdam MET",
+    "Europe/Brussels": "CET Europe/Amsterdam Europe/Luxembourg MET",
+    "Europe/Lisbon": "WET",
     "Europe/Zurich": "Europe/Vaduz",
+    "Pacific/Auckland": "Antarctica/McMurdo",
     "Pacific/Guam": "Pacific/Saipan",
+    "Pacific/Honolulu": "HST",
     "Pacific/Pago_Pago": "Pacific/Midway",
     "Pacific/Tarawa": "Pacific/Funafuti Pacific/Wallis",
 }
-"""By zone: those of which some databases tell its own history from before 1970.
+"""By zone: those of which some databases tell its history, and others one of their own.
 
-Java's does; many a Linux tells what clocks there showed. So a day of 1945 in Stockholm begins an
-hour earlier to Spark than to Python.
+They differ before 1970, those of WET and a few others later, too. So a day of 1945 in Stockholm
+begins an hour earlier to Spark, as Java tells it, than to Python on many a Linux.
 """
-_OTHER = {name: one for one, names in _SAME_SINCE_1970.items() for name in names.split()}
+_OTHER = {name: one for one, names in _TOLD_AS.items() for name in names.split()}
 
 
 @dataclass(frozen=True, slots=True)

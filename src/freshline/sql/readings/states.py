@@ -13,7 +13,7 @@ _MERGES = {
     (): (),
     ("Count",): ("Sum",),
     ("CountIf",): ("Sum",),
-    ("Average", "Count", "VariancePop"): ("CollectList", "Count"),
+    ("Average", "Count", "Max", "Min", "VariancePop"): ("CollectList", "Count"),
     ("Max", "MaxBy"): ("Max", "MaxBy"),
     ("Min", "MinBy"): ("Min", "MinBy"),
 } | {
