@@ -25,6 +25,7 @@ from tests.support.share import WHOLE
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(not WHOLE, reason="four starts of Spark: part of make proof"),
 ]
 _HOME = Path(pyspark.__file__).parent
