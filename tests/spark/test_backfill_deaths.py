@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from freshline.core.errors import PlatformError
 from freshline.failpoints import armed
 
 pytestmark = pytest.mark.spark
@@ -41,7 +42,7 @@ def test_a_backfill_that_died_is_made_whole_by_its_retry(shop):
             to_s=loaded.to_s,
             range_s=(utc_s("2026-01-02"), utc_s("2026-01-03")),
         )
-        with armed(f"{point}=eio"), pytest.raises(OSError, match="Input/output"):
+        with armed(f"{point}=eio"), pytest.raises(PlatformError, match="Input/output"):
             shop.executor.run(request)
         committed = point == "backfill.after_commit"
         assert [row["id"] for row in shop.rows("orders")] == (corrected if committed else shown)
