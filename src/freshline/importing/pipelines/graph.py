@@ -239,7 +239,7 @@ class Graph:
         sources: dict[str, Source] = {}
         outside: dict[str, str] = {}
         if (reads := self._reads(flow, query)) is None:
-            return "SELECT 1", sources  # whoever reads it need not be told again
+            return "SELECT 1", sources  # its readers get no error of their own
         for read in reads:
             key = self._key(flow, read.parts)
             name = read.name.lower()

@@ -171,5 +171,5 @@ class Alerts:
 
 
 def _by_clock(row: Raised, now_s: float) -> Raised:
-    """What was seen by a clock that was ahead counts as seen now, until it is told."""
+    """A fault that was seen while the clock was ahead counts as seen now, until it is sent."""
     return row if row.told_s is not None else replace(row, seen_s=min(row.seen_s, now_s))
