@@ -86,8 +86,6 @@ class Oversight:
         self._changed_tables = {table.name for table in scheduler.tables}
         self._written: dict[str, tuple[Any, ...]] = {}
         self._misfit: str | None = None
-        journal.write("DELETE FROM watched")
-        journal.write("DELETE FROM misfits")
         for name, health in self._feeds.items():
             if health.out_since_s is not None:
                 for reader in self._readers[name]:

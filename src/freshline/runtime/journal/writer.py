@@ -58,6 +58,7 @@ class Ledger:
         )
         # Else whoever looks at once takes what a former run saw for what this one sees.
         self.journal.write("DELETE FROM watched")
+        self.journal.write("DELETE FROM misfits")
 
     def run_ready(self, now_s: float | None) -> None:
         """Spark is ready, updates can start; None: it is gone and started again."""
