@@ -33,10 +33,10 @@ def window_at(moment_s: float, length_s: float, zone: str = "UTC") -> tuple[floa
     Raises:
         ValueError: There is no such time zone.
     """
-    days = round(length_s / _DAY_S)
     if not is_of_days(length_s):
         start_s = moment_s // length_s * length_s
         return start_s, start_s + length_s
+    days = round(length_s / _DAY_S)
     day = datetime.fromtimestamp(moment_s, session_zone(zone)).date()
     first = _MONDAY + timedelta(days=(day - _MONDAY).days // days * days)
     return _midnight_s(first, zone), _midnight_s(first + timedelta(days=days), zone)
