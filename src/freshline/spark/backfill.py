@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,7 @@ from freshline.core.errors import UserError
 from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import last_commit, same_rows
 from freshline.delta.metadata import encode
-from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
@@ -39,7 +39,7 @@ from freshline.spark.engine.pins import Pinned, location, pin_statics, register_
 from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
-from freshline.spark.feeds.unreadable import misread_files, moved_files
+from freshline.spark.feeds.unreadable import misread_files, moved_files, refuse
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
@@ -115,7 +115,8 @@ class Backfills:
         if self._reader is not None:
             names = [file.name for file in request.files]
             schema = self._reader.schema(session, names)
-            self._raise(misread_files(session, self._reader, self._changed(request), schema))
+            misread = misread_files(session, self._reader, self._changed(request), schema)
+            refuse(self._table.name, self._reader, misread)
             records = self._reader.read(session, names, schema)
             misfit = self._reader.misfit(schema)
             if misfit is not None:
@@ -141,12 +142,6 @@ class Backfills:
             for file in request.files
             if file.name in now and now[file.name] != (file.size_bytes, file.modified_s)
         ]
-
-    def _raise(self, faults: Sequence[tuple[str, str]]) -> None:
-        """Raise if files cannot be loaded again."""
-        if faults:
-            place = None if self._reader is None else self._reader.feed.place
-            raise UnreadableFilesError(self._table.name, faults, where=place)
 
     def _facts(
         self,
@@ -238,7 +233,7 @@ class Backfills:
         staged = replaced.staged
         failpoint("backfill.after_data")
         if self._reader is not None:
-            self._raise(moved_files(self._reader, names, as_read))
+            refuse(table.name, self._reader, moved_files(self._reader, names, as_read))
         metadata = encode(
             request,
             table=table.name,

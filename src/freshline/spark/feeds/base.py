@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +13,7 @@ from freshline.core.errors import UserError
 from freshline.delta.histories import KEY
 from freshline.delta.metadata import encode
 from freshline.delta.standing import changed_between, departure, rows_changed
-from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.comments import Comments
@@ -37,6 +37,7 @@ from freshline.spark.feeds.unreadable import (
     misread_files,
     moved_files,
     no_files,
+    refuse,
     unreadable_files,
 )
 from freshline.spark.pipelines.programs import register_programs
@@ -84,22 +85,16 @@ class BaseUpdates:
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             self.check_standing(transaction, request)
-            odd = no_files(self._reader, names)
-            if odd:
-                place = self._reader.feed.place
-                raise UnreadableFilesError(self._table.name, odd, where=place)
+            self._refuse(no_files(self._reader, names))
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
-                self._raise_unreadable(session, names, None)
+                self._refuse(unreadable_files(session, self._reader, names, None))
             schema = self._reader.schema(session, names, anew=request.full)
-            self._raise_gone(session, names)
-            misread = misread_files(session, self._reader, names, schema)
-            if misread:
-                place = self._reader.feed.place
-                raise UnreadableFilesError(self._table.name, misread, where=place)
+            self._refuse(self._reader.unreadable(session, names))
+            self._refuse(misread_files(session, self._reader, names, schema))
             return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
-            self._raise_unreadable(session, names, schema)
+            self._refuse(unreadable_files(session, self._reader, names, schema))
             raise update_failed(self._project, self._table, error) from error
 
     def check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
@@ -171,8 +166,8 @@ class BaseUpdates:
         rejected = 0
         if some or request.full or self._rejected.suspect:
             rejected = self._rejected.write(session, request, schema, misfit, some=some)
-        self._raise_gone(session, names)
-        self._raise_moving(names, as_read)
+        self._refuse(self._reader.unreadable(session, names))
+        self._refuse(moved_files(self._reader, names, as_read))
         before = transaction.version
         metadata = encode(
             request,
@@ -279,25 +274,8 @@ class BaseUpdates:
         records, misfits, _ = jvm.observed(written, _COUNTS) or (0, 0, 0)
         return records == 0 or misfits > 0 or _may_stop_early(self._table.query)
 
-    def _raise_gone(self, session: SparkSession, names: list[str]) -> None:
-        """Raise if what a reader can tell without reading says that it is not all there."""
-        faults = self._reader.unreadable(session, names)
-        if faults:
-            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
-
-    def _raise_moving(self, names: list[str], as_read: Mapping[str, tuple[int, float]]) -> None:
-        """Raise if files changed while they were read: nobody knows what of them was."""
-        faults = moved_files(self._reader, names, as_read)
-        if faults:
-            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
-
-    def _raise_unreadable(
-        self, session: SparkSession, names: list[str], schema: StructType | None
-    ) -> None:
-        """Raise if the files are why an update failed."""
-        faults = unreadable_files(session, self._reader, names, schema)
-        if faults:
-            raise UnreadableFilesError(self._table.name, faults, where=self._reader.feed.place)
+    def _refuse(self, faults: Sequence[tuple[str, str]] | None) -> None:
+        refuse(self._table.name, self._reader, faults)
 
 
 @lru_cache(maxsize=4096)

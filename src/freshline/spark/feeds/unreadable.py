@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.executor.records import UnreadableFilesError
 from freshline.project.sections.reader_options import csv_signs
 from freshline.spark.engine.errors import SparkError, condition, message, one_line
 from freshline.spark.feeds.cut_values import cut_values
@@ -73,6 +74,21 @@ def unreadable_files(
             waiting += [group[middle:], group[:middle]]
     order = {name: position for position, name in enumerate(names)}
     return sorted(faults, key=lambda named: order[named[0]])
+
+
+def refuse(table: str, reader: FeedReader, faults: Sequence[tuple[str, str]] | None) -> None:
+    """Raise if files of the feed cannot be loaded as they are.
+
+    Args:
+        table: That is loaded.
+        reader: Of its feed.
+        faults: Names, each with the reason.
+
+    Raises:
+        UnreadableFilesError: There are some.
+    """
+    if faults:
+        raise UnreadableFilesError(table, faults, where=reader.feed.place)
 
 
 def misread_files(
