@@ -71,7 +71,8 @@ def told(array: pa.Array, kind, look=other_meaning, **settings) -> str | None:
     pq.write_table(pa.table({"N": array, "other": pa.nulls(len(array))}), buffer, **settings)
     schema = StructType([StructField("n", kind), StructField("missing", StringType())])
     with pq.ParquetFile(buffer) as file:
-        return look(file, schema)
+        reason: str | None = look(file, schema)
+    return reason
 
 
 def message(reason: str | None, name: str = "N") -> str | None:
