@@ -26,6 +26,11 @@ _FAULTS = (pa.ArrowException, OSError, ValueError, TypeError, NotImplementedErro
 _NANOS = 1000
 """In a microsecond."""
 
+_FIRST_US = -62_135_596_800_000_000
+_BEHIND_US = 253_402_300_800_000_000
+"""The years 1 to 9999, which JSON can write and every reader can tell; Arrow has more."""
+_DAY_US = 86_400_000_000
+
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "integer": ("int", "uint"),
     "real": ("halffloat", "float", "double", "int", "uint"),
@@ -187,7 +192,7 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     """
     type_ = column.type
     wanted = arrow_type(type_)
-    if array.type == wanted:
+    if array.type == wanted and not _has_times(type_):
         return array
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         nanos = array.cast(pa.int64())
@@ -212,7 +217,7 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     try:
         value = shown(array[low].as_py())
     except (OverflowError, ValueError):  # Python has no time beyond the year 9999
-        value = f"Arrow's {array.type}"
+        value = f"Arrow's {array.type} beyond year 9999 or before 1"
     raise Refusal("bad-record", f"column {column.name}: {value} is no {type_.name}", start + low)
 
 
@@ -226,7 +231,14 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
 
 
 def _is_beyond(array: pa.Array, found: pa.Array) -> bool:
-    """Whether a cast made a number infinite, which Arrow takes for no loss."""
+    """Whether a cast made a number infinite, which Arrow takes for no loss, or a time is too far.
+
+    Too far is what JSON could not write.
+    """
+    if pa.types.is_date(found.type):
+        return _is_beyond_years(found.cast(pa.int32()), _DAY_US)
+    if pa.types.is_timestamp(found.type):
+        return _is_beyond_years(found.cast(pa.int64()), 1)
     if pa.types.is_floating(array.type):
         return bool(pc.sum(pc.is_inf(array)).as_py() != pc.sum(pc.is_inf(found)).as_py())
     if pa.types.is_struct(array.type):
@@ -236,6 +248,20 @@ def _is_beyond(array: pa.Array, found: pa.Array) -> bool:
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return _is_beyond(array.flatten(), found.flatten())
     return False
+
+
+def _is_beyond_years(counted: pa.Array, unit_us: int) -> bool:
+    ends = pc.min_max(counted)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is not None and (least * unit_us < _FIRST_US or most * unit_us >= _BEHIND_US)
+
+
+def _has_times(type_: Type) -> bool:
+    if type_.element is not None:
+        return _has_times(type_.element)
+    return type_.kind in ("date", "timestamp", "timestamp_ntz") or any(
+        _has_times(field.type) for field in type_.fields
+    )
 
 
 def _items(maps: pa.MapArray) -> pa.Array:

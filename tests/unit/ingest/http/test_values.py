@@ -370,6 +370,9 @@ def test_a_damaged_arrow_stream_is_refused_or_read_but_never_crashes(data):
          [None, [("a", 1.5)]]),
         (pa.array([2], pa.timestamp("s", "Asia/Tokyo")), "TIMESTAMP",
          [dt.datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)]),
+        (pa.array([-62_135_596_800_000_000, None, 253_402_300_799_999_999],
+                  pa.timestamp("us", "UTC")), "TIMESTAMP",
+         [dt.datetime.min.replace(tzinfo=UTC), None, dt.datetime.max.replace(tzinfo=UTC)]),
         (pa.nulls(2), "ARRAY<INT>", [None, None]),
         (pa.array([[1], None], pa.large_list(pa.int16())), "ARRAY<INT>", [[1], None]),
     ],
@@ -377,6 +380,10 @@ def test_a_damaged_arrow_stream_is_refused_or_read_but_never_crashes(data):
 def test_arrow_of_a_kindred_type_is_cast(array, ddl, expected):
     rows = stored(f"x {ddl}", ipc(pa.table({"x": array})), ARROW)
     assert [row["x"] for row in rows] == expected
+
+
+FAR = "column x: Arrow's timestamp"
+FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
 
 
 @pytest.mark.parametrize(
@@ -401,7 +408,18 @@ def test_arrow_of_a_kindred_type_is_cast(array, ddl, expected):
         (pa.array([[("a", 1.0)], [("a", 1e40)]], pa.map_(pa.string(), pa.float64())),
          "MAP<STRING, FLOAT>", (422, "column x: a list is no MAP<STRING, FLOAT>", 1)),
         (pa.array([0, 2**62], pa.timestamp("s")), "TIMESTAMP_NTZ",
-         (422, "column x: Arrow's timestamp[s] is no TIMESTAMP_NTZ", 1)),
+         (422, f"{FAR}[s] beyond year 9999 or before 1 is no TIMESTAMP_NTZ", 1)),
+        (pa.array([0, 253_402_300_800], pa.timestamp("s")), "TIMESTAMP_NTZ",
+         (422, f"{FAR}[s] beyond year 9999 or before 1 is no TIMESTAMP_NTZ", 1)),
+        (pa.array([0, 253_402_300_800_000_000], pa.timestamp("us", "UTC")), "TIMESTAMP",
+         (422, f"{FAR}[us, tz=UTC] beyond year 9999 or before 1 is no TIMESTAMP", 1)),
+        (pa.array([-62_135_596_800_000_001], pa.timestamp("us", "UTC")), "TIMESTAMP",
+         (422, f"{FAR}[us, tz=UTC] beyond year 9999 or before 1 is no TIMESTAMP", 0)),
+        (pa.array([2_932_896, 2_932_897], pa.date32()), "DATE",
+         (422, "column x: Arrow's date32[day] beyond year 9999 or before 1 is no DATE", 1)),
+        (pa.array([[0], [253_402_300_800_000_000]], pa.list_(pa.timestamp("us"))),
+         "ARRAY<TIMESTAMP_NTZ>",
+         (422, f"{FAR_LIST} beyond year 9999 or before 1 is no ARRAY<TIMESTAMP_NTZ>", 1)),
     ],
 )  # fmt: skip
 def test_arrow_that_does_not_fit_is_refused(array, ddl, expected):
