@@ -126,6 +126,31 @@ def test_a_clock_that_jumps_ahead_forgets_no_key(tmp_path):
     gateway.close()
 
 
+@pytest.mark.parametrize("first_s", [0.0, 1_000_000_000.0 + 365 * 86_400.0], ids=["1970", "ahead"])
+def test_keys_are_forgotten_in_time_although_the_clock_was_set_late(first_s, tmp_path, monkeypatch):
+    """The gateway starts with a clock that is not set yet; it is put right a minute later."""
+    now_s, past_s = [first_s], [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: past_s[0])
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    gateway = Engine(tmp_path, feeds, small(), clock=lambda: now_s[0])
+    gateway.start(threads=False)
+    push(gateway, "clicks", "a", 0, key="k")
+    land(gateway)
+    now_s[0] = 1_000_000_000.0
+    known = []
+    for hours in (0, 1, 23, 2, 23, 4):
+        past_s[0] += hours * 3600.0
+        now_s[0] += hours * 3600.0
+        gateway.land_once()
+        known.append(gateway._log.find_key("clicks", "k") is not None)
+        if hours == 2:
+            push(gateway, "clicks", "a", 1, key="later")
+            land(gateway)
+    assert known == [True, True, True, False, False, False]
+    assert gateway._log.find_key("clicks", "later") is None
+    gateway.close()
+
+
 def test_a_key_is_forgotten_after_its_time(tmp_path):
     now_s = [1_000_000_000.0]
     feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}

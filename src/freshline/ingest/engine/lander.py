@@ -36,6 +36,9 @@ _LOOK_S = 0.1
 _SHORTEST_BACKOFF_S = 0.5
 _LONGEST_BACKOFF_S = 30.0
 _PRUNE_S = 600.0
+_JUMP_S = 60.0
+"""A clock that is put right by less has not jumped."""
+_NEVER_US = 1 << 62
 _OPEN_SEGMENTS = 4
 _FAULTS = (OSError, sqlite3.Error, pa.ArrowException, DamagedError)
 
@@ -57,7 +60,10 @@ class Lander:
         self._counters = context.counters
         self._settings = context.settings
         self._clock = context.clock
-        self._began = self._clock(), time.monotonic()
+        self._steady_since_s = time.monotonic()
+        """When the clock was seen to jump last, by one that nobody sets,"""
+        self._ahead_s = self._believed_ahead_s = self._clock() - self._steady_since_s
+        """how far it is ahead of that one, and how far the clock was that keys are forgotten by."""
         self._turn = list(context.feeds)
         self._backoff_s: dict[str, float] = {}
         self._not_before_s: dict[str, float] = {}
@@ -127,10 +133,24 @@ class Lander:
                 self._attempt("ballast", self._take_ballast)
         if now_s - self._pruned_s >= _PRUNE_S:
             self._pruned_s = now_s
-            # A clock that jumped ahead by days would have every key forgotten at once.
-            past_s = now_s - self._began[1]
-            before_s = min(self._clock(), self._began[0] + past_s) - self._settings.keys_kept_s
-            self._attempt("keys", lambda: self._prune(int(before_s * 1e6)))
+            self._attempt("keys", partial(self._prune, *self._forgotten(now_s)))
+
+    def _forgotten(self, now_s: float) -> tuple[int, int]:
+        """Before which moment keys are forgotten, and from which one on, in microseconds.
+
+        A clock that jumps ahead by days would have every key forgotten at once. So it is believed
+        when it has stood for as long as keys are kept: whatever was kept by another one is old by
+        then, also what seems to come from the future. So is one that was set late.
+        """
+        kept_s, clock_s = self._settings.keys_kept_s, self._clock()
+        ahead_s = clock_s - now_s
+        if abs(ahead_s - self._ahead_s) > _JUMP_S:
+            self._ahead_s, self._steady_since_s = ahead_s, now_s
+        if now_s - self._steady_since_s >= kept_s:
+            self._believed_ahead_s = self._ahead_s
+            return int((clock_s - kept_s) * 1e6), int((clock_s + _JUMP_S) * 1e6)
+        believed_s = min(clock_s, self._believed_ahead_s + now_s)
+        return int((believed_s - kept_s) * 1e6), _NEVER_US
 
     def _roll_when_due(self) -> None:
         active = self._log.active
@@ -216,9 +236,9 @@ class Lander:
         self._ballast.take()
         return False
 
-    def _prune(self, before_us: int) -> bool:
+    def _prune(self, before_us: int, behind_us: int) -> bool:
         oldest = self._log.segments()[0].number
-        self._log.catalogue.prune(before_us, oldest)
+        self._log.catalogue.prune(before_us, behind_us, oldest)
         return False
 
     def _land(self, feed: str) -> bool:

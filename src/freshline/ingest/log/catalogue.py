@@ -142,8 +142,8 @@ class Catalogue:
                 if text_crc32(*row[:6]) == row[6]
             }
 
-    def prune(self, before_us: int, oldest_number: int) -> None:
-        """Forget the keys of finished segments whose newest request is older.
+    def prune(self, before_us: int, behind_us: int, oldest_number: int) -> None:
+        """Forget the keys of finished segments whose newest request is older, or behind a moment.
 
         That a segment was finished stays known while an older one is there: without it the
         numbers between that one and the next would seem to be lost.
@@ -151,8 +151,8 @@ class Catalogue:
         with self._transaction() as connection:
             old = connection.execute(
                 "SELECT number, first_id, next_id, newest_us FROM segments "
-                "WHERE done = 1 AND newest_us < ?",
-                (before_us,),
+                "WHERE done = 1 AND (newest_us < ? OR newest_us > ?)",
+                (before_us, behind_us),
             ).fetchall()
             for number, first_id, next_id, newest_us in old:
                 connection.execute("DELETE FROM keys WHERE segment = ?", (number,))
