@@ -18,6 +18,7 @@ class Patience:
         body_most_s: no longer than that.
         idle_s: Between requests.
         write_s: For a client that does not read its answers.
+        half_closed_s: For an answer to a client that has said all and closed its side.
         linger_s: How long what a refused client still sends is read, so that it gets to see
             its answer.
     """
@@ -30,6 +31,7 @@ class Patience:
     body_most_s: float = 120.0
     idle_s: float = 75.0
     write_s: float = 10.0
+    half_closed_s: float = 10.0
     linger_s: float = 2.0
 
 

@@ -49,6 +49,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._fields_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._half_closed_timer: asyncio.TimerHandle | None = None
 
     # ---- the connection ----
 
@@ -63,8 +64,27 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
         self._stop_head_timer()
+        if self._half_closed_timer is not None:
+            self._half_closed_timer.cancel()
         self.resume_writing()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """The client sends no more: one that has asked may still read its answer.
+
+        One that has gone altogether says the same, so the answer has not for ever.
+
+        Returns:
+            Whether the connection stays open; with TLS it cannot.
+        """
+        if not self._is_answering() or self.cycle.more_body or self.scheme == "https":
+            return None
+        self.cycle.keep_alive = False
+        self._stop_head_timer()
+        self._half_closed_timer = self.loop.call_later(
+            self.patience.half_closed_s, self.transport.abort
+        )
+        return True
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; whatever it does not take ends the connection."""

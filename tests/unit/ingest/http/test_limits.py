@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 
 import pytest
 from hypothesis import given
@@ -66,6 +68,43 @@ def test_a_body_that_never_ends_is_cut_off():
         assert gateway.app.refused["clicks", "slow-client"] == 1
     assert status == b"HTTP/1.1 408 Request Timeout"
     assert error["message"] == "the body came in too slowly"
+
+
+@pytest.mark.parametrize("pipelined", [1, 2])
+def test_a_client_that_closes_its_side_behind_its_request_is_answered(pipelined):
+    with served() as gateway, gateway.raw() as connection:
+        body = b'{"id": 1}'
+        request = HEAD + b"content-length: %d\r\n\r\n" % len(body) + body
+        gateway.engine.held = []
+        connection.sendall(request * pipelined)
+        connection.shutdown(socket.SHUT_WR)
+        for held in range(pipelined):
+            while len(gateway.engine.held) <= held:
+                time.sleep(0.01)
+            future, receipt = gateway.engine.held[held]
+            time.sleep(0.05)  # the end of what the client says has come by then
+            future.set_result(receipt)
+        answers = until_closed(connection).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200"] * pipelined
+    assert b"connection: close" in answers[-1]
+
+
+def test_a_client_that_closes_its_side_is_not_answered_for_ever():
+    with served(patience=Patience(half_closed_s=0.2)) as gateway, gateway.raw() as connection:
+        gateway.engine.held = []
+        connection.sendall(HEAD + b"content-length: 9\r\n\r\n" + b'{"id": 1}')
+        connection.shutdown(socket.SHUT_WR)
+        assert until_closed(connection) == b""
+        assert gateway.engine.is_holding.wait(WAIT_S)
+        gateway.engine.held[0][0].set_result(gateway.engine.held[0][1])
+
+
+def test_a_client_that_closes_its_side_within_its_request_is_gone():
+    with served() as gateway, gateway.raw() as connection:
+        connection.sendall(HEAD + b"content-length: 90\r\n\r\n" + b'{"id": 1}')
+        connection.shutdown(socket.SHUT_WR)
+        assert until_closed(connection) == b""
+        assert gateway.engine.batches["clicks"] == []
 
 
 def test_a_second_request_has_its_own_time():
