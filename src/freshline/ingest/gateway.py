@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from freshline.core.errors import UserError
 from freshline.ingest.engine.engine import Engine
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
 from freshline.ingest.exposition import metrics_record
@@ -131,7 +132,11 @@ class Gateway:
         """
         address = self._address
         tls = tls_context(address.tls) if address.tls is not None else None
-        bound = bound_socket(address.host, address.port, address.place)
+        try:
+            bound = bound_socket(address.host, address.port, address.place)
+        except UserError:
+            self._engine.check_free()  # the address is most often another gateway's of this storage
+            raise
         try:
             app = self.open()
         except BaseException:

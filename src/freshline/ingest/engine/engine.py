@@ -81,6 +81,15 @@ class Engine:
         self._memory_closed = False
         self._admission = threading.Lock()
 
+    def check_free(self) -> None:
+        """Whether it could be started.
+
+        Raises:
+            UserError: Another process holds the folder (``already-running``).
+            PlatformError: The folder cannot be used.
+        """
+        FolderLock(self.folder, self._private).release()
+
     def start(self, *, threads: bool = True) -> Recovery:
         """Lock, recover, start the threads.
 
