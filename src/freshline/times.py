@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_S = -62_135_596_800.0
 _LAST_S = 253_402_300_799.0
+_OFFSET = re.compile(
+    r"Z|UTC|GMT|UT|(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?", re.ASCII
+)
+_LARGEST_OFFSET = timedelta(hours=18)
+"""Of any zone in java.time."""
 
 
 def brief_s(seconds: float) -> str:
@@ -43,3 +49,19 @@ def datetime_of(moment_s: float) -> datetime:
 def seconds(moment: str) -> float:
     """The inverse of :func:`rfc3339`."""
     return (datetime.fromisoformat(moment) - _EPOCH) / timedelta(microseconds=1) / 1_000_000
+
+
+def fixed_offset(zone: str) -> timedelta | None:
+    """From UTC, by the name of a time zone that says it: ``Z``, ``GMT``, ``+02:00``, ``UTC-3``.
+
+    None: it says none that Spark would take.
+    """
+    found = _OFFSET.fullmatch(zone)
+    if found is None:
+        return None
+    sign, *parts = found.groups()
+    hours, minutes, seconds = (int(each or 0) for each in parts)
+    length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if length > _LARGEST_OFFSET:
+        return None
+    return -length if sign == "-" else length

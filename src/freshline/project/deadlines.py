@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from freshline.project.yaml.durations import duration_s
+from freshline.times import fixed_offset
 
 RULE = (
     "a deadline is a time of day with its zone ('06:00 UTC'), a cron expression, with or without "
@@ -21,9 +22,6 @@ _TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(\S*)\Z")
 _CRON_FIELDS = 5
 _CHANCE = re.compile(r"(?i)(?<![a-z])[hr](?![a-z])")
 """What stands for any number in some programs' cron expressions, each time for another one."""
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?")
-_LARGEST = timedelta(hours=18)
-"""Offset that Java takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +109,9 @@ def zone_named(name: str) -> tzinfo:
     Raises:
         ValueError: There is none.
     """
-    if name.upper() in ("UTC", "UT", "Z"):
-        return UTC
-    offset = _OFFSET.fullmatch(name)
+    offset = fixed_offset(name.upper() if len(name) <= len("UTC") else name)
     if offset is not None:
-        hours, minutes, seconds = (int(each or 0) for each in offset.groups()[1:])
-        length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        if length <= _LARGEST:
-            return timezone(-length if offset[1] == "-" else length)
+        return timezone(offset)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

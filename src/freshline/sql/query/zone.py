@@ -8,18 +8,18 @@ may be taken for a later instant. Both are bounded here from the zone's own hist
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from freshline.times import fixed_offset
+
 MINUTE_US = 60_000_000
 HOUR_US = 60 * MINUTE_US
 DAY_US = 24 * HOUR_US
 
-_FIXED = re.compile(r"(?:Z|(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?)?)\Z")
 _FIRST, _LAST = datetime(1800, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_OFFSET_US = 18 * HOUR_US  # of any zone in java.time
@@ -147,10 +147,8 @@ class Zone:
 @lru_cache(maxsize=64)
 def zone(name: str) -> Zone:
     """The zone called ``name``; of one that is not known the worst is assumed."""
-    if fixed := _FIXED.match(name):
-        sign, hours, minutes, seconds = fixed.groups(default="0")
-        length = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
-        offset_us = (-1 if sign == "-" else 1) * (length // timedelta(microseconds=1))
+    if (fixed := fixed_offset(name)) is not None:
+        offset_us = fixed // timedelta(microseconds=1)
         return Zone(name, offset_us, offset_us, ())
     try:
         infos = [ZoneInfo(each) for each in (name, _OTHER.get(name)) if each is not None]
