@@ -16,6 +16,7 @@ from typing import Literal
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import InternalError, Place
 from freshline.project.deadlines import Deadline
+from freshline.project.names import Scope
 
 FeedKind = Literal["files", "kafka", "push", "delta"]
 TableKind = Literal["base", "derived"]
@@ -149,7 +150,8 @@ class Program:
         fingerprint: Of the file's text.
         names: What each name that the function reads stands for: a view of the session.
         streams: What it streams from outside, as one text, to the feed's name.
-        outside: The whole names of tables outside the pipeline that it reads by shorter ones.
+        scope: What short names of tables in the function belong to.
+        datasets: Names of all datasets of the pipeline in lower case, in parts.
     """
 
     name: str
@@ -158,7 +160,8 @@ class Program:
     fingerprint: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
-    outside: Mapping[str, str] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    datasets: frozenset[tuple[str, ...]] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+from freshline.sql.text.reads import quoted
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RULE = "a name is letters from A to Z, digits and _, and does not start with a digit"
@@ -13,6 +16,34 @@ OWN_PREFIX = "_freshline"
 _LISTED = 15
 _LONGEST = 200
 """With what is put behind a name it still is a folder's, of 255 bytes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a table's name without catalog or schema belongs to."""
+
+    catalog: str = "spark_catalog"
+    database: str = "default"
+
+    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Catalog, schema and name."""
+        if len(parts) == 1:
+            return (self.catalog, self.database, *parts)
+        return (self.catalog, *parts) if len(parts) == 2 else parts  # noqa: PLR2004 - schema, name
+
+    def whole(self, parts: tuple[str, ...]) -> str | None:
+        """The whole name of a table outside the pipeline; None: a session of Spark's knows it."""
+        if "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a path, or a whole name
+            return None
+        in_other = len(parts) == 1 and self.database.lower() != Scope().database
+        if not in_other and self.catalog.lower() == Scope().catalog:
+            return None
+        return dotted(self.full(parts))
+
+
+def dotted(parts: Iterable[str]) -> str:
+    """A name of several parts as one writes it: backquotes only where they are needed."""
+    return ".".join(map(quoted, parts))
 
 
 def name_fault(name: str) -> str | None:

@@ -62,7 +62,6 @@ class PythonFlow:
         appends: It passes on rows of a table that it streams.
         watermark: It gives them a watermark.
         difference: How its rows differ from what Spark's stream would append, or None.
-        outside: The whole names of tables outside the pipeline that it reads by shorter ones.
     """
 
     name: str
@@ -79,7 +78,6 @@ class PythonFlow:
     appends: bool = False
     watermark: bool = False
     difference: str | None = None
-    outside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

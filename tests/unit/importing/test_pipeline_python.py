@@ -10,6 +10,7 @@ from freshline.importing.pipelines.load import collect
 from freshline.importing.pipelines.python_source import refused
 from freshline.project.definition import definition_of
 from freshline.project.model import Feed, KafkaSource, Program
+from freshline.project.names import Scope
 from freshline.project.programs import (
     RECORD,
     PythonDefinitions,
@@ -55,7 +56,6 @@ DEFINITIONS = PythonDefinitions(
             reads=("orders",),
             columns=("id",),
             names={"orders": "orders"},
-            outside={"areas": "spark_catalog.shop.areas"},
         ),
         flow("best", reads=("some",), columns=("id",), names={"some": "some"}),
         flow("one", "both", reads=("orders",), columns=("id", "a")),
@@ -118,7 +118,9 @@ def test_python_definitions_become_tables_with_programs(written):
         "SELECT `id`, `a`, NULL AS `b` FROM (SELECT * FROM both__one) UNION ALL"
         " SELECT `id`, NULL AS `a`, `b` FROM (SELECT * FROM both__two)"
     )
-    assert tables["counted"].programs[0].outside == {"areas": "spark_catalog.shop.areas"}
+    program = tables["counted"].programs[0]
+    assert program.scope == Scope()
+    assert program.datasets >= {("dear",), ("spark_catalog", "default", "orders")}
     assert tables["best"].programs[1] == Program("some", "SELECT * FROM dear WHERE id > 1")
     assert project.feeds == {"orders_feed": FEED}
 
@@ -135,6 +137,19 @@ def test_a_changed_parameter_of_the_pipeline_is_a_changed_definition_where_pytho
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"best", "both", "counted"}, "what a base table has loaded stays"
     assert before["plain"][1] == {}
+
+
+def test_another_database_is_another_definition_of_what_functions_compute(written):
+    """What a function reads from outside by a short name is another table then."""
+
+    def definitions(more):
+        project, errors = written(spec=SPEC + more)
+        assert errors == []
+        return {table.name: definition_of(table) for table in project.tables}
+
+    before, after = definitions(""), definitions("database: shop\n")
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"best", "both", "counted"}, "what a base table has loaded stays"
 
 
 def test_a_changed_file_is_a_changed_definition(written):

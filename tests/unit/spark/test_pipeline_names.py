@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from freshline.importing.pipelines.definitions import Scope
+from freshline.core.errors import Place, UserError
+from freshline.project.model import Program
+from freshline.project.names import Scope
 from freshline.spark.pipelines.current import Call
+from freshline.spark.pipelines.programs import call_of
 
 
 @pytest.fixture
@@ -39,13 +42,12 @@ def test_a_table_outside_is_in_the_database_of_the_specification(call, name, rea
     assert call.table(name) == read
 
 
-def test_what_a_query_reads_is_so_too_and_is_noted(call):
+def test_what_a_query_reads_is_so_too(call):
     frame: Any = call.query("SELECT * FROM orders JOIN regions r USING (id) JOIN raw.a USING (id)")
     assert frame.text == (
         "SELECT * FROM orders_view AS orders JOIN spark_catalog.shop.regions r USING (id)"
         " JOIN raw.a USING (id)"
     )
-    assert call.outside == {"regions": "spark_catalog.shop.regions"}
     assert call.names == {"orders": "orders_view"}
 
 
@@ -56,3 +58,46 @@ def test_another_catalog_holds_for_names_with_a_schema(call):
     ]  # fmt: skip
     call.feed_of = lambda stream: f"feed of {stream.table}"  # which is refused as one
     assert call.stream_of("raw.a", {}) == "`feed of lake.raw.a`"
+
+
+@pytest.fixture
+def updated() -> Call:
+    """One of an update, whose function read ``orders`` when it was called without rows."""
+    session: Any = SimpleNamespace(
+        table=lambda name: name, sql=lambda text: SimpleNamespace(text=text)
+    )
+    table: Any = SimpleNamespace(place=Place("t/a.py", 3))
+    program = Program(
+        "late",
+        names={"orders": "orders"},
+        scope=Scope("spark_catalog", "Shop"),
+        datasets=frozenset({("spark_catalog", "shop", "orders"), ("dear",),
+                            ("spark_catalog", "shop", "regions")}),
+    )  # fmt: skip
+    return call_of(session, table, program)
+
+
+def test_a_table_that_is_read_only_where_there_are_rows_is_in_that_database_too(updated):
+    assert [updated.table(name) for name in ("orders", "areas", "raw.areas")] == [
+        "orders", "spark_catalog.Shop.areas", "raw.areas",
+    ]  # fmt: skip
+    assert updated.query("SELECT * FROM areas").text == (
+        "SELECT * FROM spark_catalog.Shop.areas AS areas"
+    )
+
+
+@pytest.mark.parametrize("name", ["Regions", "shop.regions", "spark_catalog.SHOP.regions", "dear"])
+def test_a_dataset_that_is_read_only_where_there_are_rows_is_refused(updated, name):
+    """It is no parent: its table of the catalog would be read, and its news told to nobody."""
+    with pytest.raises(UserError, match="which it did not read when it was called over") as caught:
+        updated.table(name)
+    assert caught.value.code == "other-reads"
+    with pytest.raises(UserError):
+        updated.query(f"SELECT * FROM {name}")
+
+
+def test_a_name_with_a_point_in_it_is_not_one_with_a_schema(call):
+    call.view_of = lambda parts: "_".join(parts) + str(len(parts))
+    call.table("raw.`Orders`")
+    call.table("`raw.orders`")
+    assert call.names == {"raw.orders": "raw_Orders2", "`raw.orders`": "raw.orders1"}

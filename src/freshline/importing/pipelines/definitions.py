@@ -8,37 +8,14 @@ from typing import Literal
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed
+from freshline.project.names import Scope
 from freshline.project.programs import PythonFlow
-from freshline.sql.text.reads import quoted
 from freshline.sql.text.statements import Property
 
 OutputKind = Literal["streaming", "view", "temporary"]
 Key = tuple[str, ...]
 """A dataset's full name in lower case: catalog, schema and name, or only a name where it is a
 temporary view."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a name without catalog or schema belongs to."""
-
-    catalog: str = "spark_catalog"
-    database: str = "default"
-
-    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
-        """Catalog, schema and name."""
-        if len(parts) == 1:
-            return (self.catalog, self.database, *parts)
-        return (self.catalog, *parts) if len(parts) == 2 else parts  # noqa: PLR2004 - schema, name
-
-    def whole(self, parts: tuple[str, ...]) -> str | None:
-        """The whole name of a table outside the pipeline; None: a session of Spark's knows it."""
-        if "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a path, or a whole name
-            return None
-        in_other = len(parts) == 1 and self.database.lower() != Scope().database
-        if not in_other and self.catalog.lower() == Scope().catalog:
-            return None
-        return ".".join(map(quoted, self.full(parts)))
 
 
 @dataclass(frozen=True, slots=True)

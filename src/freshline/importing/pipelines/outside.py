@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from freshline.core.errors import Place, UserError
-from freshline.importing.pipelines.definitions import Definitions, Flow, Scope
+from freshline.importing.pipelines.definitions import Definitions, Flow
 from freshline.project.model import DeltaSource
 from freshline.project.names import correction
-from freshline.project.sections.feeds import delta_feed, is_session_table, is_uri
-from freshline.sql.text.reads import Read, quoted
+from freshline.project.sections.feeds import delta_feed, is_session_table, is_uri, without_catalog
+from freshline.sql.text.reads import Read
 
 
 def outside_feed(
@@ -51,12 +51,11 @@ def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None
         return None
     if [part.lower() for part in before] == ["delta"] and (last.startswith("/") or is_uri(last)):
         return last.removeprefix("file://").rstrip("/"), None
-    full = flow.scope.full(read.parts)
-    name = ".".join(quoted(part) for part in full[full[0].lower() == Scope().catalog :])
-    own = {output.key[:-1] for output in found.outputs}
-    if tuple(part.lower() for part in full[:-1]) in own or not is_session_table(name):
+    name = flow.scope.whole(read.parts) or read.name
+    schema = tuple(part.lower() for part in flow.scope.full(read.parts)[:-1])
+    if schema in {output.key[:-1] for output in found.outputs} or not is_session_table(name):
         return None
-    return "", name
+    return "", without_catalog(name)
 
 
 def unknown_stream(flow: Flow, read: Read, known: Sequence[str]) -> UserError:

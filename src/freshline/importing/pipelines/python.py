@@ -6,12 +6,13 @@ import dataclasses
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
-from freshline.importing.pipelines.definitions import Column, Definitions, Flow, Output, Scope
+from freshline.importing.pipelines.definitions import Column, Definitions, Flow, Output
 from freshline.importing.pipelines.graph import Graph
 from freshline.importing.pipelines.session_views import without_stream
 from freshline.importing.pipelines.spec import Spec
 from freshline.private import private_folder
 from freshline.project.model import Feed, KafkaSource, Project
+from freshline.project.names import Scope
 from freshline.project.programs import (
     RECORD,
     PythonDefinitions,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from freshline.importing.pipelines.definitions import Column, Flow
+from freshline.importing.pipelines.definitions import Column, Flow, Key
 from freshline.project.model import Program
+from freshline.project.names import Scope
 from freshline.project.programs import PythonFlow
 from freshline.sql.text.reads import reads_of
 
@@ -67,10 +68,14 @@ class SessionViews:
     Attributes:
         functions: Of Python: the name as written, and the flow.
         queries: Of SQL: the name as written, and the query, others of SQL put in.
+        scope: What short names in functions belong to.
+        datasets: Names of all datasets in lower case, in parts.
     """
 
     functions: dict[str, tuple[str, PythonFlow]] = field(default_factory=dict)
     queries: dict[str, tuple[str, str]] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    datasets: frozenset[Key] = frozenset()
 
     def add(self, name: str, needs: Needs, feeds: Iterable[str] = ()) -> None:
         """Add what a name needs: the view that it is, or the table."""
@@ -103,7 +108,8 @@ class SessionViews:
                 fingerprint=flow.fingerprint,
                 names=flow.names,
                 streams=flow.streams,
-                outside=flow.outside,
+                scope=self.scope,
+                datasets=self.datasets,
             )
         )
 

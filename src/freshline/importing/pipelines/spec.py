@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
-from freshline.importing.pipelines.definitions import Scope
 from freshline.project.load import pipeline_files
+from freshline.project.names import Scope
 from freshline.project.sections.feeds import storage_place
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section

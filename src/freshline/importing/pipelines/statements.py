@@ -15,8 +15,8 @@ from freshline.importing.pipelines.definitions import (
     Flow,
     Output,
     OutputKind,
-    Scope,
 )
+from freshline.project.names import Scope
 from freshline.project.sections.libraries import unclosed
 from freshline.sql.text.statements import Head, StatementError, split
 from freshline.sql.text.tokens import SqlTextError, Token, tokens

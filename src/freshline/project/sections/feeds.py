@@ -239,7 +239,13 @@ def is_session_table(name: str) -> bool:
     return _TABLE_NAME.fullmatch(name) is not None
 
 
+def without_catalog(name: str) -> str:
+    """The name of such a table as ``db.t``, so that both spellings are one feed."""
+    return _CATALOG.sub("", name)
+
+
 _PART = r"(?:\w+|`[^`]+`)"
+_CATALOG = re.compile(rf"\A(?i:`?spark_catalog`?)\.(?={_PART}\.{_PART}\Z)")
 _TABLE_NAME = re.compile(rf"(?:(?i:`?spark_catalog`?)\.)?{_PART}\.{_PART}")
 
 _OFFSETS = {

@@ -26,6 +26,7 @@ from pyspark.sql.classic.dataframe import DataFrame as Frame
 from pyspark.sql.types import StructType
 
 from freshline.core.errors import UserError
+from freshline.project.names import dotted
 from freshline.spark.engine import jvm
 from freshline.spark.pipelines.blocked import PARSED, block, calls_java
 from freshline.spark.pipelines.private import give, is_users, keep_private, refuse_private
@@ -39,6 +40,11 @@ _BEFORE = "SELECT "
 
 
 WholeOf = Callable[[tuple[str, ...]], str | None]
+
+
+def name_key(parts: tuple[str, ...]) -> str:
+    """A name by which it is found again: `a.b` in backquotes is not ``a.b``."""
+    return dotted(parts).lower()
 
 
 def no_other(_: tuple[str, ...]) -> str | None:
@@ -55,14 +61,13 @@ class Call:
         view_of: The view of the session that a name (in parts) stands for; None: it is no
             dataset of the pipeline.
         feed_of: The view in which a stream's rows are, by what ``readStream`` was asked for.
-        names: What was looked up, by the name as written in lower case.
+        names: What was looked up, by the name's key (:func:`name_key`).
         streams: The same of streams, by their text.
         streamed: Views among ``names`` that are read as streams.
         watermark: A watermark was given to something.
         ended: Its function has returned.
         lasts: It imports a module: later calls may use the DataFrames that it makes.
         whole_of: The whole name of a table outside the pipeline, where the name is not.
-        outside: What was looked up by it, by the name as written in lower case.
     """
 
     session: SparkSession
@@ -75,7 +80,6 @@ class Call:
     ended: bool = False
     lasts: bool = False
     whole_of: WholeOf = no_other
-    outside: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:
         """A dataset, or a table of the session's catalog.
@@ -90,7 +94,7 @@ class Call:
         if view is not None:
             return self.session.table(quoted(view))  # without its options, as under Spark
         if 2 * len(parts) == len(found) + 1:  # no `name@v1`
-            name = self._whole(parts) or name
+            name = self.whole_of(parts) or name
         return (self.session if reader is None else reader).table(name)
 
     def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
@@ -101,7 +105,7 @@ class Call:
             self.streamed.add(view)
             return self.session.table(quoted(view))
         if len(parts) > 1 or self.lasts:
-            full = self._whole(parts) or ".".join(quoted(part) for part in parts)
+            full = self.whole_of(parts) or dotted(parts)
             return self.stream(Stream("delta", None, options, None, full))
         raise UserError(
             "unknown-stream",
@@ -145,7 +149,7 @@ class Call:
             if view is not None:
                 names[read.name] = quoted(view)
                 self.streamed |= {view} if read.stream else set()
-            elif not read.stream and (whole := self._whole(read.parts)) is not None:
+            elif not read.stream and (whole := self.whole_of(read.parts)) is not None:
                 names[read.name] = whole
         return rewritten(text, names) if names else text
 
@@ -159,17 +163,11 @@ class Call:
         """Those of the datasets that were looked up."""
         return {*self.names.values(), *self.streams.values()}
 
-    def _whole(self, parts: tuple[str, ...]) -> str | None:
-        whole = self.whole_of(parts)
-        if whole is not None:
-            self.outside[".".join(parts).lower()] = whole
-        return whole
-
     def _meant(self, parts: tuple[str, ...]) -> str | None:
         with _ours():
             view = self.view_of(parts)
         if view is not None:
-            self.names[".".join(parts).lower()] = view
+            self.names[name_key(parts)] = view
         return view
 
 

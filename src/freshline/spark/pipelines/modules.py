@@ -356,4 +356,5 @@ def function_of(project: Project, program: Program, session: SparkSession) -> Fu
     for modules in list(_IMPORTED.values()):
         if (found := modules.function(program)) is not None:
             return found
-    return modules_of(project.root, project.sql_files, session).function(program)
+    files, whole_of = project.sql_files, program.scope.whole
+    return modules_of(project.root, files, session, whole_of).function(program)

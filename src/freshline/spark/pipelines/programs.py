@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Program, Project, TableDef
+from freshline.project.names import dotted
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.current import Call, Stream, result_of
+from freshline.spark.pipelines.current import Call, Stream, name_key, result_of
 from freshline.spark.pipelines.modules import failed, function_of
 
 
@@ -38,8 +39,39 @@ def _result(
             next_step="Start the run again.",
         )
 
+    try:
+        result = result_of(call_of(session, table, program), function)
+    except Exception as error:  # the user's code
+        told = failed(error, f"the function of {program.name}", project.root, table.place.file)
+        raise told from error
+    if not isinstance(result, DataFrame):
+        raise UserError(
+            "no-dataframe",
+            f"the function of {program.name} returns no DataFrame",
+            where=table.place,
+            rule="a flow's function returns its rows as a DataFrame",
+            next_step="Return one.",
+        )
+    return result
+
+
+def call_of(session: SparkSession, table: TableDef, program: Program) -> Call:
+    """A call of a program's function in the session of an update."""
+
     def view_of(parts: tuple[str, ...]) -> str | None:
-        return program.names.get(".".join(parts).lower())
+        view = program.names.get(name_key(parts))
+        meant = (tuple(map(str.lower, each)) for each in (parts, program.scope.full(parts)))
+        if view is None and not program.datasets.isdisjoint(meant):
+            raise UserError(
+                "other-reads",
+                f"the function of {program.name} reads {dotted(parts)}, which it did not read when"
+                " it was called over tables without rows",
+                where=table.place,
+                rule="what a table reads is known before it is updated, so a function reads the"
+                " same datasets whatever their rows are",
+                next_step=f"Read {dotted(parts)} at the top of the function.",
+            )
+        return view
 
     def feed_of(stream: Stream) -> str:
         feed = program.streams.get(stream.text)
@@ -53,20 +85,4 @@ def _result(
             )
         return feed
 
-    def whole_of(parts: tuple[str, ...]) -> str | None:
-        return program.outside.get(".".join(parts).lower())
-
-    try:
-        result = result_of(Call(session, view_of, feed_of, whole_of=whole_of), function)
-    except Exception as error:  # the user's code
-        told = failed(error, f"the function of {program.name}", project.root, table.place.file)
-        raise told from error
-    if not isinstance(result, DataFrame):
-        raise UserError(
-            "no-dataframe",
-            f"the function of {program.name} returns no DataFrame",
-            where=table.place,
-            rule="a flow's function returns its rows as a DataFrame",
-            next_step="Return one.",
-        )
-    return result
+    return Call(session, view_of, feed_of, whole_of=program.scope.whole)

@@ -305,7 +305,7 @@ class _Resolver:
             result = result_of(call, self._functions[flow.key].watched)
             fault = self._objection(flow, call, result)
             if fault is None:  # an update will call it again, and an object may keep a DataFrame
-                again = dataclasses.replace(call, names={}, streams={}, streamed=set(), outside={})
+                again = dataclasses.replace(call, names={}, streams={}, streamed=set())
                 again.feed_of = lambda each: call.streams.get(each.text) or call.feed_of(each)
                 result_of(again, self._functions[flow.key])
             appends = self._appended(view, call)
@@ -335,7 +335,6 @@ class _Resolver:
             appends=bool(appends),
             watermark=call.watermark,
             difference=differs,
-            outside=dict(call.outside),
         )
         return result.schema  # type: ignore[no-any-return]  # a DataFrame's
 
