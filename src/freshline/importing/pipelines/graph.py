@@ -23,7 +23,7 @@ from freshline.importing.pipelines.settings import settings_of, with_parameters
 from freshline.importing.pipelines.streamed import differences, faults_of_streams, streamed_tables
 from freshline.project.graph import circles
 from freshline.project.model import Feed
-from freshline.project.names import Scope, correction, listed
+from freshline.project.names import correction, listed
 from freshline.project.schema import schema_columns
 from freshline.project.sections.libraries import Found, Library
 from freshline.sql.text.reads import Read, backquoted, quoted, reads_of, rewritten
@@ -268,8 +268,7 @@ class Graph:
     def _put_in_views(self) -> None:
         """Temporary views, as what is put into the queries that read them."""
         flows = {key: self.flows[key][0] for key in self.flows if len(key) == 1 and self.flows[key]}
-        scopes = (flow.scope for flow in self.found.flows if flow.function is not None)
-        self.made = SessionViews(scope=next(scopes, Scope()), datasets=frozenset(self.outputs))
+        self.made = SessionViews.of(self.found.flows, self.outputs)
         for key, flow in flows.items():
             if flow.function is not None:
                 self.made.functions[key[0]] = (self.outputs[key].name[0], flow.function)

@@ -77,6 +77,12 @@ class SessionViews:
     scope: Scope = field(default_factory=Scope)
     datasets: frozenset[Key] = frozenset()
 
+    @classmethod
+    def of(cls, flows: Iterable[Flow], datasets: Iterable[Key]) -> SessionViews:
+        """Those of a pipeline, none yet; its functions have one scope, the specification's."""
+        scopes = (flow.scope for flow in flows if flow.function is not None)
+        return cls(scope=next(scopes, Scope()), datasets=frozenset(datasets))
+
     def add(self, name: str, needs: Needs, feeds: Iterable[str] = ()) -> None:
         """Add what a name needs: the view that it is, or the table."""
         known = name.lower()
