@@ -20,6 +20,7 @@ from freshline.executor.records import Executor, FeedFile
 from freshline.executor.source import HasSources
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
+from freshline.runtime.accepting import feed_path
 from freshline.runtime.feeds.changed import ChangedFile, LoadedFiles
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.listing import FeedListing, Look
@@ -244,6 +245,8 @@ class Listening:
 
     def loaded(self, table: str) -> None:
         """A table was loaded in full: what was refused before may be what it shows now."""
+        path = feed_path(self._project, self._project.table(table)) or None
+        self._ledger.journal.put("tables", {"name": table}, feed_path=path)
         watcher = self._topics.get(table)
         if table in self.deaf and watcher is not None:
             self.unheard.add(table)

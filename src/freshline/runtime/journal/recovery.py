@@ -92,7 +92,7 @@ def recover(
             known = table.name not in reloaded
             _repair(project, table, row, commit, journal, ledger, must_know=known)
         _leave_out_others(project, table, journal)
-        _note_standing(project, table, lost, journal, found)
+        _note_standing(project, table, lost, journal, found, is_moved=moved is not None)
         failpoint("recovery.after_table")
         if is_kept and row is not None:
             found.events.append(_as_journalled(row))
@@ -133,12 +133,18 @@ def _note_standing(
     lost: PlatformError | None,
     journal: Journal,
     found: Recovered,
+    *,
+    is_moved: bool,
 ) -> None:
-    """Say that a base table is not what its updates made; it stays so until somebody chooses."""
+    """Say that a base table is not what its updates made; it stays so until somebody chooses.
+
+    Where its feed has moved it is of the former folder until the reload is committed.
+    """
     if table.kind != "base":
         return
-    path = feed_path(project, table) or None
-    journal.put("tables", {"name": table.name}, feed_path=path)
+    if not is_moved:
+        path = feed_path(project, table) or None
+        journal.put("tables", {"name": table.name}, feed_path=path)
     if lost is not None:
         found.notes.append(lost.render())
         journal.put("tables", {"name": table.name}, failures=1, error=lost.render())

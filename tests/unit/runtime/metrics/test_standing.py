@@ -197,6 +197,39 @@ def test_other_files_at_the_new_place_can_take_the_place_of_the_old_ones(shop):
     assert shop.run_until_idle() == 0
 
 
+@pytest.mark.parametrize("files_are_gone", [False, True])
+def test_a_feed_that_moved_is_refused_after_a_reload_that_came_to_nothing(shop, files_are_gone):
+    shop.run_until_idle()
+    new = moved(shop, with_files=False)
+    if files_are_gone:
+        next(new.iterdir()).unlink()
+    shop.executor.failing["orders"] = "Spark cannot"
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    if files_are_gone:
+        with pytest.raises(UserError, match="files-gone"):
+            shop.warehouse(options).run()
+    else:
+        assert shop.warehouse(options).run() == 1
+    shop.executor.failing.clear()
+    with pytest.raises(UserError, match="feed-moved"):
+        shop.run_until_idle()
+    assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_reload_from_another_folder_is_known_whether_or_not_it_was_told(shop, told):
+    shop.run_until_idle()
+    before = shop.journal_rows("SELECT feed_path, number FROM tables WHERE name='orders'")[0]
+    moved(shop, with_files=False)
+    reloaded(shop)
+    if not told:
+        journal = Journal(journal_path(shop.project), create=False)
+        journal.put("tables", {"name": "orders"}, **dict(before))
+        journal.close()
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [100, 101, 102]
+
+
 def test_a_project_that_moves_as_a_whole_has_the_same_feeds(shop):
     table = shop.project.table("orders")
     assert feed_path(shop.project, table) == "feed/orders"
