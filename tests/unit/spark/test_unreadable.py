@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from pyspark.errors import AnalysisException
 
 from freshline.spark.feeds.unreadable import unreadable_files
@@ -24,3 +27,81 @@ def test_times_in_nanoseconds_of_a_feed_without_a_schema():
     ((name, reason),) = unreadable_files(None, reader, ["a.parquet"], None)  # type: ignore[arg-type]
     assert name == "a.parquet"
     assert reason.startswith("it has times in nanoseconds, which Spark does not read: have its")
+
+
+class Thrown:
+    """An exception of Java, behind Spark's own."""
+
+    def __init__(self, kind: str, text: str, cause: Thrown | None = None) -> None:
+        self._kind, self._text, self._cause = kind, text, cause
+
+    def getClass(self) -> Any:  # noqa: N802 - Java's name
+        return SimpleNamespace(getName=lambda: self._kind)
+
+    def getMessage(self) -> str:  # noqa: N802
+        return self._text
+
+    def getCause(self) -> Thrown | None:  # noqa: N802
+        return self._cause
+
+
+def blamed(faults: Mapping[str, tuple[str, str]], path: str = "s3a://lake/orders") -> list[str]:
+    """The files that are blamed, where reading some of them alone or together fails so."""
+
+    def read(_: object, names: list[str], __: object) -> Any:
+        for name in names:
+            if name in faults:
+                spark = "org.apache.spark.SparkException"
+                error = AnalysisException("it failed")
+                error._origin = Thrown(spark, f"it failed at {name}", Thrown(*faults[name]))
+                raise error
+        written = SimpleNamespace(save=lambda: None, mode=lambda _: written)
+        return SimpleNamespace(write=SimpleNamespace(format=lambda _: written))
+
+    reader = SimpleNamespace(
+        feed=SimpleNamespace(path=path, format="json"),
+        schema=lambda *_: None,
+        read=read,
+        unreadable=lambda *_: None,
+    )
+    names = ["a.json", "b.json", "c.json"]
+    found = unreadable_files(None, reader, names, None)  # type: ignore[arg-type]
+    return [name for name, _ in found]
+
+
+EXPIRED = (
+    "java.nio.file.AccessDeniedException",
+    "s3a://lake/orders/a.json: S3Exception: The token has expired. (Service: S3):ExpiredToken",
+)
+DENIED = (
+    "java.nio.file.AccessDeniedException",
+    "s3a://lake/orders/a.json: getFileStatus: S3Exception: null (Service: S3, Status Code: 403)",
+)
+BROKEN = ("java.io.EOFException", "Unexpected end of input stream")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        EXPIRED,
+        ("java.net.UnknownHostException", "store"),
+        ("java.net.SocketTimeoutException", "Read timed out"),
+        ("org.apache.hadoop.fs.s3a.AWSServiceThrottledException", "open: SlowDown"),
+        ("java.io.FileNotFoundException", "/data/a.json (Too many open files)"),
+    ],
+)
+def test_no_file_is_blamed_for_what_the_store_or_the_network_did(fault: tuple[str, str]) -> None:
+    assert blamed({"a.json": fault}) == []
+    assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), fault)) == []
+
+
+def test_a_store_that_gives_out_no_file_at_all_blames_none() -> None:
+    assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), DENIED)) == []
+    assert blamed({"b.json": DENIED}) == ["b.json"]  # its own permission
+    assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), DENIED), "s3x") != []
+
+
+def test_a_file_is_blamed_for_what_it_holds_whatever_words_are_in_it() -> None:
+    assert blamed({"b.json": BROKEN}) == ["b.json"]
+    row = ("com.fasterxml.jackson.core.JsonParseException", "Unexpected 'Connection refused'")
+    assert blamed({"b.json": row, "c.json": BROKEN}) == ["b.json", "c.json"]

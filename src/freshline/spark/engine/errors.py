@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -24,6 +25,27 @@ _GONE = re.compile(
     r"|DELTA_(?:TABLE|PATH|LOG)_[A-Z_]*NOT_(?:FOUND|EXIST)|TIMESTAMP_OUT_OF_RANGE|PATH_NOT_FOUND"
     r"|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE|DELTA_CANNOT_RECONSTRUCT|VERSION_INVALID"
     r"|load a non-existent version"
+)
+_OF_STORES = re.compile(
+    r"(?:java\.(?:net|io|nio)|javax\.net|org\.apache\.(?:hadoop|http)|com\.amazonaws"
+    r"|software\.amazon|com\.microsoft\.azure|com\.azure|com\.google)\."
+)
+"""Exceptions of the network, of stores and of file systems; others may tell what a row holds."""
+_OF_THE_PLATFORM = re.compile(
+    r"ExpiredToken|InvalidToken|TokenRefreshRequired|token (?:\w+ )?has expired"
+    r"|InvalidAccessKeyId|SignatureDoesNotMatch|RequestTimeTooSkewed|AuthenticationFailed"
+    r"|NoAuthWithAWS|NoAwsCredentials|CredentialInitialization|Unable to load .*credentials"
+    r"|NoSuchBucket|UnknownStore|[Ss]tatus [Cc]ode:? (?:401|429|5\d\d)|SlowDown"
+    r"|Service ?Unavailable"
+    r"|AWSServiceThrottled|AWSStatus500|AWSServiceIO|ApiCallTimeout|Unable to execute HTTP request"
+    r"|UnknownHost|NoRouteToHost|ConnectException|ConnectTimeout|SocketTimeout|SocketException"
+    r"|ConnectionPoolTimeout|Connection (?:refused|reset|timed out)|Read timed out"
+    r"|Network is unreachable|No space left on device|Too many open files|Stale file handle"
+)
+_CANCELLED = re.compile(r"SPARK_JOB_CANCELLED|SparkContext was shut down")
+_DENIED = re.compile(
+    r"AccessDenied|Access Denied|[Ss]tatus [Cc]ode:? 403|: 403 |403 Forbidden"
+    r"|AuthorizationPermissionMismatch"
 )
 _DECORATION = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$", re.DOTALL)
 
@@ -76,13 +98,26 @@ def message(error: BaseException) -> str:
     return named[-1]
 
 
+def _thrown(error: BaseException) -> Any:
+    """What Java threw; None where nothing was."""
+    if isinstance(error, Py4JJavaError):
+        return error.java_exception
+    return getattr(error, "_origin", None)
+
+
+def _of_stores(error: BaseException) -> list[str]:
+    """What exceptions of stores, of the network and of file systems say, each behind its class."""
+    told, cause = [], _thrown(error)
+    while cause is not None:
+        text = f"{cause.getClass().getName()}: {cause.getMessage() or ''}"
+        told += [text] if _OF_STORES.match(text) else []
+        cause = cause.getCause()
+    return told
+
+
 def _chain(error: BaseException) -> list[str]:
     """The messages from the exception down to its root."""
-    cause = (
-        error.java_exception
-        if isinstance(error, Py4JJavaError)
-        else getattr(error, "_origin", None)
-    )
+    cause = _thrown(error)
     if cause is None:
         return [str(error).split("\n\tat ")[0].strip()]
     told = []
@@ -98,6 +133,21 @@ def _chain(error: BaseException) -> list[str]:
 def is_gone(error: BaseException) -> bool:
     """Whether Spark did not find what a table's log promises: VACUUM was there before."""
     return any(_GONE.search(text) for text in _chain(error))
+
+
+def is_of_the_platform(error: BaseException) -> bool:
+    """Whether a store or the network failed, or Spark was told to end, whatever was to be read."""
+    return any(map(_OF_THE_PLATFORM.search, _of_stores(error))) or any(
+        map(_CANCELLED.search, _chain(error))
+    )
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether a store refused to give something out.
+
+    For a look that has no answer's text S3 says no more where credentials have expired.
+    """
+    return any(map(_DENIED.search, _of_stores(error)))
 
 
 def is_of_the_data(error: BaseException) -> bool:

@@ -12,7 +12,14 @@ from pyspark.sql.types import StructType
 
 from freshline.executor.records import UnreadableFilesError
 from freshline.project.sections.reader_options import csv_signs
-from freshline.spark.engine.errors import SparkError, condition, message, one_line
+from freshline.spark.engine.errors import (
+    SparkError,
+    condition,
+    is_denied,
+    is_of_the_platform,
+    message,
+    one_line,
+)
 from freshline.spark.feeds.cut_values import cut_values
 from freshline.spark.feeds.misfits import separator_meant
 from freshline.spark.feeds.parquet_columns import NANOSECONDS, other_meanings
@@ -31,6 +38,7 @@ _PLAIN = {
     "PATH_NOT_FOUND": "it is no longer there",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
 }
+_DENIED = "the store does not give it out"
 _COLON = (
     "a part of its name has both a colon and one of \\ * ? [ ] { } or a comma, which Hadoop cannot"
     " read: rename it"
@@ -50,6 +58,10 @@ def unreadable_files(
         reader: Of the feed.
         names: Files of the feed.
         schema: The feed's; None: each file is read with its own.
+
+    Returns:
+        None of them where the store, the network or the machine failed meanwhile, or the store
+        gives out none of them: credentials that have expired are no file's fault.
     """
     told = reader.unreadable(session, names)
     if told is not None:
@@ -62,16 +74,23 @@ def unreadable_files(
             faults.append((name, fault))
         else:
             alive.append(name)
+    denied: list[str] = []
     waiting = [alive] if alive else []
     while waiting:
         group = waiting.pop()
-        fault = _fault(session, reader, group, schema)
+        try:
+            fault = _fault(session, reader, group, schema)
+        except SparkError:
+            return []
         if fault and len(group) == 1:
+            denied += group if fault.startswith(_DENIED) else []
             meant = _separator_meant(reader, group[0], schema) if fault.startswith(_FIRST) else None
             faults.append((group[0], f"{fault}; {meant}" if meant else fault))
         elif fault:
             middle = len(group) // 2
             waiting += [group[middle:], group[:middle]]
+    if denied and len(denied) == len(alive):
+        return []
     order = {name: position for position, name in enumerate(names)}
     return sorted(faults, key=lambda named: order[named[0]])
 
@@ -181,12 +200,20 @@ def _local(reader: FeedReader, name: str) -> Path | None:
 def _fault(
     session: SparkSession, reader: FeedReader, names: Sequence[str], schema: StructType | None
 ) -> str | None:
-    """Why these files cannot be read in one go; None where they can."""
+    """Why these files cannot be read in one go; None where they can.
+
+    Raises:
+        SparkError: No file is to blame.
+    """
     try:
         columns = schema if schema is not None else reader.schema(session, names)
         reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
     except SparkError as error:
+        if is_of_the_platform(error):
+            raise
         name = condition(error)
+        if "://" in reader.feed.path and is_denied(error):
+            return f"{_DENIED}: {one_line(error)}"
         if "Relative path in absolute URI" in message(error):
             return _COLON
         if schema is not None and len(names) == 1:
