@@ -11,7 +11,7 @@ from pathlib import Path
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import Place, PlatformError
 from freshline.core.events import FileArrived, TrackReserved, UpdateFinished
-from freshline.executor.report_records import BatchRequest, BatchResult
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import Project, ReportSettings, TableDef
 from freshline.runtime.assembly import scheduler_for, specs_for
@@ -46,10 +46,13 @@ class Batches:
         self.failures: list[str] = []
         self.code = ""
         self.done: Counter[tuple[str, float]] = Counter()
+        self.finals: list[Window] = []
 
     def run_batch(self, request: BatchRequest) -> BatchResult:
         if self.failures:
             raise PlatformError("made-to-fail", self.failures.pop(0))
+        if request.final:
+            self.finals.append(request.window)
         if self.code:
             version = 0 if request.final else None
             return BatchResult(int(request.final), 0, 0.0, 0.0, version, 1, self.code, "why")
@@ -96,8 +99,12 @@ class Play:
             notice=self.tell,
         )  # fmt: skip
         self._ends: queue.SimpleQueue[JobEnded] = queue.SimpleQueue()
-        self.reports.begin(self.batches, self._ends.put)
+        self.spark_is_there()
         self.ending: tuple[float, JobEnded] | None = None
+
+    def spark_is_there(self) -> None:
+        """Batches can start, for the first time or again."""
+        self.reports.begin(self.batches, self._ends.put)
 
     def tell(self, text: str) -> None:
         self.trace.append(f"{self.now_s - START_S:.0f}: {text}")

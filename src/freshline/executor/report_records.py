@@ -18,6 +18,7 @@ class Window:
         start_s, end_s: Seconds since the epoch.
         deadline_s: When the result is wanted.
         definition: A short name for the query, kept with the state and in the result's commit.
+        asked_s: When somebody asked for it; None: it is a view's window.
     """
 
     table: TableDef
@@ -25,11 +26,17 @@ class Window:
     end_s: float
     deadline_s: float
     definition: str = ""
+    asked_s: float | None = None
 
     @property
     def number(self) -> int:
-        """The result's transaction number: later windows have larger ones. Milliseconds."""
-        return max(1, round(self.start_s * 1000) + 1)
+        """The result's transaction number, in milliseconds.
+
+        Later windows of a view have larger ones; so have later submissions under one name, also
+        those of the same window.
+        """
+        counted_s = self.start_s if self.asked_s is None else max(self.start_s, self.asked_s)
+        return max(1, round(counted_s * 1000) + 1)
 
 
 @dataclass(frozen=True, slots=True)

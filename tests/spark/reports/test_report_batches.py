@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -175,6 +175,19 @@ def test_a_window_is_committed_once(shop: Shop) -> None:
     again = sales.batch(orders=version, final=True)
     assert (again.repeated, again.version, again.rows) == (True, once.version, once.rows)
     assert deltalake.DeltaTable(shop.path("sales")).version() == once.version
+
+
+def test_a_report_asked_for_again_about_the_same_window_is_made_again(shop: Shop) -> None:
+    sales = _sales(shop)
+    asked = replace(sales.window(), asked_s=MIDNIGHT_S + 2 * HOUR_S)
+    pins = {"orders": sales.orders((1, 5, "a", "1.10"))}
+    assert shop.executor.run_batch(BatchRequest(asked, pins, final=True)).version == 0
+    pins = {"orders": sales.orders((2, 6, "a", "2.20"))}  # a late row
+    again = replace(asked, asked_s=MIDNIGHT_S + 3 * HOUR_S)
+    result = shop.executor.run_batch(BatchRequest(again, pins, final=True))
+    assert (result.repeated, result.version) == (False, 1)
+    assert shop.rows("sales") == sales.at_once()
+    assert shop.executor.run_batch(BatchRequest(again, pins, final=True)).repeated
 
 
 def test_what_is_left_of_a_window_that_was_given_up_goes_with_the_next_result(shop: Shop) -> None:

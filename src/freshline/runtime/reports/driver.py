@@ -220,7 +220,7 @@ class Reports:
         if job.planned:
             self._events.append(BatchFinished(0))
         live = self._live.get(job.name)
-        if live is None:  # withdrawn meanwhile
+        if live is None or live.window is not job.request.window:  # withdrawn; asked for anew
             if result is None or result.version is None:
                 self._tell(JobWithdrawn(job.name, job.request.window))
             return
@@ -297,9 +297,10 @@ class Reports:
 
     def _make(self, wanted: WantedReport, table: TableDef, now_s: float) -> None:
         found = begin(self._journal, wanted, now_s)
+        asked_s = None if found is None or wanted.query is None else found.asked_s
         window = Window(
             replace(table, name=wanted.view), wanted.start_s, wanted.end_s, wanted.deadline_s,
-            definition_of(table),
+            definition_of(table), asked_s,
         )  # fmt: skip
         parents = [self._core.table(name) for name in table.parents]
         live = ReportInProgress(wanted, table, window, parents)
@@ -445,7 +446,9 @@ class Reports:
     def _forget(self, live: ReportInProgress) -> None:
         """Nothing of a report is to run any more."""
         del self._live[live.name]
+        ordered = [each for each in self._queue if each.live is live]
         self._queue = [each for each in self._queue if each.live is not live]
+        self._events += [BatchFinished(0) for each in ordered if each.planned]  # else it waits
         self._share.changed = True
 
     def _worked_off(self, live: ReportInProgress, job: Job, batches: int, seconds: float) -> None:

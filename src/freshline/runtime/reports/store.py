@@ -55,6 +55,7 @@ class ReportStatus:
 
     Attributes:
         state: asked, live, done, withdrawn or failed.
+        asked_s: When it was submitted, or a view's window was begun.
         batches, cost_s: Finished ones, and what they took with the final.
         arrived_rows, taken_rows: Of the window's streams, as far as their updates tell.
         planned_s: Starts of the batches to come.
@@ -85,6 +86,7 @@ class ReportStatus:
     late: str | None = None
     error: str | None = None
     complete: bool | None = None
+    asked_s: float | None = None
 
     def behind_s(self, now_s: float) -> float | None:
         """How far behind its deadline it is, or was when it was done; None: it is not."""
@@ -349,4 +351,5 @@ def _status(row: Row) -> ReportStatus:
         # A journal that only an earlier version wrote has no such column.
         None if "complete" not in row.keys() or row["complete"] is None  # noqa: SIM118
         else bool(row["complete"]),
+        row["asked_s"],
     )  # fmt: skip

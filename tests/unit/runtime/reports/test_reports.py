@@ -262,11 +262,11 @@ def test_asked_and_withdrawn(root: Path) -> None:
     play.check_replay()
 
 
-def _ask(play: Play, query: str, end_s: float = START_S) -> None:
+def _ask(play: Play, query: str, end_s: float = START_S, *, now_s: float = START_S) -> None:
     wanted = WantedReport(
         "again", "again", query, "again.sql", end_s - HOUR_S, end_s, end_s + 300.0
     )
-    submit(play.journal, argument_of(wanted), START_S)
+    submit(play.journal, argument_of(wanted), now_s)
     play.journal.flush()
     play.reports.submitted()
 
@@ -285,6 +285,45 @@ def test_one_that_no_longer_fits_the_project_is_given_up_and_the_others_are_made
         "failed", "the report again reads the unknown table 'renamed'",
     )  # fmt: skip
     assert play.status(WINDOW).state == "done"
+    play.check_replay()
+
+
+def test_one_that_is_withdrawn_before_its_batch_starts_leaves_the_track_to_the_others(
+    root: Path,
+) -> None:
+    play = _play(root)
+    play.arrive(0.0, 100)
+    _ask(play, "SELECT n FROM orders")
+    play.reports.abandon(OSError("Spark is away"), START_S)
+    play.run([], 1.0)  # its batch is ordered, and waits for Spark
+    assert play.reports.withdraw("again")
+    play.run([], 2.0)
+    play.spark_is_there()
+    play.run(MINUTES, HOUR_S + 110)
+    assert play.status(WINDOW).state == "done"
+    play.check_replay()
+
+
+def test_a_report_asked_for_again_is_made_again(root: Path) -> None:
+    play = _play(root)
+    play.arrive(0.0, 100)
+    _ask(play, "SELECT n FROM orders")
+    play.run([], 100.0)
+    assert play.status("again").state == "done"
+    _ask(play, "SELECT n + 1 AS n FROM orders", now_s=START_S + 100.0)  # of the same window
+    play.run([], 101.0)
+    assert play.reports.running
+    assert play.reports.withdraw("again")
+    _ask(play, "SELECT n + 2 AS n FROM orders", now_s=START_S + 101.0)
+    play.run([], 200.0)  # what the withdrawn one's batch brings is not its result
+    made = [each for each in play.batches.finals if each.table.name == "again"]
+    assert [each.table.query for each in made] == [
+        "SELECT n FROM orders", "SELECT n + 1 AS n FROM orders", "SELECT n + 2 AS n FROM orders",
+    ]  # fmt: skip
+    assert play.status("again").state == "done"
+    # To Delta each is a new commit; one that was committed already would not be made again.
+    numbers = [each.number for each in made]
+    assert numbers == sorted(set(numbers))
     play.check_replay()
 
 
