@@ -9,13 +9,31 @@ from dataclasses import dataclass, field
 
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
-from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.updates import behind_id, commit_after, commit_before, first_id
 from freshline.ui.reads.window import Window
 
 PARTS = 24
 LATEST = 5
+_BEFORE = 200
+"""So many of the updates before a window are looked at for those that ended in it."""
 _MOST = 20_000
 """Updates that are looked at: where there are more, the line begins with these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How a table stands now.
+
+    Attributes:
+        fresh_s: How fresh it is.
+        lag_s: Its target; None: it has none.
+        updated_s: When it was updated last; None: nobody knows. One that was not updated since a
+            window began was as fresh in it.
+    """
+
+    fresh_s: float | None
+    lag_s: float | None
+    updated_s: float | None
 
 
 @dataclass(slots=True)
@@ -38,7 +56,7 @@ class Spark:
 
 def sparks(
     journal: Journal,
-    known: Mapping[str, tuple[float | None, float | None]],
+    known: Mapping[str, Known],
     window: Window,
     now_s: float,
 ) -> dict[str, Spark]:
@@ -46,22 +64,27 @@ def sparks(
 
     Args:
         journal: To read.
-        known: Freshness and target of each table that has data, by name; a table that is not
-            updated in the window stands as it stands now.
+        known: How each table that has data stands now, by name.
         window: What to show.
         now_s: Now: nothing is shown behind it.
     """
-    first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
+    first = first_id(journal, window.from_s)
+    behind = behind_id(journal, window.to_s, now_s)
+    # What began before the window and ended in it says how fresh its table was before.
     rows = journal.each(
-        "SELECT table_name, number, state, finish_s, from_s, to_s, seconds, strategy FROM updates"
-        f" WHERE id>=? AND id<? AND {NO_UPKEEP} AND state IN ('done','failed') ORDER BY id",
-        (max(first, behind - _MOST), behind),
+        "SELECT id, table_name, number, state, finish_s, from_s, to_s, seconds, strategy FROM"
+        f" updates WHERE id>=? AND id<? AND {NO_UPKEEP} AND state IN ('done','failed') ORDER BY id",
+        (max(first - _BEFORE, behind - _MOST), behind),
     )
     end_s = min(window.to_s, now_s)
-    drawn = {name: _Drawn(lag_s, window, end_s) for name, (_, lag_s) in known.items()}
-    for name, number, state, finish_s, from_s, to_s, seconds, strategy in rows:
+    drawn = {name: _Drawn(each.lag_s, window, end_s) for name, each in known.items()}
+    for update, name, number, state, finish_s, from_s, to_s, seconds, strategy in rows:
         table = drawn.get(name)
         if table is None:
+            continue
+        if update < first:
+            if state == "done" and finish_s > window.from_s:
+                table.advanced(number, finish_s, from_s, to_s)
             continue
         table.executor_s += seconds or 0.0
         if state == "done":
@@ -69,7 +92,27 @@ def sparks(
             table.advanced(number, finish_s, from_s, to_s)
         else:
             table.last.append((number, "failed", None))
-    return {name: drawn[name].ended(fresh_s) for name, (fresh_s, _) in known.items()}
+    for name, each in known.items():
+        if drawn[name].is_begun or each.updated_s is None or each.updated_s <= window.from_s:
+            drawn[name].stood(each.fresh_s)
+        else:  # updated since the window began, by none that started in it
+            _stood_then(drawn[name], journal, name, first, window, now_s)
+    return {name: each.ended() for name, each in drawn.items()}
+
+
+def _stood_then(
+    table: _Drawn, journal: Journal, name: str, first: int, window: Window, now_s: float
+) -> None:
+    """How fresh a table was in a window, by the updates around it."""
+    before = commit_before(journal, name, first)
+    if before is not None and before["finish_s"] <= window.from_s:
+        table.stood(before["to_s"])
+    elif before is not None:
+        table.advanced(before["number"], before["finish_s"], before["from_s"], before["to_s"])
+    else:
+        following = commit_after(journal, name, window.to_s, now_s)
+        if following is not None and following["number"] > 1:
+            table.stood(following["from_s"])
 
 
 class _Drawn:
@@ -93,6 +136,11 @@ class _Drawn:
         self._begun_s = window.from_s
         self._beyond_s = 0.0
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether a committed update was read."""
+        return self._at_s is not None
+
     def advanced(self, number: int, finish_s: float, from_s: float, to_s: float) -> None:
         """A committed update."""
         if self._at_s is None:
@@ -103,10 +151,13 @@ class _Drawn:
         if self._fresh_s is None or to_s > self._fresh_s:
             self._fresh_s = to_s
 
-    def ended(self, fresh_s: float | None) -> Spark:
-        """The line up to its end; a table without updates has been as fresh as it is now."""
+    def stood(self, fresh_s: float | None) -> None:
+        """So fresh when the window began, where no update says it."""
         if self._at_s is None and fresh_s is not None:
             self._at_s, self._fresh_s = self._from_s, fresh_s
+
+    def ended(self) -> Spark:
+        """The line up to its end."""
         kept = None
         if self._at_s is not None:
             self._until(self._end_s)
@@ -131,7 +182,7 @@ class _Drawn:
         part = int((at_s - from_s) / width_s)
         while part < PARTS and (begun_s := from_s + part * width_s) < until_s:
             ends_s = begun_s + width_s
-            stale_s = (min(until_s, ends_s)) - fresh_s
+            stale_s = max(0.0, min(until_s, ends_s) - fresh_s)
             before_s = line[part]
             if before_s is None or stale_s > before_s:
                 line[part] = stale_s

@@ -17,7 +17,7 @@ from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reads.reading import Reader
 from freshline.ui.reads.reasons import Reasons
-from freshline.ui.reads.sparks import Spark, sparks
+from freshline.ui.reads.sparks import Known, Spark, sparks
 from freshline.ui.reads.window import AskedWindow, Window, asked_window
 
 _ROOM_BYTES = 2_000
@@ -118,7 +118,11 @@ def _lines(
     found: WarehouseStatus, journal: Journal, window: Window, now_s: float
 ) -> dict[str, Spark]:
     known = {
-        each.name: (each.freshness_s, each.target_lag_s)
+        each.name: Known(
+            each.freshness_s,
+            each.target_lag_s,
+            None if each.last_update is None else each.last_update.at_s,
+        )
         for each in found.tables
         if each.freshness_s is not None
     }

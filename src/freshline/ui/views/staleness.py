@@ -11,7 +11,7 @@ from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.status.watched import read_watched
 from freshline.ui.reads.blame import Attempt, blame
 from freshline.ui.reads.reading import Reader
-from freshline.ui.reads.updates import updates_of
+from freshline.ui.reads.updates import commit_after, updates_of
 from freshline.ui.reads.window import AskedWindow, Window, asked_window
 from freshline.ui.views.table import known_name
 
@@ -40,10 +40,14 @@ def answer(reader: Reader, asked_for: tuple[str, AskedWindow]) -> dict[str, Any]
     window = asked_window_.at(now_s)
     project = reader.project
     with reader.journal() as journal:
-        rows, cut = ([], False) if journal is None else updates_of(journal, name, window, _MOST)
+        rows, cut = (
+            ([], False) if journal is None else updates_of(journal, name, window, now_s, _MOST)
+        )
         shown = Window(rows[0]["start_s"], window.to_s) if cut else window
-        fresh_s = _fresh_before(rows, shown)
         table = None if journal is None else _table(journal, name)
+        fresh_s = _fresh_before(rows, shown)
+        if journal is not None and not any(row["state"] == "done" for row in rows):
+            fresh_s = _fresh_around(journal, name, shown, now_s, table)
         bound_s = None
         if journal is not None and (watched := read_watched(journal).get(name)):
             bound_s = watched.bounds_s.get("staleness")
@@ -86,6 +90,20 @@ def _fresh_before(rows: list[Row], window: Window) -> float | None:
     return None
 
 
+def _fresh_around(
+    journal: Journal, name: str, window: Window, now_s: float, table: Row | None
+) -> float | None:
+    """F of a table of which the journal has no commit up to the window's end.
+
+    The next one says what it was; where there is none, it is as fresh as it was: the journal was
+    lost since its last commit.
+    """
+    following = commit_after(journal, name, window.to_s, now_s)
+    if following is not None:
+        return float(following["from_s"]) if following["number"] > 1 else None
+    return None if table is None or table["version"] is None else table["freshness_s"]
+
+
 def _attempt(row: Row) -> Attempt:
     release_s = row["release_s"]
     if release_s is not None and release_s > row["start_s"]:
@@ -102,7 +120,7 @@ def _attempt(row: Row) -> Attempt:
 
 def _table(journal: Journal, name: str) -> Row | None:
     return journal.row(
-        "SELECT since_s, trailing_edge_s, freshness_s FROM tables WHERE name=?", (name,)
+        "SELECT since_s, trailing_edge_s, freshness_s, version FROM tables WHERE name=?", (name,)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from starlette.requests import Request
@@ -9,7 +10,7 @@ from starlette.requests import Request
 from freshline.runtime.status.utilisation import utilisation
 from freshline.ui.reads.reading import Reader
 from freshline.ui.reads.runs import ran_s
-from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.updates import began_before, behind_id, first_id
 from freshline.ui.reads.window import AskedWindow, asked_window
 from freshline.ui.views.table import has_page
 
@@ -37,13 +38,13 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
     need = utilisation(reader.project)
     with reader.journal() as journal:
         rows: list[Any] = []
+        begun: list[Any] = []
         busy: dict[int, float] = {}
         newest = None
         past_s = 0.0
         if journal is not None:
-            first, behind = first_id(journal, window.from_s), first_id(journal, window.to_s)
-            # What ran when the window began is among what had started last.
-            first = max(0, first - 10 * tracks)
+            first = first_id(journal, window.from_s)
+            behind = behind_id(journal, window.to_s, now_s)
             newest = journal.row("SELECT max(id) AS id FROM runs")
             rows = journal.rows(
                 "SELECT * FROM updates WHERE id>=? AND id<? ORDER BY id DESC LIMIT ?",
@@ -52,15 +53,23 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
             end_s = min(window.to_s, now_s)
             alive = newest["id"] if newest is not None and reader.run_now().running else None
             past_s = ran_s(journal, window.from_s, end_s, alive)
+            busy_s: defaultdict[int, float] = defaultdict(float)
             for row in journal.rows(
                 "SELECT track, sum(min(coalesce(finish_s, ?), ?) - max(start_s, ?)) AS busy_s"
-                " FROM updates WHERE id>=? AND id<? AND (finish_s>? OR finish_s IS NULL AND run=?)"
-                " GROUP BY track",
-                (end_s, end_s, window.from_s, first, behind, window.from_s, alive),
+                " FROM updates WHERE id>=? AND id<? AND start_s<?"
+                " AND (finish_s>? OR finish_s IS NULL AND run=?) GROUP BY track",
+                (end_s, end_s, window.from_s, first, behind, end_s, window.from_s, alive),
             ):
-                busy[row["track"]] = min(1.0, row["busy_s"] / past_s) if past_s > 0.0 else 0.0
+                busy_s[row["track"]] += row["busy_s"]
+            running = [each.name for each in reader.status().tables if each.track is not None]
+            begun = began_before(journal, first, window.from_s, alive, running)
+            for row in begun:
+                finish_s = end_s if row["finish_s"] is None else min(row["finish_s"], end_s)
+                busy_s[row["track"]] += max(0.0, finish_s - window.from_s)
+            for track, seconds in busy_s.items():
+                busy[track] = min(1.0, seconds / past_s) if past_s > 0.0 else 0.0
     cut = len(rows) > _MOST
-    shown = rows[:_MOST][::-1]
+    shown = rows[:_MOST][::-1] if cut else [*begun, *rows[::-1]]
     run = None if newest is None else newest["id"]
     names: dict[str, int] = {}
     told = []

@@ -13,7 +13,7 @@ from freshline.render.story import chapter_record
 from freshline.runtime.status.story import chapter_of
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reads.reading import Reader
-from freshline.ui.reads.updates import first_id
+from freshline.ui.reads.updates import behind_id, first_id
 from freshline.ui.reads.window import AskedWindow, asked_window
 from freshline.ui.views.table import known_name
 
@@ -49,7 +49,8 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
     """The newest of them first, up to 50 a page; ``next`` is the address of the older ones."""
     name, asked_window_, before, since = asked_for
     base = reader.project.table(name).kind == "base"
-    window = None if asked_window_ is None else asked_window_.at(reader.clock())
+    now_s = reader.clock()
+    window = None if asked_window_ is None else asked_window_.at(now_s)
     told: list[dict[str, Any]] = []
     following: str | None = None
     size_bytes = 0
@@ -57,7 +58,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         if journal is None:
             return {"table": name, "updates": [], "next": None}
         first = since if window is None else first_id(journal, window.from_s)
-        behind = _LAST if window is None else first_id(journal, window.to_s)
+        behind = _LAST if window is None else behind_id(journal, window.to_s, now_s)
         rows = journal.rows(
             "SELECT * FROM updates WHERE table_name=? AND id>=? AND id<? ORDER BY id DESC LIMIT ?",
             (name, first, min(behind, before), _MOST + 1),

@@ -11,7 +11,7 @@ from freshline.render.output import clock, counted
 from freshline.runtime.journal.store import Journal, Row
 from freshline.times import brief_s
 from freshline.ui.reads.reading import Reader
-from freshline.ui.reads.updates import first_id, on_tracks, update_after, update_at
+from freshline.ui.reads.updates import behind_id, on_tracks, update_after, update_at
 from freshline.ui.reads.window import moment_s
 from freshline.ui.views.one_update import update_record
 from freshline.ui.views.table import known_name
@@ -40,17 +40,17 @@ def answer(reader: Reader, asked_for: tuple[str, float | None]) -> dict[str, Any
     with reader.journal() as journal:
         if journal is None:
             return _told(name, at_s, "unknown", ["No run is in the journal."], None, [], [])
-        return _why(reader, journal, name, at_s)
+        return _why(reader, journal, name, at_s, now_s)
 
 
-def _why(reader: Reader, journal: Journal, name: str, at_s: float) -> dict[str, Any]:
-    tracks = [_track(row) for row in on_tracks(journal, at_s)]
-    last = update_at(journal, name, at_s)
+def _why(reader: Reader, journal: Journal, name: str, at_s: float, now_s: float) -> dict[str, Any]:
+    tracks = [_track(row) for row in on_tracks(journal, at_s, now_s)]
+    last = update_at(journal, name, at_s, now_s)
     if last is not None and _runs_at(journal, last, at_s):
         running = update_record(reader, journal, last)
         lines = [f"An update was running, since {clock(last['start_s'], at_s)} UTC."]
         return _told(name, at_s, "running", lines, running, [], tracks)
-    following = update_after(journal, name, at_s)
+    following = update_after(journal, name, at_s, now_s)
     record = None if following is None else update_record(reader, journal, following)
     since_s = _waiting_since(journal, name, following, at_s)
     paused_s = _paused_since(journal, name, at_s)
@@ -61,7 +61,7 @@ def _why(reader: Reader, journal: Journal, name: str, at_s: float) -> dict[str, 
         return _told(name, at_s, "idle", _idle(reader, name, last, following, at_s), record, [],
                      tracks)  # fmt: skip
     waits_s, lines = _waits(last, since_s, at_s)
-    decisions = _decisions(journal, name, waits_s, at_s)
+    decisions = _decisions(journal, name, waits_s, at_s, now_s)
     if tracks:
         names = ", ".join(each["table"] for each in tracks)
         lines.append(f"{counted(len(tracks), 'track')} ran {names}.")
@@ -101,6 +101,8 @@ def _told(
 
 
 def _runs_at(journal: Journal, row: Row, at_s: float) -> bool:
+    if row["start_s"] > at_s + 1e-6:
+        return False  # noted by a clock that was put back since
     if row["finish_s"] is not None:
         return bool(row["finish_s"] >= at_s)
     newest = journal.row("SELECT max(id) AS id FROM runs")
@@ -149,8 +151,10 @@ def _paused_since(journal: Journal, name: str, at_s: float) -> float | None:
     return row["answered_s"] if row is not None and row["kind"] == "pause" else None
 
 
-def _decisions(journal: Journal, name: str, since_s: float, at_s: float) -> list[dict[str, Any]]:
-    behind = first_id(journal, at_s + 1e-6)
+def _decisions(
+    journal: Journal, name: str, since_s: float, at_s: float, now_s: float
+) -> list[dict[str, Any]]:
+    behind = behind_id(journal, at_s + 1e-6, now_s)
     found: list[dict[str, Any]] = []
     for row in journal.rows(
         "SELECT * FROM updates WHERE id<? AND start_s>=? AND table_name<>?"
