@@ -22,9 +22,11 @@ def written(project: Project, updates: list[dict[str, Any]], **tables: float) ->
         "INSERT INTO runs (id, started_s, stopped_s) VALUES (1,?,?)", (NOW_S - 99 * HOUR_S, NOW_S)
     )
     for values in updates:
-        row = {"run": 1, "attempt": 1, "track": 0, "expected_s": 1.0, "state": "done",
-               "strategy": "append", "passed_over": "[]", "number": 2, "seconds": 1.0,
-               "rows": 1, "rejected_rows": 0, "reason": "", "version": 1} | values  # fmt: skip
+        row: dict[str, Any] = {
+            "run": 1, "attempt": 1, "track": 0, "expected_s": 1.0, "state": "done", "number": 2,
+            "strategy": "append", "passed_over": "[]", "seconds": 1.0, "rows": 1,
+            "rejected_rows": 0, "reason": "", "version": 1, **values,
+        }  # fmt: skip
         for name in ("start_s", "finish_s", "from_s", "to_s"):
             row[name] = None if row[name] is None else NOW_S - row[name] * HOUR_S
         names = ", ".join(row)
