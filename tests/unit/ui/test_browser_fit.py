@@ -136,6 +136,15 @@ def test_the_page_that_is_open_is_in_view_on_a_phone(recorded, serve, opened):
         expect(page.locator("nav a[aria-current]")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("width", [400, 768])
+def test_the_tables_are_no_wider_than_the_screen(recorded, serve, opened, width):
+    with serve(recorded) as ask:
+        page = opened(f"{ask.url}/tables", width=width)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
+        expect(page.locator("tr[data-table]").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
 def test_the_name_of_a_long_feed_fits_on_a_narrow_screen(tmp_path, serve, opened):
     shop = made_shop(tmp_path, {LONG: ()}, SchedulerSettings(tracks=1))
     shop.file(LONG, 1, [1])
