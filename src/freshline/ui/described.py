@@ -57,7 +57,7 @@ _VIEWS: Mapping[str, tuple[str, list[dict[str, Any]]]] = {
     ),
     "/v1/ui/tables": (
         "Every table in a line",
-        [*_WINDOW, _said("state", _TEXT), _said("after", _TEXT)],
+        [*_WINDOW, _said("state", _TEXT), _said("q", _TEXT), _said("after", _TEXT)],
     ),
     "/v1/ui/feeds": ("What arrives and what is missing", []),
     "/v1/ui/reports": ("Windows of reports", []),

@@ -25,11 +25,25 @@ const heard = () => {
   heardAt = Date.now() / 1000;
 };
 
+// By how much the server's clock is ahead, to the second, as it was told last.
+let aheadS = null;
+const CLOCK_S = 5;
+
+// One of the two clocks was set: what is shown against now would be wrong by that.
+function dated(response) {
+  const found = Date.parse(response.headers.get("date")) / 1000 - Date.now() / 1000;
+  if (Number.isNaN(found)) return;
+  const was = aheadS;
+  if (was === null || Math.abs(found - was) > CLOCK_S) aheadS = found;
+  if (was !== null && aheadS === found) dispatchEvent(new Event("clock"));
+}
+
 // Where no answer comes at all, the stream is opened again: it tells whether the server is there.
 async function reached(path, options) {
   try {
     const response = await fetch(path, options);
     heard();
+    dated(response);
     return response;
   } catch {
     stream.abort();

@@ -130,6 +130,7 @@ function App() {
     open();
     const seen = () => document.hidden || change({ version: state.version + 1 });
     document.addEventListener("visibilitychange", seen);
+    addEventListener("clock", open);
     return listen({
       happened: (kind) => {
         if (kind === "run") open();

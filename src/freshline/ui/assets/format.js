@@ -34,7 +34,16 @@ export function clock(seconds, now = null) {
 }
 
 export const iso = (seconds) => new Date(Math.round(seconds * 1000)).toISOString();
-export const epoch = (text) => (text ? Date.parse(text) / 1000 : null);
+
+// A moment as the server reads it: without a zone it is UTC, a plus sign may have become a space,
+// and a number is seconds since the epoch.
+export function epoch(text) {
+  if (!text) return null;
+  if (/^\d{9,12}(\.\d*)?$/.test(text)) return Number(text);
+  const told = text.replace(/(T.*) (\d\d:?\d\d)$/, "$1+$2");
+  return Date.parse(/[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(told) ? `${told}Z` : told) / 1000;
+}
+
 export const count = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en"));
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 

@@ -75,10 +75,13 @@ export function useWindow(fallback = "1h") {
 // The window for the server: the same text for as long as it is the same question.
 export const windowQuery = (frame) => frame.text || `last=${frame.span}`;
 
+// What the server takes for a window: between a second and 31 days.
+const [SHORTEST, LONGEST] = [1, 31 * 86400 - 1];
+
 export function moveWindow(frame, { shift = 0, zoom = 1 }) {
   const to = frame.to || now();
   const from = frame.from || to - frame.span;
-  const width = (to - from) * zoom;
+  const width = Math.min(LONGEST, Math.max(SHORTEST, (to - from) * zoom));
   const middle = (from + to) / 2 + (to - from) * shift;
   setQuery({ from: iso(middle - width / 2), to: iso(Math.min(middle + width / 2, now())), range: null });
 }
@@ -97,7 +100,10 @@ export function useView(path, { every = 20 } = {}) {
     const timer = setInterval(() => setTick((n) => n + 1), every * 1000);
     return () => clearInterval(timer);
   }, [every]);
-  useEffect(() => () => clearTimeout(asking.current.timer), [path]);
+  useEffect(() => () => {
+    clearTimeout(asking.current.timer);
+    asking.current.path = null; // nobody waits for an answer that is on its way
+  }, [path]);
   useEffect(() => {
     const mine = asking.current;
     if (!path || (document.hidden && mine.answered === path)) return;

@@ -1,4 +1,4 @@
-"""``/v1/ui/tables?from=&to=&state=&after=``: every table in a line, the ones in trouble first."""
+"""``/v1/ui/tables?from=&to=&state=&q=&after=``: every table in a line, those in trouble first."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from freshline.ui.reads.window import AskedWindow, Window, asked_window
 
 _ROOM_BYTES = 2_000
 FILTERS = ("wrong", "late", "failing", "paused", "running", "waiting", "fresh", "new")
-_Asked = tuple[AskedWindow, str | None, str]
-DEFAULT: _Asked = (AskedWindow(None, None), None, "")
+_Asked = tuple[AskedWindow, str | None, str, str]
+DEFAULT: _Asked = (AskedWindow(None, None), None, "", "")
 """What the page asks for when it is opened."""
 
 
 def asked(_: Reader, request: Request) -> _Asked:
-    """The window of the lines, the filter, and the table behind which a page begins."""
+    """The window, the filter, a part of the names, and the table behind which a page begins."""
     said = request.query_params
     state = said.get("state") or None
     if state is not None and state not in FILTERS:
         raise Problem(400, "bad-state", f"state is one of {', '.join(FILTERS)}")
-    return asked_window(said), state, said.get("after", "")
+    return asked_window(said), state, said.get("q", "").lower(), said.get("after", "")
 
 
 def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
@@ -46,13 +46,17 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
     A late table has a ``reason``, another one says what comes ``next``; ``failures``, ``error``
     and ``wrong`` are there where they say something: so 500 tables fit.
     """
-    asked_window_, state, after = asked_for
+    asked_window_, state, part, after = asked_for
     now_s = reader.clock()
     window = asked_window_.at(now_s)
     found = reader.status()
     with reader.journal() as journal:
         lines = {} if journal is None else _lines(found, journal, window, now_s)
-    kept = [each for each in found.tables if state is None or state in flags(each)]
+    kept = [
+        each
+        for each in found.tables
+        if (state is None or state in flags(each)) and part in each.name.lower()
+    ]
     kept.sort(key=_urgency)
     names = [each.name for each in kept]
     start = names.index(after) + 1 if after in names else 0
@@ -85,6 +89,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
         size_bytes += len(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()) + 1
         if size_bytes > MOST_BYTES and place:
             more = {**asked_window_.said(), **({"state": state} if state else {})}
+            more |= {"q": part} if part else {}
             more["after"] = kept[start + place - 1].name
             record["next"] = f"/v1/ui/tables?{urlencode(more)}"
             break

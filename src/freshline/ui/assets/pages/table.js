@@ -7,7 +7,7 @@ import { change, now, setQuery, state as store, useSeconds, useStore, useView, u
 import { Empty, Link, Meter, Shown, State, TableLink, WindowBar, Words, tableHref } from "/assets/parts.js";
 
 const PARTS = [
-  ["source_s", "source", (source) => (source.kind === "feed" ? `feed ${source.name}` : source.name)],
+  ["source_s", "source", (source) => (source.kind === "feed" ? `feed ${source.name}` : source.name ?? "its sources")],
   ["waiting_s", "waiting", () => "waiting for a track"],
   ["working_s", "working", () => "own updates"],
 ];
@@ -102,12 +102,12 @@ function Updates({ name, frame }) {
               <td class="num"><button type="button" class="linklike" title="Why this update" onClick=${() => { setQuery({ at: iso(start + 0.001) }); document.querySelector(".why")?.scrollIntoView({ block: "nearest" }); }}>${each.number}</button></td>
               <td>${clock(start, now())}</td>
               <td class="num">${each.waited_s === null ? "–" : brief(each.waited_s)}</td>
-              <td class="num">${each.seconds === null ? "…" : brief(each.seconds)} <small class="muted">/ ${brief(each.expected_s)}</small></td>
+              <td class="num">${each.seconds === null ? (each.state === "running" ? "…" : "–") : brief(each.seconds)} <small class="muted">/ ${brief(each.expected_s)}</small></td>
               <td class="num">${count(each.rows)}</td>
               <td title=${each.reason || ""}>${each.state === "done" ? each.strategy : html`<span class=${each.state === "running" ? "" : "bad-text"}>${each.state === "running" ? "▶ running" : `✕ ${each.state}: ${each.error || ""}`}</span>`}</td>
               <td class="muted">${each.files ? plural(each.files, "file") : Object.entries(each.parents).map(([parent, version]) => `${parent} v${version}`).join(", ")}</td>
               <td>${each.state === "done" ? clock(epoch(each.to), now()) : "–"}</td></tr>`;
-          })}</tbody></table></div>${data.next ? html`<p class="muted">The newest ${data.updates.length}; a shorter time shows older ones.</p>` : null}`
+          })}</tbody></table></div>${data.next ? html`<p class="muted">The newest ${data.updates.length}; an earlier time shows older ones.</p>` : null}`
       : html`<${Empty}>No update in this time.</${Empty}>`}</${Shown}></section>`;
 }
 
@@ -192,7 +192,7 @@ export function Table({ name }) {
         <${Shown} got=${stale.data ? stale : stale.before && stale.before.table === name ? { data: stale.before } : stale}>${(steps) => html`
           <${Sawtooth} data=${frame.live ? { ...steps, to_s: Math.max(steps.to_s, session && session.run !== null ? steps.to_s : moment) } : steps} end=${Math.min(frame.live ? moment : steps.to_s, moment)} at=${at}
             onPick=${(x) => setQuery({ at: iso(x) })} />
-          ${steps.cut ? html`<p class="note">Only the newest 1,000 updates are drawn, from ${clock(steps.from_s)}. Choose a shorter time for the others.</p>` : null}
+          ${steps.cut ? html`<p class="note">Only the newest 1,000 updates are drawn, from ${clock(steps.from_s)}. Choose an earlier time for the others.</p>` : null}
           <${Blame} parts=${steps.blame} />`}</${Shown}>
       </section>
       <${Why} name=${data.name} at=${at} />

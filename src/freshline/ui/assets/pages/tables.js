@@ -72,7 +72,12 @@ export function Tables() {
   const frame = useWindow();
   const filter = query.get("state");
   const text = query.get("q") || "";
-  const got = useView(`/v1/ui/tables?${windowQuery(frame)}${filter ? `&state=${encodeURIComponent(filter)}` : ""}${query.get("after") ? `&after=${encodeURIComponent(query.get("after"))}` : ""}`, { every: 10 });
+  // Where all tables are there the page looks through them; else the server does.
+  const [paged, turn] = useState(false);
+  const got = useView(`/v1/ui/tables?${windowQuery(frame)}${filter ? `&state=${encodeURIComponent(filter)}` : ""}${paged && text ? `&q=${encodeURIComponent(text)}` : ""}${query.get("after") ? `&after=${encodeURIComponent(query.get("after"))}` : ""}`, { every: 10 });
+  useEffect(() => {
+    if (got.data && (got.data.next || query.get("after"))) turn(true);
+  }, [got.data]);
   const at = useSeconds();
   const shown = got.data ? got : got.before ? { data: got.before, error: got.error } : got;
   return html`<${Shown} got=${shown}>${(data) => {
@@ -88,7 +93,7 @@ export function Tables() {
               onClick=${() => setQuery({ state: filter === each ? null : each, after: null })}>${title} <b>${data.counts[each]}</b></button>`,
           )}
         </div>
-        <input type="search" placeholder="Search  /" aria-label="Search tables" value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
+        <input type="search" placeholder="Search  /" aria-label="Search tables" value=${text} onInput=${(event) => setQuery({ q: event.target.value, after: null })} />
         <${WindowBar} />
       </div>
       ${tables.length

@@ -147,7 +147,7 @@ export function Tracks() {
       return html`
         <p class="lead" data-busy=${busy.toFixed(3)} data-needed=${data.needed}><b>${busy.toFixed(2)} of ${plural(data.tracks, "track")}</b> busy${data.ran_s < shown - 1 ? ` while freshline ran, ${brief(data.ran_s)} of this time` : ""};
           the tables need <b>${data.needed.toFixed(2)}</b> by what their updates cost${data.needed > data.tracks ? html`: <span class="bad-text">more than there are, so staleness grows</span>` : ""}.</p>
-        ${data.cut ? html`<p class="note">Only the newest 2,000 updates are drawn. Choose a shorter time for the others.</p>` : null}
+        ${data.cut ? html`<p class="note">Only the newest 2,000 updates are drawn. Choose an earlier time for the others.</p>` : null}
         <section class="card">${data.updates.length ? html`<${Lanes} data=${data} chosen=${chosen} end=${end} />` : html`<${Empty}>No update in this time.</${Empty}>`}</section>
         ${chosen ? html`<${Decision} id=${chosen} key=${chosen} />` : html`<p class="muted">Click an update, or use the arrow keys, to see why it was chosen.</p>`}
         ${recent.length ? html`<details><summary>The latest updates as a list</summary><div class="scroller"><table class="plain"><thead><tr><th>started</th><th>track</th><th>table</th><th class="num">took</th><th>outcome</th></tr></thead>
