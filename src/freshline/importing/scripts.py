@@ -189,16 +189,44 @@ def with_sources(items: Mapping[str, Item]) -> list[Item]:
         items: What the script makes, by key.
     """
     known = dict(items)
-    names = [
-        tuple(part.lower() for part in read.parts)
+    names = {
+        item.key: {tuple(part.lower() for part in read.parts) for read in _reads(item.query)}
         for item in items.values()
         if item.query is not None and item.role != "base" and item.refusal is None
-        for read in _reads(item.query)
-    ]
-    for name in sorted(set(names), key=len, reverse=True):  # the most parts first
-        if not _matches(name, known):
+    }
+    others = _of_others(names, items)
+    every = {name for some in names.values() for name in some}
+    for name in sorted(every, key=lambda name: (-len(name), name)):  # the most parts first
+        if name in others or not _matches(name, known):
             known[".".join(name)] = source_item(".".join(name), name)
     return [_spelt(item, known) for item in known.values()]
+
+
+def _of_others(
+    names: Mapping[str, set[tuple[str, ...]]], items: Mapping[str, Item]
+) -> set[tuple[str, ...]]:
+    """Names of tables that the script does not make, though it makes one of the same last parts.
+
+    ``orders`` over ``raw.orders`` reads another table: it cannot read itself.
+
+    Args:
+        names: What is read, by the key of what reads it.
+        items: What the script makes, by key.
+    """
+    meant = {name: _matches(name, items) for some in names.values() for name in some}
+    found = set()
+    for key, some in names.items():
+        for name in some:
+            if len(meant[name]) == 1 and len(name) > len(meant[name][0].relation):
+                seen: set[str] = set()
+                left = [meant[name][0].key]
+                while left and key not in seen:
+                    seen.add(at := left.pop())
+                    below = {each.key for one in names.get(at, ()) for each in meant[one]}
+                    left += below - seen
+                if key in seen:
+                    found.add(name)
+    return found
 
 
 def _reads(query: str) -> Sequence[Read]:

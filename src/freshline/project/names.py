@@ -14,6 +14,8 @@ RULE = "a name is letters from A to Z, digits and _, and does not start with a d
 REJECTED_SUFFIX = "__rejected"
 OWN_PREFIX = "_freshline"
 _LISTED = 15
+_FORMATS = ("delta", "parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
+"""With one of these in front a name is the path of files, for Spark, too: ``delta.`data` ``."""
 _LONGEST = 200
 """With what is put behind a name it still is a folder's, of 255 bytes at most."""
 
@@ -33,7 +35,8 @@ class Scope:
 
     def whole(self, parts: tuple[str, ...]) -> str | None:
         """The whole name of a table outside the pipeline; None: a session of Spark's knows it."""
-        if "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a path, or a whole name
+        is_path = len(parts) > 1 and parts[-2].lower() in _FORMATS
+        if is_path or "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a whole name
             return None
         in_other = len(parts) == 1 and self.database.lower() != Scope().database
         if not in_other and self.catalog.lower() == Scope().catalog:

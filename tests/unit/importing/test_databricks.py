@@ -346,3 +346,47 @@ def test_a_setting_that_decides_no_rows_refuses_nothing(tmp_path):
     )
     assert [table.name for table in project.tables] == ["raw", "a", "b"]
     assert "mypath" not in project.configuration
+
+
+def test_a_table_over_one_of_its_name_in_another_schema_reads_that(tmp_path):
+    """Also through a view: no table reads itself. Before, it did, and was refused as a circle."""
+    path = tmp_path / "one.sql"
+    path.write_text(
+        "CREATE OR REFRESH STREAMING TABLE orders AS SELECT id FROM STREAM raw.orders;\n"
+        "CREATE OR REFRESH STREAMING TABLE clicks AS SELECT id FROM STREAM(LIVE.some);\n"
+        "CREATE TEMPORARY LIVE VIEW some AS SELECT id FROM STREAM(main.raw.clicks);\n"
+        "CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM orders JOIN raw.orders r"
+        " USING (id);\n"
+        "CREATE MATERIALIZED VIEW same AS SELECT id FROM shop.clicks;\n"
+    )
+    items = {each.key: each for each in read_databricks(path).items}
+    assert {key: each.query for key, each in items.items() if each.query is not None} == {
+        "orders": "SELECT id FROM raw.orders",
+        "clicks": "SELECT id FROM some",
+        "some": "SELECT id FROM main.raw.clicks",
+        "counted": "SELECT count(*) AS n FROM orders JOIN raw.orders r USING (id)",
+        "same": "SELECT id FROM clicks",
+    }
+    assert {key for key, each in items.items() if each.role == "base"} == {
+        "raw.orders", "main.raw.clicks",
+    }  # fmt: skip
+
+
+def test_cells_of_a_notebook_end_statements(tmp_path):
+    """Before, a statement without a semicolon took that of the next cell into its query."""
+    path = tmp_path / "one.sql"
+    path.write_text(
+        "-- Databricks notebook source\n-- MAGIC %md\n-- MAGIC # Orders\n\n-- COMMAND ----------\n"
+        "\nCREATE MATERIALIZED VIEW a AS SELECT id FROM t\n\n-- COMMAND ----------\n\n"
+        "-- MAGIC %python\n-- MAGIC x = 1\n\n-- COMMAND ----------\n\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT id FROM a;\n-- COMMAND ----------\nDROP TABLE a\n"
+    )
+    found = read_databricks(path)
+    assert {each.key: each.query for each in found.items if each.query is not None} == {
+        "a": "SELECT id FROM t",
+        "b": "SELECT id FROM a",
+    }
+    assert found.notes == (
+        "The statement on line 18: it makes no streaming table, materialized view or view.",
+        "Cells of %python in the notebook are not read.",
+    )

@@ -194,16 +194,34 @@ def test_names_of_tables_outside_belong_to_the_catalog_in_use(pipeline):
         USE CATALOG lake;
         CREATE MATERIALIZED VIEW v AS
           SELECT id FROM spark_catalog.shop.orders JOIN raw.a USING (id) JOIN b USING (id)
-          JOIN main.raw.c USING (id) JOIN parquet.`/data/d` USING (id);
-        SET CATALOG spark_catalog;
+          JOIN main.raw.c USING (id) JOIN parquet.`/data/d` USING (id) JOIN delta.`e` USING (id);
+        USE spark_catalog.shop;
         CREATE MATERIALIZED VIEW w AS SELECT id FROM orders JOIN raw.a USING (id);
         """,
     )
     assert errors == []
     assert [read.name for read in project.table("v").statics] == [
-        "lake.raw.a", "lake.shop.b", "main.raw.c", "parquet.`/data/d`",
+        "lake.raw.a", "lake.default.b", "main.raw.c", "parquet.`/data/d`", "delta.e",
     ]  # fmt: skip
     assert [read.name for read in project.table("w").statics] == ["raw.a"]
+
+
+@pytest.mark.parametrize(
+    "said", ["USE SCHEMA IDENTIFIER('x')", "USE a.b.c", "SET CATALOG a.b", "USE CATALOG a b"]
+)
+def test_a_catalog_or_schema_that_is_no_name_is_refused(pipeline, said):
+    _, errors = pipeline(f"{said};\nSET CATALOG 'lake';\nUSE `a.b`.c;")
+    assert [str(error) for error in errors] == [
+        (
+            f"[bad-statement] tables/all.sql:1: {said} names no catalog or schema; it is USE"
+            " schema, USE catalog.schema or SET CATALOG catalog. Write the name itself."
+        )
+    ]
+
+
+def test_a_stream_in_another_catalog_is_not_advised_to_be_one_of_the_session_s(pipeline):
+    _, errors = pipeline("USE CATALOG lake;\nCREATE STREAMING TABLE t AS SELECT * FROM STREAM r.x;")
+    assert "Declare the feed x: {kind: delta, path: PATH}" in str(errors[0])
 
 
 def test_settings_of_a_temporary_view_hold_for_what_reads_it(pipeline):

@@ -6,6 +6,7 @@ them is read here: columns, expectations, schedules, and ``STREAM read_files(...
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,9 @@ _WORDS = (
     "PRIVATE", "STREAMING", "INCREMENTAL", "MATERIALIZED", "TEMPORARY", "TEMP", "LIVE", "TABLE",
     "VIEW",
 )  # fmt: skip
+_CELL = re.compile(r"^-- COMMAND -+\s*$", re.MULTILINE)
+"""Where a cell of an exported notebook ends, and a statement in it with or without semicolon."""
+_OTHER_CELL = re.compile(r"^-- MAGIC %(python|scala|r|run)\b", re.MULTILINE)
 _ON_NEWS = "tables are updated when what they read has news"
 
 
@@ -42,8 +46,11 @@ def read_databricks(path: Path) -> Found:
     """
     readers: list[_Reader] = []
 
+    cells: list[str] = []
+
     def cut(text: str) -> list[_Reader]:
-        readers.extend(_readers(text))
+        cells.extend(dict.fromkeys(_OTHER_CELL.findall(text)))
+        readers.extend(_readers(_CELL.sub(r";\g<0>", text)))
         return readers
 
     found = read_script(path, "Databricks", cut, _read)
@@ -56,6 +63,7 @@ def read_databricks(path: Path) -> Found:
     notes = [
         f"SET {name} of the script is in `configuration:` of freshline.yml" for name in settings
     ]
+    notes += [f"Cells of %{each} in the notebook are not read." for each in cells]
     return replace(found, configuration=settings, notes=(*found.notes, *notes))
 
 

@@ -67,7 +67,8 @@ def unknown_stream(flow: Flow, read: Read, known: Sequence[str]) -> UserError:
         known: Names of the pipeline's datasets.
     """
     last = read.parts[-1]
-    by = f"table: {read.name}" if is_session_table(read.name) else "path: PATH"
+    name = flow.scope.whole(read.parts) or read.name
+    by = f"table: {name}" if is_session_table(name) else "path: PATH"
     entry = f": {{kind: delta, {by}}}" if len(read.parts) > 1 else ""
     return UserError(
         "unknown-stream",

@@ -104,7 +104,7 @@ class _Head(Head):
 
     def _set(self) -> None:
         if self._take("CATALOG"):
-            self.standing.scope = Scope(self._parts()[-1], self.standing.scope.database)
+            self._use_catalog()
             return
         if self._take("TIME"):
             self._expect("ZONE")
@@ -123,14 +123,34 @@ class _Head(Head):
 
     def _use(self) -> None:
         if self._take("CATALOG"):
-            self.standing.scope = Scope(self._parts()[-1], self.standing.scope.database)
+            self._use_catalog()
             return
         for word in ("NAMESPACE", "DATABASE", "SCHEMA"):
             if self._take(word):
                 break
+        *catalog, database = self._named(2)
+        self.standing.scope = Scope(*(catalog or [self.standing.scope.catalog]), database)
+
+    def _use_catalog(self) -> None:
+        """The schema is `default` then, as for Databricks; for Spark short names have none."""
+        token = self._peek()
+        if token is not None and token.kind == "string" and token is self.tokens[-1]:
+            self.standing.scope = Scope(token.value)
+        else:
+            self.standing.scope = Scope(*self._named(1))
+
+    def _named(self, most: int) -> tuple[str, ...]:
+        """The name at the end of USE or SET CATALOG."""
         parts = self._parts()
-        catalog = parts[-2] if len(parts) > 1 else self.standing.scope.catalog
-        self.standing.scope = Scope(catalog, parts[-1])
+        if self._peek() is not None or len(parts) > most:
+            said = self.text[self.tokens[0].start : self.tokens[-1].end]
+            self._fail(
+                "bad-statement",
+                f"{said} names no catalog or schema",
+                rule="it is USE schema, USE catalog.schema or SET CATALOG catalog",
+                next_step="Write the name itself.",
+            )
+        return parts
 
     # ---- CREATE ----
 
