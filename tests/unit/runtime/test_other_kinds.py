@@ -25,6 +25,7 @@ from freshline.runtime.journal.recovery import recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
+from freshline.runtime.requests.backfills import backfills_to_do, note_backfill
 from freshline.runtime.requests.handler import accept_offline
 from freshline.runtime.status.status import read_status
 from tests.support.shop import Recorder, Shop, made_project, made_shop
@@ -70,6 +71,24 @@ def test_rows_of_a_view_that_are_accepted_stay(was_a_view):
         shop.file("orders", minute, [minute])
         assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3, 7]
+
+
+def test_a_view_that_was_a_report_is_computed_though_nothing_arrives(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
+    shop.file("orders", 1, [1])
+    shop.file("orders", 2, [2])
+    assert shop.run_until_idle() == 0
+    path = shop.project.table_path("total")
+    last = last_commit(path)
+    assert last is not None
+    window = {"start": "2026-01-02T00:01:00Z", "end": "2026-01-02T00:02:00Z"}
+    fields = {**last.metadata, "update": last.update + 1, "strategy": "report", "window": window}
+    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
+    DeltaTable(path).delete("n = 2", commit_properties=told)
+    assert shop.executor.numbers("total") == [1]
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("total") == [1, 2]
+    assert "notice view total is rebuilt: it was a report" in shop.recorder.lines
 
 
 @pytest.mark.parametrize("name", [RANGE, "00000000000000000003-0a1b2c3d4e5f"])
@@ -152,6 +171,24 @@ def test_a_topic_is_read_from_its_beginning_where_files_were_read_before(read_fi
     states = with_journal(shop, known)
     assert states[:3] == [("loaded", None)] * 3
     assert states[3] == ("vanished", "its feed is of kind kafka now")
+
+
+def test_what_was_asked_of_a_table_of_files_is_not_done_to_that_of_a_topic(read_files):
+    shop = read_files
+
+    def started(journal):
+        Ledger(journal).full_asked("orders")
+        note_backfill(journal, "orders", 1.0, 2.0, 3.0)
+        journal.flush()
+        notes = recover(shop.project, journal, Ledger(journal)).notes
+        journal.flush()
+        asked = journal.rows("SELECT 1 FROM tables WHERE full_asked=1")
+        return notes, asked, backfills_to_do(shop.project, journal)
+
+    notes, asked, backfills = with_journal(shop, started)
+    assert (asked, backfills) == ([], [])
+    assert "table orders is not loaded again, as was asked: it reads a topic now" in notes
+    assert "backfills of table orders are given up: it reads a topic now" in notes
 
 
 class Topics:

@@ -92,6 +92,7 @@ def recover(
             known = table.name not in reloaded
             _repair(project, table, row, commit, journal, ledger, must_know=known)
         _leave_out_others(project, table, journal)
+        found.notes += _forget_orders(project, table, row, journal)
         _note_standing(project, table, lost, journal, found, is_moved=moved is not None)
         failpoint("recovery.after_table")
         if is_kept and row is not None:
@@ -125,6 +126,29 @@ def _leave_out_others(project: Project, table: TableDef, journal: Journal) -> No
                 " WHERE table_name=? AND name=?",
                 (f"its feed is of kind {feed.kind} now", table.name, name),
             )
+
+
+def _forget_orders(
+    project: Project, table: TableDef, row: Row | None, journal: Journal
+) -> list[str]:
+    """What was asked of a table, and its feed of now cannot do; what people should hear of it.
+
+    Who asks for it is refused. Of a topic it would take the place of the rows of the feed before.
+    """
+    kind = project.feeds[table.feed].kind if table.feed else ""
+    notes = []
+    if kind == "kafka" and row is not None and row["full_asked"]:
+        journal.put("tables", {"name": table.name}, full_asked=0)
+        notes.append(f"table {table.name} is not loaded again, as was asked: it reads a topic now")
+    waiting = "FROM backfills WHERE table_name=? AND state='waiting'"
+    if kind in ("kafka", "delta") and journal.row(f"SELECT 1 {waiting}", (table.name,)):
+        journal.write(
+            "UPDATE backfills SET state='given up' WHERE table_name=? AND state='waiting'",
+            (table.name,),
+        )
+        what = "a topic" if kind == "kafka" else "a Delta table"
+        notes.append(f"backfills of table {table.name} are given up: it reads {what} now")
+    return notes
 
 
 def _note_standing(
@@ -173,7 +197,10 @@ def _declare(
         made_by = commit.metadata.get("definition") or (row["definition"] if row else None)
     changed = commit is not None and made_by != definition
     note = None
-    if changed and table.kind == "derived":
+    if commit is not None and table.kind == "derived" and "window" in commit.metadata:
+        changed, note = True, "rebuilt: it was a report, whose newest window is in it"
+        found.notes.append(f"view {table.name} is rebuilt: it was a report")
+    elif changed and table.kind == "derived":
         note = "rebuilt: its query changed since it was made"
         found.notes.append(f"view {table.name} is rebuilt: its query changed")
     elif changed and is_reloaded:
