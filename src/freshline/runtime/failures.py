@@ -92,14 +92,14 @@ class FailureHandling:
             self._ledger.journal.put("tables", {"name": table}, accepted_version=None)
 
     def failed(
-        self, outcome: Outcome, now_s: float, has_vanished: Callable[[str, str], bool]
+        self, outcome: Outcome, now_s: float, forget: Callable[[str, str], None]
     ) -> tuple[list[Event], float]:
         """An update failed.
 
         Args:
             outcome: What was tried and how it failed.
             now_s: The instant.
-            has_vanished: Asked with (table, name) of each unreadable file whether it is gone.
+            forget: Called with (table, name) of each unreadable file that is gone.
 
         Returns:
             Events for the core, and when the table may be tried again.
@@ -110,7 +110,9 @@ class FailureHandling:
         if isinstance(error, UnreadableFilesError) and not is_backfill:
             waiting = [item for item in error.files if self._pending.is_waiting(table, item[0])]
             for name, reason in waiting:
-                self._file_failed(table, name, reason, now_s, gone=has_vanished(table, name))
+                if name in outcome.gone:
+                    forget(table, name)
+                self._file_failed(table, name, reason, now_s, gone=name in outcome.gone)
             self._journal_failure(outcome, one_line(error), now_s, now_s)
             loaded = [item for item in error.files if item not in waiting]
             if loaded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from freshline.core.commands import StartUpdate
 from freshline.executor.fence import behind, permits
-from freshline.executor.records import Executor, UpdateRequest, UpdateResult
+from freshline.executor.records import Executor, UnreadableFilesError, UpdateRequest, UpdateResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Outcome:
         command, request: What was started.
         seconds: Wall-clock seconds it took on its track.
         result: What it did, or None when ``error`` says why it failed.
+        gone: Of the files that could not be read those that are no longer in their feed.
     """
 
     command: StartUpdate
@@ -28,6 +30,7 @@ class Outcome:
     seconds: float
     result: UpdateResult | None
     error: Exception | None
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,20 @@ class Tracks:
         executor: Runs one update; safe to call from several threads.
         count: How many tracks.
         report: Called from a track's thread with each outcome, once for each update.
+        gone: Asked there, since a store may hang, which files of a table that could not be read
+            are gone from its feed.
     """
 
-    def __init__(self, executor: Executor, count: int, report: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        count: int,
+        report: Callable[[Outcome], None],
+        gone: Callable[[str, UnreadableFilesError], frozenset[str]] = lambda *_: frozenset(),
+    ) -> None:
         self._executor = executor
         self._report = report
+        self._gone = gone
         self._permits = permits()
         self._lock = threading.Lock()
         self._running: dict[int, Running] = {}
@@ -102,14 +114,18 @@ class Tracks:
         while (running := inbox.get()) is not None:
             started_s = time.monotonic()
             result, failure = None, None
+            gone: frozenset[str] = frozenset()
             try:
                 with behind(self._permits):
                     result = self._executor.run(running.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the track lives on
                 failure = error
+                if isinstance(error, UnreadableFilesError):
+                    with contextlib.suppress(Exception):  # nobody knows: they are tried again
+                        gone = self._gone(running.request.table, error)
             seconds = time.monotonic() - started_s
             with self._lock:
                 if self._running.get(running.command.track) is not running:
                     return  # abandoned meanwhile
                 del self._running[running.command.track]
-            self._report(Outcome(running.command, running.request, seconds, result, failure))
+            self._report(Outcome(running.command, running.request, seconds, result, failure, gone))

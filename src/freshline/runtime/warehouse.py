@@ -197,6 +197,7 @@ class Warehouse:
             executor,
             self.project.scheduler.tracks,
             lambda outcome: self._inbox.put(("ended", outcome)),
+            self._listening.gone,
         )
         self._reports.begin(executor, lambda outcome: self._inbox.put(("report", outcome)))
 
@@ -480,9 +481,7 @@ class Warehouse:
                 return self._maintenance.failed(outcome, self._now_s)
             events, retry_s = self._maintenance.failed(outcome, self._now_s), self._now_s
         else:
-            events, retry_s = self._failures.failed(
-                outcome, self._now_s, self._listening.has_vanished
-            )
+            events, retry_s = self._failures.failed(outcome, self._now_s, self._listening.forget)
             self._journal.flush()  # a reload that follows at once reads there what to leave out
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
         if outcome.command.backfill is not None and any(

@@ -52,10 +52,10 @@ def blamed(faults: Mapping[str, tuple[str, str]], path: str = "s3a://lake/orders
         for name in names:
             if name in faults:
                 spark = "org.apache.spark.SparkException"
-                error = AnalysisException("it failed")
+                error: Any = AnalysisException("it failed")
                 error._origin = Thrown(spark, f"it failed at {name}", Thrown(*faults[name]))
                 raise error
-        written = SimpleNamespace(save=lambda: None, mode=lambda _: written)
+        written: Any = SimpleNamespace(save=lambda: None, mode=lambda _: written)
         return SimpleNamespace(write=SimpleNamespace(format=lambda _: written))
 
     reader = SimpleNamespace(

@@ -16,7 +16,7 @@ from typing import Any
 
 from freshline.core.errors import FreshlineError, InternalError
 from freshline.executor.offsets import is_range
-from freshline.executor.records import Executor, FeedFile
+from freshline.executor.records import Executor, FeedFile, UnreadableFilesError
 from freshline.executor.source import HasSources
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
@@ -207,6 +207,20 @@ class Listening:
             topic.stop()
         self._topics.clear()
 
+    # ---- in any thread ----
+
+    def gone(self, table: str, error: UnreadableFilesError) -> frozenset[str]:
+        """Which of the files that could not be read are gone; waits for a store that hangs."""
+        watcher = self._topics.get(table)
+        listing = (
+            self._folders.get(self._project.table(table).feed or "")
+            if watcher is None
+            else watcher.listing
+        )
+        if listing is None:
+            return frozenset()
+        return frozenset(name for name, _ in error.files if not listing.exists(name))
+
     # ---- in the warehouse's thread ----
 
     def is_outdated(self, heard: Heard) -> bool:
@@ -227,21 +241,17 @@ class Listening:
                 self._ledger.file_lost(heard.key, lost, now_s)
         return notices
 
-    def has_vanished(self, table: str, name: str) -> bool:
-        """Whether a file is gone; what comes under its name, or is left of it, is told again."""
+    def forget(self, table: str, name: str) -> None:
+        """A file is gone; what comes under its name, or is left of it, is told again."""
         watcher = self._topics.get(table)
         if watcher is not None:
-            if watcher.listing.exists(name):
-                return False
             watcher.listing.forget(name)
             self.unheard.add(table)
             watcher.look_again()
-            return True
+            return
         listing = self._folders.get(self._project.table(table).feed or "")
-        if listing is None or listing.exists(name):
-            return False
-        listing.forget(name)
-        return True
+        if listing is not None:
+            listing.forget(name)
 
     def loaded(self, table: str) -> None:
         """A table was loaded in full: what was refused before may be what it shows now."""

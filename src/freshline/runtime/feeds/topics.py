@@ -9,6 +9,7 @@ that is said, and counted.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -136,6 +137,7 @@ class TopicListing:
         self._source = feed.settings
         self._topic = topic
         self._told: dict[str, Coverage] = {}
+        self._forgotten: deque[OffsetRange] = deque()
         self._lock = threading.Lock()
         self._newest_s = newest_s
         self._floors: dict[int, int] = {}
@@ -144,11 +146,11 @@ class TopicListing:
             self._tell(parsed(name))
 
     def forget(self, name: str) -> None:
-        """A range could not be read: what of it is still there is told again."""
-        with self._lock:
-            told = parsed(name)
-            if told.topic_id in self._told:
-                self._told[told.topic_id].remove(told)
+        """A range could not be read: the next look tells again what of it is still there.
+
+        A look that goes on is not waited for: it may wait for the brokers.
+        """
+        self._forgotten.append(parsed(name))
 
     def exists(self, name: str) -> bool:
         """Whether all of a range can still be read; asks the brokers.
@@ -172,6 +174,10 @@ class TopicListing:
             return self._news(look, now_s)
 
     def _news(self, look: TopicLook, now_s: float) -> TopicNews:
+        while self._forgotten:
+            forgotten = self._forgotten.popleft()
+            if forgotten.topic_id in self._told:
+                self._told[forgotten.topic_id].remove(forgotten)
         news = TopicNews(look)
         begins = not self._told
         unknown = look.topic_id not in self._told

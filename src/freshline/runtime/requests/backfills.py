@@ -14,7 +14,7 @@ from freshline.core.errors import UserError
 from freshline.core.events import BackfillRequested, Event
 from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests.reloading import check_reload
+from freshline.runtime.requests.reloading import Look, reload_look
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,15 @@ def check_backfill(
             or files that are in it are gone from its feed.
         PlatformError: The feed cannot be listed.
     """
+    look = backfill_look(project, journal, name, from_s, to_s)
+    if look is not None:
+        look()
+
+
+def backfill_look(
+    project: Project, journal: Journal, name: str, from_s: float, to_s: float
+) -> Look | None:
+    """The same but for listing the feed, which is left to do: see :func:`.reload_look`."""
     table = project.table(name)
     if not from_s < to_s:
         raise UserError(
@@ -79,7 +88,7 @@ def check_backfill(
             rule="all changes there are loaded, whatever their event time",
             next_step=f"`freshline refresh {table.name} --full` loads all of it again.",
         )
-    check_reload(project, journal, table.name)
+    return reload_look(project, journal, table.name)
 
 
 def note_backfill(journal: Journal, name: str, from_s: float, to_s: float, now_s: float) -> None:

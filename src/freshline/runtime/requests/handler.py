@@ -8,9 +8,10 @@ done without one.
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
-from freshline.core.errors import FreshlineError
+from freshline.core.errors import FreshlineError, InternalError
 from freshline.core.events import (
     BackfillRequested,
     Event,
@@ -23,14 +24,17 @@ from freshline.core.scheduler import Scheduler
 from freshline.project.model import Project
 from freshline.runtime.accepting import accept
 from freshline.runtime.failures import FailureHandling
-from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.reports.requests import SUBMIT, WITHDRAW, not_open, submit
-from freshline.runtime.requests.backfills import check_backfill, note_backfill, range_of
-from freshline.runtime.requests.reloading import check_reload
+from freshline.runtime.requests.backfills import backfill_look, note_backfill, range_of
+from freshline.runtime.requests.reloading import Look, reload_look
 
 Answer = dict[str, Any]
+
+_AT_ONCE_S = 0.05
+"""A look at a folder of this machine is waited for."""
 
 
 class Requests:
@@ -54,6 +58,7 @@ class Requests:
         # Also what came while this run, or another leader, could not answer: people were told that
         # it is handled.
         self._seen = 0
+        self._looks: list[_Looking] = []
 
     def standing_orders(self) -> list[Event]:
         """What was asked in former runs and still holds: pauses, full refreshes not yet done."""
@@ -68,17 +73,57 @@ class Requests:
     def new(self, now_s: float) -> list[Event]:
         """Events for the requests that came since; each is answered."""
         events: list[Event] = []
+        for looking in [each for each in self._looks if not each.goes_on]:
+            self._looks.remove(looking)
+            events += self._looked(looking, now_s)
         for row in self._journal.rows(
             "SELECT * FROM requests WHERE id>? AND answered_s IS NULL ORDER BY id", (self._seen,)
         ):
             self._seen = row["id"]
-            kind, name, argument = row["kind"], row["table_name"], row["argument"]
-            if kind in (SUBMIT, WITHDRAW):
-                answer = self._of_reports(kind, name, argument, now_s)
+            events += self._request(row, now_s)
+        return events
+
+    def _request(self, row: Row, now_s: float) -> list[Event]:
+        """Answer a request, or look at its feed first, which another thread does."""
+        kind, name, argument = row["kind"], row["table_name"], row["argument"]
+        events: list[Event] = []
+        if kind in (SUBMIT, WITHDRAW):
+            answer = self._of_reports(kind, name, argument, now_s)
+        else:
+            try:
+                look = self._look(kind, name, argument)
+            except FreshlineError as error:
+                answer = refusal(error)
             else:
-                asked, answer = self._carry_out(kind, name, argument, now_s)
-                events += asked
-            self._ledger.answer(row["id"], now_s, answer)
+                if look is not None:
+                    looking = _Looking(row, look)
+                    if not looking.goes_on:
+                        return self._looked(looking, now_s)
+                    self._looks.append(looking)
+                    return []
+                events, answer = self._carry_out(kind, name, argument, now_s)
+        self._ledger.answer(row["id"], now_s, answer)
+        return events
+
+    def _look(self, kind: str, name: str, argument: str) -> Look | None:
+        """What has to be seen of a table's feed before a request is carried out."""
+        if not self._project.has_table(name):
+            return None
+        if kind == "refresh" and argument == "full":
+            return reload_look(self._project, self._journal, name)
+        if kind == "backfill":
+            return backfill_look(self._project, self._journal, name, *range_of(argument))
+        return None
+
+    def _looked(self, looking: _Looking, now_s: float) -> list[Event]:
+        """Answer a request whose table's feed was looked at."""
+        row = looking.row
+        events: list[Event] = []
+        if looking.error is not None:
+            answer = refusal(looking.error)
+        else:
+            events, answer = self._carry_out(row["kind"], row["table_name"], row["argument"], now_s)
+        self._ledger.answer(row["id"], now_s, answer)
         return events
 
     def _carry_out(
@@ -105,10 +150,6 @@ class Requests:
         if kind == "refresh":
             full = argument == "full"
             if full:
-                try:
-                    check_reload(self._project, self._journal, name)
-                except FreshlineError as error:
-                    return [], refusal(error)
                 self._ledger.full_asked(name)
             if not full and not table.has_news and table.running is None:
                 message = f"{name} has nothing new; its sources are brought up to date"
@@ -148,13 +189,41 @@ class Requests:
 
     def _backfill(self, name: str, argument: str, now_s: float) -> tuple[list[Event], Answer]:
         from_s, to_s = range_of(argument)
-        try:
-            check_backfill(self._project, self._journal, name, from_s, to_s)
-        except FreshlineError as error:
-            return [], refusal(error)
         note_backfill(self._journal, name, from_s, to_s, now_s)
         message = f"{name}: backfill queued at background priority"
         return [BackfillRequested(name, from_s, to_s)], {"ok": True, "message": message}
+
+
+class _Looking:
+    """A look at a table's feed, in a thread of its own: a store that hangs holds nothing else up.
+
+    Attributes:
+        row: The request that waits for it.
+        error: What it raised.
+    """
+
+    def __init__(self, row: Row, look: Look) -> None:
+        self.row = row
+        self.error: FreshlineError | None = None
+        self._look = look
+        self._thread = threading.Thread(
+            target=self._work, name=f"look-{row['table_name']}", daemon=True
+        )
+        self._thread.start()
+        self._thread.join(_AT_ONCE_S)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended."""
+        return self._thread.is_alive()
+
+    def _work(self) -> None:
+        try:
+            self._look()
+        except FreshlineError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - else the request would be carried out
+            self.error = InternalError("feed-look", f"looking at its feed failed: {error!r}")
 
 
 def refusal(error: FreshlineError) -> Answer:

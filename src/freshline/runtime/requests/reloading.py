@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import partial
+
 from freshline.core.errors import UserError
 from freshline.delta.loaded import is_of_feed
-from freshline.project.model import Project
+from freshline.project.model import Feed, Project
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.store import Journal
+
+Look = Callable[[], None]
+"""Looks at a feed, and raises what is wrong; for any thread, since a store may hang."""
 
 
 def check_reload(project: Project, journal: Journal, name: str) -> None:
     """Refuse to load a base table anew when files that are in it are gone from its feed.
 
+    Raises:
+        UserError: Some are gone (``files-gone``), or it reads a topic.
+        PlatformError: The feed cannot be listed.
+    """
+    look = reload_look(project, journal, name)
+    if look is not None:
+        look()
+
+
+def reload_look(project: Project, journal: Journal, name: str) -> Look | None:
+    """Refuse to load a base table anew when files that are in it are gone from its feed.
+
     Feeds may delete what was loaded; the table is then the only place that has those rows.
 
+    Returns:
+        What is left to do: to list its feed, which raises as :func:`check_reload`; None: nothing.
+
     Raises:
-        UserError: Some are gone (``files-gone``).
-        PlatformError: The feed cannot be listed.
+        UserError: It reads a topic.
     """
     table = project.table(name)
     if table.feed is None:
-        return
+        return None
     if project.feeds[table.feed].kind == "delta":
-        return  # all rows of its newest version are loaded
+        return None  # all rows of its newest version are loaded
     if project.feeds[table.feed].kind == "kafka":
         raise UserError(
             "topic-reload",
@@ -38,15 +58,17 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
         )
         if is_of_feed(project.feeds[table.feed].kind, row["name"])
     }
-    if not loaded:
-        return
-    gone = loaded - {file.name for file in FeedListing(project.feeds[table.feed]).new_files()}
+    return partial(_look, table.name, project.feeds[table.feed], loaded) if loaded else None
+
+
+def _look(table: str, feed: Feed, loaded: Collection[str]) -> None:
+    gone = set(loaded) - {file.name for file in FeedListing(feed).new_files()}
     if gone:
         example = min(gone)
         raise UserError(
             "files-gone",
-            f"{len(gone)} of the {len(loaded)} files in table {table.name} are no longer in feed"
-            f" {table.feed} ({example}{', ...' if len(gone) > 1 else ''})",
+            f"{len(gone)} of the {len(loaded)} files in table {table} are no longer in feed"
+            f" {feed.name} ({example}{', ...' if len(gone) > 1 else ''})",
             rule="loading the table again would lose their rows",
             next_step="Put the files back, or refresh without --full.",
         )

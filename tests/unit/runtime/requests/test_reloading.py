@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 
 import pytest
 
+from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
+from freshline.runtime.requests.backfills import argument_of
 from tests.support.shop import LiveRun, eventually, made_shop
 
 
@@ -109,3 +112,56 @@ def test_what_was_asked_while_nobody_could_answer_is_handled_by_the_next_run(sho
     assert [each.table for each in shop.executor.requests if each.full] == ["orders"]
     shop.run_until_idle()
     assert len([each for each in shop.executor.requests if each.full]) == 1
+
+
+@pytest.mark.parametrize("kind", ["refresh", "backfill"])
+def test_a_store_that_hangs_while_a_reload_is_asked_for_holds_up_no_other_table(
+    shop, monkeypatch, kind
+):
+    answers = threading.Event()
+    listed = FeedListing.new_files
+
+    def hangs(listing):
+        assert answers.wait(60.0)
+        return listed(listing)
+
+    monkeypatch.setattr(FeedListing, "new_files", hangs)
+    shop.project = shop.executor.project = dataclasses.replace(
+        shop.project,
+        tables=tuple(dataclasses.replace(each, time_column="n") for each in shop.project.tables),
+    )
+    with LiveRun(shop):
+        told = "SELECT 1 FROM tables WHERE name='orders' AND version IS NOT NULL"
+        eventually(lambda: shop.executor.numbers("orders") == [1, 2] and shop.journal_rows(told))
+        argument = "full" if kind == "refresh" else argument_of(0.0, 1e9)
+        journal = Journal(journal_path(shop.project), create=False)
+        request = journal.ask(1.0, kind, "orders", argument)
+        shop.file("parts", 1, [5])
+        eventually(lambda: shop.executor.numbers("parts") == [5])
+        assert journal.answer_to(request) is None
+        answers.set()
+        eventually(lambda: journal.answer_to(request) is not None)
+        assert journal.answer_to(request)["ok"]
+        journal.close()
+        eventually(lambda: any(each.full or each.range_s for each in shop.executor.requests))
+
+
+def test_a_store_that_hangs_when_a_file_cannot_be_read_holds_up_no_other_table(shop, monkeypatch):
+    answers, asked = threading.Event(), threading.Event()
+
+    def hangs(_listing, _name):
+        asked.set()
+        assert answers.wait(60.0)
+        return False
+
+    monkeypatch.setattr(FeedListing, "exists", hangs)
+    shop.project = shop.executor.project = dataclasses.replace(
+        shop.project, scheduler=dataclasses.replace(shop.project.scheduler, tracks=2)
+    )
+    with LiveRun(shop):
+        bad = shop.file("orders", 3, "rubbish")
+        assert asked.wait(60.0)
+        shop.file("parts", 1, [5])
+        eventually(lambda: shop.executor.numbers("parts") == [5])
+        answers.set()
+        shop.recorder.wait_for(f"notice orders: the file {bad} vanished before it was loaded")
