@@ -27,13 +27,16 @@ WRITE_S = 30.0
 _LAST_S = 5.0
 """At the end of a run it waits so long for a store that does not answer."""
 
+_NEVER_S = float("inf")
 _NAME = "handover.json"
 _COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused", "full_asked")
 _ASKED = {
-    "requests": (("at_s", "kind", "table_name", "argument"), "answered_s IS NULL"),
-    "backfills": (("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'"),
-}
-"""What people asked for: its columns, and how it is told that it still waits."""
+    "requests": (("at_s", "kind", "table_name", "argument"), "answered_s IS NULL", "at_s"),
+    "backfills": (
+        ("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'", "asked_s",
+    ),
+}  # fmt: skip
+"""What people asked for: its columns, how it is told that it still waits, and when they asked."""
 
 
 class Handover:
@@ -112,6 +115,8 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
             found = json.loads(bytes(file.read()))
         last = int(found["epoch"])
         tables, asked = dict(found["tables"]), {name: list(found[name]) for name in _ASKED}
+        began_s = found.get("began_s")
+        began_s = _NEVER_S if began_s is None else float(began_s)  # one of before says none
     except (OSError, ValueError, KeyError, TypeError):
         return False  # there is none, or nobody knows: costs are learned again
     if last >= epoch or last <= _last_epoch(journal):
@@ -120,9 +125,16 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
         known = {column: values[column] for column in _COLUMNS if column in values}
         if known:
             journal.put("tables", {"name": name}, **known)
-    for name, (columns, still) in _ASKED.items():
-        # What waited in this journal was done, or given up, by leaders since.
-        journal.write(f"DELETE FROM {name} WHERE {still}", ())
+    # What somebody said here since that leader began stands: no process ran here to be asked.
+    for row in journal.rows(
+        "SELECT kind, table_name FROM requests WHERE at_s>=? AND answered_s IS NOT NULL"
+        " AND kind IN ('pause','resume') ORDER BY id",
+        (began_s,),
+    ):
+        journal.put("tables", {"name": row["table_name"]}, paused=int(row["kind"] == "pause"))
+    for name, (columns, still, at) in _ASKED.items():
+        # What waited in this journal before was done, or given up, by leaders since.
+        journal.write(f"DELETE FROM {name} WHERE {still} AND coalesce({at}, 0)<?", (began_s,))
         marks = ", ".join("?" for _ in columns)
         for values in asked[name]:
             journal.write(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})", values)
@@ -132,7 +144,9 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
 
 def _said(journal: Journal) -> dict[str, Any]:
     columns = ", ".join(_COLUMNS)
+    run = journal.row("SELECT started_s FROM runs ORDER BY id DESC LIMIT 1")
     return {
+        "began_s": run["started_s"] if run else None,
         "tables": {
             row["name"]: {column: row[column] for column in _COLUMNS}
             for row in journal.rows(f"SELECT name, {columns} FROM tables WHERE dropped=0")
@@ -144,7 +158,7 @@ def _said(journal: Journal) -> dict[str, Any]:
                     f"SELECT {', '.join(asked)} FROM {name} WHERE {still} ORDER BY id"
                 )
             ]
-            for name, (asked, still) in _ASKED.items()
+            for name, (asked, still, _) in _ASKED.items()
         },
     }
 

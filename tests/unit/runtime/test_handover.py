@@ -10,8 +10,11 @@ import pytest
 from pyarrow.fs import LocalFileSystem
 
 from freshline.runtime import handover
-from freshline.runtime.handover import Handover
+from freshline.runtime.handover import Handover, inherit
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.requests.backfills import note_backfill
+from freshline.runtime.requests.handler import carry_out_offline
 from tests.support.shop import LiveRun, eventually, made_shop
 
 
@@ -31,6 +34,28 @@ def test_what_was_asked_just_before_a_stop_is_left_to_the_successor(shop):
         eventually(document.exists)
         assert shop.ask("pause", "orders")["ok"]
     assert json.loads(document.read_text())["tables"]["orders"]["paused"] == 1
+
+
+@pytest.mark.parametrize("asked_s", [50.0, 150.0])
+def test_what_was_asked_here_since_the_last_leader_began_is_not_taken_for_done(
+    shop, tmp_path, asked_s
+):
+    theirs = Journal(tmp_path / "theirs.db", create=True)
+    Ledger(theirs).begin_run(1, 100.0, {"epoch": 5})
+    theirs.put("tables", {"name": "orders"}, paused=0)
+    theirs.flush()
+    document = Path(shop.project.own_path) / "handover.json"
+    document.parent.mkdir(parents=True)
+    Handover(shop.project, theirs, 5, lambda: None).finish()
+    theirs.close()
+    ours = Journal(tmp_path / "ours.db", create=True)
+    note_backfill(ours, "orders", 1.0, 2.0, asked_s)
+    carry_out_offline(ours, "pause", "orders", asked_s)
+    assert inherit(shop.project, ours, 6)
+    stands = asked_s > 100.0
+    assert bool(ours.rows("SELECT 1 FROM backfills WHERE state='waiting'")) == stands
+    assert ours.rows("SELECT paused FROM tables")[0]["paused"] == stands
+    ours.close()
 
 
 def test_a_store_that_does_not_answer_holds_up_no_end(shop, tmp_path, monkeypatch):

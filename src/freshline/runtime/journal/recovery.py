@@ -13,6 +13,7 @@ table the newest commit that carries our metadata decides:
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,8 +144,9 @@ def _forget_orders(
     waiting = "FROM backfills WHERE table_name=? AND state='waiting'"
     if kind in ("kafka", "delta") and journal.row(f"SELECT 1 {waiting}", (table.name,)):
         journal.write(
-            "UPDATE backfills SET state='given up' WHERE table_name=? AND state='waiting'",
-            (table.name,),
+            "UPDATE backfills SET state='given up', ended_s=?"
+            " WHERE table_name=? AND state='waiting'",
+            (time.time(), table.name),
         )
         what = "a topic" if kind == "kafka" else "a Delta table"
         notes.append(f"backfills of table {table.name} are given up: it reads {what} now")

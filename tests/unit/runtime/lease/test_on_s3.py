@@ -161,7 +161,8 @@ def test_costs_pauses_and_requests_follow_to_a_journal_on_another_host(project, 
     def lead(host: Journal, epoch: int) -> Handover:
         assert not inherit(project, host, epoch) or epoch in (2, 3)
         setting = json.dumps({"epoch": epoch})
-        host.write("INSERT INTO runs (pid, started_s, setting) VALUES (1, 0, ?)", (setting,))
+        run = (10.0 * epoch, setting)
+        host.write("INSERT INTO runs (pid, started_s, setting) VALUES (1, ?, ?)", run)
         host.flush()
         return Handover(project, host, epoch, lambda: None)
 
