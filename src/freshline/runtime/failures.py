@@ -193,6 +193,7 @@ class FailureHandling:
         self._pending.withdrawn(table, name)
         if gone:
             self._pending.forget(table, name)
+            self._attempts.pop((table, name), None)  # what comes under its name is another file
             self._ledger.file_unreadable(table, name, "vanished", 0, reason, None)
             self._hears.notice(
                 f"{table}: the file {name} vanished before it was loaded",

@@ -66,6 +66,19 @@ def test_what_is_loaded_is_not_tried_again_before_the_journal_has_written_it(pen
     assert not pending.is_waiting("orders", SECOND.name)
 
 
+def test_a_file_that_comes_back_under_the_name_of_one_that_vanished_has_all_its_attempts(
+    pending, journal
+):
+    failures = FailureHandling(Ledger(journal), pending, Backoff(), Recorder())
+    for gone in (False, False, False, False, True, False):
+        pending.put_back("orders", FIRST)
+        failures._file_failed("orders", FIRST.name, "it is torn", 9.0, gone=gone)
+    journal.flush()
+    row = journal.row("SELECT state, attempts FROM files WHERE name=?", (FIRST.name,))
+    assert row is not None
+    assert tuple(row) == ("retrying", 1)
+
+
 def test_a_reload_while_the_disk_is_full_has_what_was_loaded_meanwhile(tmp_path, monkeypatch):
     shop = made_shop(tmp_path, {"orders": ()})
     shop.file("orders", 1, [1])
