@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,14 @@ def own_tables(project: Project, table: str) -> Iterator[str]:
     log = local_log(f"{project.own_path}/state/{table}")
     if log is not None and log.parent.is_dir():
         yield from (str(each) for each in sorted(log.parent.iterdir()))
+
+
+def tables_of_reports(project: Project, reports: Iterable[str]) -> Iterator[str]:
+    """Where the tables of reports are, and those of all windows that are under way."""
+    yield from map(project.table_path, reports)
+    log = local_log(f"{project.own_path}/reports")
+    if log is not None and log.parent.is_dir():
+        yield from (str(each) for each in sorted(log.parent.glob("*/*/*")) if each.is_dir())
 
 
 def _fault(folder: Path, added: Mapping[str, Any]) -> str | None:

@@ -6,19 +6,31 @@ views are computed again. Where that could lose rows, the table is left as it is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from freshline.core.errors import PlatformError
 from freshline.delta.stores import arrow_store
-from freshline.delta.torn import Torn, find_torn, mend_checkpoint, own_tables, put_aside
+from freshline.delta.torn import (
+    Torn,
+    find_torn,
+    mend_checkpoint,
+    own_tables,
+    put_aside,
+    tables_of_reports,
+)
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.paths import own_folder
 
 
-def mend(project: Project) -> list[str]:
+def mend(project: Project, asked: Iterable[str] = ()) -> list[str]:
     """Check the newest commits of every table on this machine, and put back what is torn.
 
     Only for the one process that runs the warehouse, while no update runs.
+
+    Args:
+        project: Its tables and reports.
+        asked: Reports that the project does not have, since somebody asked for them once.
 
     Returns:
         What people should hear, a sentence each.
@@ -26,31 +38,37 @@ def mend(project: Project) -> list[str]:
     Raises:
         PlatformError: A log cannot be read, or the disk failed.
     """
-    notes = []
+    places: list[tuple[TableDef | None, str]] = []
     for table in project.tables:
-        path = project.table_path(table.name)
-        for place in (path, *own_tables(project, table.name)):
-            try:
-                note = _mended(project, table, place, is_own=place != path)
-            except OSError as error:
-                raise PlatformError(
-                    "torn-kept",
-                    f"a power cut has torn {place}, and it cannot be put back: {error}",
-                    next_step="Check the disk.",
-                ) from error
-            if note is not None:
-                notes.append(note)
+        places.append((table, project.table_path(table.name)))
+        places += ((None, place) for place in own_tables(project, table.name))
+    reports = {each.name for each in project.reports}
+    reports |= {name for name in asked if not project.has_table(name)}
+    places += ((None, place) for place in tables_of_reports(project, sorted(reports)))
+    notes = []
+    for owner, place in places:
+        try:
+            note = _mended(project, owner, place)
+        except OSError as error:
+            raise PlatformError(
+                "torn-kept",
+                f"a power cut has torn {place}, and it cannot be put back: {error}",
+                next_step="Check the disk.",
+            ) from error
+        if note is not None:
+            notes.append(note)
     return notes
 
 
-def _mended(project: Project, table: TableDef, path: str, *, is_own: bool) -> str | None:
+def _mended(project: Project, table: TableDef | None, path: str) -> str | None:
+    """What was done to a table of the project, or (None) to one of freshline's own."""
     torn = find_torn(path)
     if torn is None:
         if mend_checkpoint(path, _aside(project, path, "checkpoint")):
             return f"the newest checkpoint at {path} was not whole; it was moved aside"
         return None
-    kept = None if is_own else _why_kept(project, table, torn)
-    if kept is not None:
+    kept = None if table is None else _why_kept(project, table, torn)
+    if table is not None and kept is not None:
         return PlatformError(
             "table-torn",
             f"version {torn.since} of table {table.name} cannot be read: {torn.why}; it stays,"

@@ -67,7 +67,8 @@ def recover(
         UserError: A feed is in another folder than before.
         PlatformError: A table's log cannot be read.
     """
-    found = Recovered(notes=mend(project))
+    asked = journal.rows("SELECT name FROM reports WHERE query IS NOT NULL")
+    found = Recovered(notes=mend(project, [name for (name,) in asked]))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     newest: dict[str, CommitRecord | None] = {}
     journal.write(

@@ -146,3 +146,30 @@ def test_files_of_a_feed_at_a_uri_are_looked_up_there(shop):
     )
     (note,) = mend(shop.project)
     assert "went back to version 0" in note
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_tables_of_reports_are_put_back_too(shop, asked):
+    result = Path(shop.project.table_path("weekly"), "_delta_log")
+    state = Path(shop.project.own_path, "reports", "weekly", "0-1-abc", "p0", "_delta_log")
+    whole = commit_file(shop, "doubled", 0).read_text()
+    for log in (result, state):
+        log.mkdir(parents=True)
+        (log / f"{0:020d}.json").write_text('{"commitInfo":{}}\n')
+        (log / f"{1:020d}.json").write_text(whole[: len(whole) // 2])
+    if not asked:
+        report = dataclasses.replace(shop.project.table("doubled"), name="weekly")
+        shop.project = dataclasses.replace(shop.project, reports=(report,))
+    notes = mend(shop.project, ["weekly"] if asked else [])
+    assert [note.partition(" went back to version 0")[1] for note in notes] == [
+        " went back to version 0"
+    ] * 2
+    assert not any((log / f"{1:020d}.json").exists() for log in (result, state))
+
+
+def test_a_report_that_somebody_asked_for_is_no_name_for_a_table(shop):
+    data_file(shop, "orders", 1).write_bytes(b"")
+    for each in (shop.root / "feed" / "orders").iterdir():
+        each.unlink()
+    (line,) = mend(shop.project, ["orders"])
+    assert "[table-torn]" in line
