@@ -93,8 +93,8 @@ def _why_kept(project: Project, table: TableDef, torn: Torn) -> str | None:
     if table.kind != "base" or not torn.loaded:
         return None
     feed = project.feeds[table.feed or ""]
-    if feed.kind == "kafka":
-        return None  # a range that is gone from its topic is reported when it is read
+    if feed.kind in ("kafka", "delta"):
+        return None  # what is gone from its topic or its table is reported when it is read
     try:
         gone = [name for name in torn.loaded if not _is_there(feed.path, name)]
     except OSError as error:

@@ -148,6 +148,24 @@ def test_files_of_a_feed_at_a_uri_are_looked_up_there(shop):
     assert "went back to version 0" in note
 
 
+def test_versions_of_a_delta_feed_are_no_files_that_could_be_gone(shop):
+    file = commit_file(shop, "orders", 1)
+    names = json.dumps([f"{7:020d}-0123456789ab"])
+    whole = file.read_text()
+    loaded = json.loads(next(line for line in whole.splitlines() if "commitInfo" in line))
+    told = json.loads(loaded["commitInfo"]["userMetadata"])["files"]
+    file.write_text(whole.replace(json.dumps(json.dumps(told))[1:-1], json.dumps(names)[1:-1]))
+    assert "0123456789ab" in file.read_text()
+    data_file(shop, "orders", 1).unlink()
+    feeds = shop.project.feeds
+    shop.project = dataclasses.replace(
+        shop.project,
+        feeds={name: dataclasses.replace(feed, kind="delta") for name, feed in feeds.items()},
+    )
+    (note,) = mend(shop.project)
+    assert "went back to version 0" in note
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_the_tables_of_reports_are_put_back_too(shop, asked):
     result = Path(shop.project.table_path("weekly"), "_delta_log")
