@@ -16,6 +16,12 @@ from urllib.parse import unquote
 from freshline.delta.log import last_checkpoint, local_log
 from freshline.durable import sync_file, sync_folder
 
+SIDECARS = "_sidecars"
+"""Folder in a log: parts of checkpoints of format 2."""
+
+_POINTS_OF_FORMAT_2 = 3
+"""In names such as 00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet."""
+
 
 def flush_files(table: str, names: Iterable[str]) -> None:
     """Make data files durable, and their names.
@@ -100,13 +106,31 @@ def actions(commit: Path) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def checkpoint_files(log: Path, version: int) -> list[Path]:
-    """The files of a version's checkpoint that lie in the log; one of format 2 may be json."""
+    """The files of a version's checkpoint; one of format 2 may be json, and names further ones."""
     found = log.glob(f"{version:020d}.checkpoint*")
-    return sorted(each for each in found if each.suffix in (".parquet", ".json"))
+    own = sorted(each for each in found if each.suffix in (".parquet", ".json"))
+    return [*own, *(log / SIDECARS / name for each in own for name in _sidecars(each))]
+
+
+def _sidecars(file: Path) -> list[str]:
+    """What a checkpoint's file says is kept beside it; nothing where it is not whole."""
+    named: list[Any] = []
+    try:
+        if file.suffix == ".json":
+            named = actions(file).get("sidecar", [])
+        elif file.name.count(".") == _POINTS_OF_FORMAT_2:
+            import pyarrow.parquet as pq
+
+            named = pq.read_table(file, columns=["sidecar"])["sidecar"].to_pylist()
+    except (OSError, ValueError, KeyError):
+        return []
+    return [unquote(str(each["path"])).rpartition("/")[2] for each in named if each]
 
 
 def _flush_checkpoint(log: Path, version: int) -> None:
     if last_checkpoint(log) == version:
         for file in checkpoint_files(log, version):
             sync_file(file)
+        if (log / SIDECARS).is_dir():
+            sync_folder(log / SIDECARS)
         sync_file(log / "_last_checkpoint")

@@ -164,6 +164,8 @@ def _fault(folder: Path, added: Mapping[str, Any]) -> str | None:
 
 
 def _is_whole(file: Path) -> bool:
+    if not file.exists():
+        return False  # a part that a checkpoint of format 2 names
     if file.suffix == ".json":
         try:
             return bool(actions(file))

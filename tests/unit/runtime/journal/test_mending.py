@@ -6,9 +6,12 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from freshline.delta.flushed import flush_commit
 from freshline.runtime.journal.mending import mend
 from tests.support.shop import made_shop
 
@@ -111,6 +114,31 @@ def test_a_checkpoint_of_format_2_is_whole_or_moved_aside(shop):
     manifest.write_text('{"checkpointMetadata":{"version":1}}\n{"proto')
     assert "was not whole; it was moved aside" in "".join(mend(shop.project))
     assert not [*log.glob("*checkpoint*")]
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+@pytest.mark.parametrize("fault", ["short", "missing"])
+def test_a_part_of_a_checkpoint_of_format_2_that_is_not_whole_moves_it_aside(shop, kind, fault):
+    log = Path(shop.project.table_path("orders"), "_delta_log")
+    number = max(log.glob("*.json")).stem
+    part = log / "_sidecars" / "a b.parquet"
+    part.parent.mkdir()
+    pq.write_table(pa.table({"add": [1]}), part)
+    manifest = log / f"{number}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{kind}"
+    said = {"path": "a%20b.parquet", "sizeInBytes": 1, "modificationTime": 1}
+    if kind == "json":
+        manifest.write_text(json.dumps({"sidecar": said}) + "\n")
+    else:
+        pq.write_table(pa.table({"sidecar": [None, said]}), manifest)
+    (log / "_last_checkpoint").write_text(f'{{"version": {int(number)}}}')
+    flush_commit(str(log.parent), int(number))
+    assert not mend(shop.project)
+    if fault == "short":
+        part.write_bytes(part.read_bytes()[:-5])
+    else:
+        part.unlink()
+    assert "was not whole; it was moved aside" in "".join(mend(shop.project))
+    assert not [*log.glob("*checkpoint*"), *log.glob("_sidecars/*")]
 
 
 def test_a_checkpoint_that_is_not_whole_is_moved_aside(shop):
