@@ -80,10 +80,12 @@ def find_torn(path: str) -> Torn | None:
         foreign |= not any(ours)
         loaded += [name for each in ours if each for name in loaded_names(each)]
         for added in said.get("add", ()):
-            fault = None if added["path"] in removed else _fault(log.parent, added)
+            gone = unquote(str(added["path"])) in removed
+            fault = None if gone else _fault(log.parent, added)
             if fault is not None:
                 found = Torn(path, number, newest, fault, foreign, tuple(loaded))
-        removed |= {str(each["path"]) for each in said.get("remove", ())}
+        # Spark leaves letters like ü as they are, delta-rs encodes them.
+        removed |= {unquote(str(each["path"])) for each in said.get("remove", ())}
     return found
 
 

@@ -33,3 +33,12 @@ def test_a_commit_that_cannot_be_read_just_now_is_not_taken_for_torn(log):
     with pytest.raises(PlatformError) as caught:
         find_torn(str(log.parent))
     assert caught.value.code == "log-unreadable"
+
+
+def test_a_file_is_removed_however_its_name_is_encoded(log):
+    added = {"path": "land=Österreich/a%20b.parquet", "size": 5}
+    removed = {"path": "land=%C3%96sterreich/a%20b.parquet", "dataChange": False}
+    for number, action in enumerate(({"add": added}, {"remove": removed})):
+        text = json.dumps({"commitInfo": {}}) + "\n" + json.dumps(action, ensure_ascii=False)
+        (log / f"{number:020d}.json").write_text(text, "utf-8")
+    assert find_torn(str(log.parent)) is None
