@@ -141,7 +141,8 @@ def test_a_script_becomes_a_project(script, tmp_path):
          "schema => 'a INT', schemaHints => 'b INT')"),
          "read_files has schemahints, which a feed does not know"),
         ("STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => 'x')",
-         "it reads from outside by another function than STREAM read_files"),
+         ("it reads from outside by read_kafka: a feed's files are read by STREAM"
+          " read_files('folder', format => 'json', schema => '...')")),
         ("STREAMING TABLE t", "it has no query"),
         ("STREAMING TABLE t (a, b) AS SELECT * FROM STREAM read_files('a', format => 'parquet')",
          "its column list has no types: name the columns in the query"),
@@ -183,7 +184,7 @@ def test_a_query_that_is_not_row_wise_is_left_out_with_freshlines_reason(tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("IDENTIFIER('orders')", "computed by IDENTIFIER"), ("${c}.orders", "has a variable")],
+    [("IDENTIFIER('orders')", "computed by IDENTIFIER"), ("${c}.orders", "has the variable")],
 )
 def test_a_name_that_is_not_written_out_takes_its_table_alone(tmp_path, name, why):
     path = tmp_path / "one.sql"
@@ -390,3 +391,36 @@ def test_cells_of_a_notebook_end_statements(tmp_path):
         "The statement on line 18: it makes no streaming table, materialized view or view.",
         "Cells of %python in the notebook are not read.",
     )
+
+
+def test_a_cell_of_a_notebook_ends_a_statement(tmp_path):
+    project, rows = imported(
+        tmp_path,
+        "-- Databricks notebook source\nSET spark.sql.ansi.enabled = true\n\n"
+        "-- COMMAND ----------\n\n-- DBTITLE 1,first\nCREATE LIVE TABLE a AS SELECT x FROM raw\n\n"
+        "-- COMMAND ----------  \n\n-- MAGIC %md\n-- MAGIC ## text\n\n-- COMMAND ----------\n\n"
+        "CREATE LIVE TABLE b AS\nSELECT x, '-- COMMAND ----------' AS y FROM LIVE.a\n",
+    )
+    assert [table.name for table in project.tables] == ["raw", "a", "b"]
+    assert project.configuration["spark.sql.ansi.enabled"] == "true"
+    assert "b" in rows
+
+
+def test_variables_and_files_named_by_their_path_are_refused(tmp_path):
+    _, rows = imported(
+        tmp_path,
+        "SET country = 'China';\n"
+        "CREATE LIVE TABLE a AS SELECT x FROM raw WHERE c = '${country}';\n"
+        "CREATE LIVE TABLE b AS SELECT x FROM raw -- not ${this}\n;\n"
+        "CREATE LIVE TABLE c AS SELECT x FROM json.`/in/People`;\n"
+        "CREATE LIVE TABLE d AS SELECT x FROM json.people;\n"
+        "CREATE LIVE TABLE ${schema}.e AS SELECT x FROM raw;",
+    )
+    assert rows["a"].left_out == (
+        "it has the variable ${country}, which the pipeline gives: write its value",
+    )
+    assert rows["c"].left_out[0].startswith("it reads the files of json.`/in/People` by their")
+    assert not rows["b"].left_out
+    assert not rows["d"].left_out
+    appendix = (tmp_path / "new" / "not_translated.sql").read_text()
+    assert "-- Line 7: it has the variable ${schema}, which" in appendix

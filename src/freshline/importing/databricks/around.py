@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from freshline.sql.text.reads import quoted, reads_of
@@ -9,6 +10,10 @@ from freshline.sql.text.tokens import SqlTextError, Token
 
 UNREAD = "?"
 """Stands for a setting whose value cannot be read."""
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
+_FORMATS = frozenset(
+    {"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"}
+)
 _ZONE = "spark.sql.session.timeZone"
 _CHANGES = (
     "changes are applied to it (AUTO CDC, APPLY CHANGES): keep the changes in a streaming table,"
@@ -69,6 +74,39 @@ def _name(found: Sequence[Token], at: int) -> str | None:
             break
         at += 2
     return name
+
+
+def variable_in(text: str, found: Sequence[Token]) -> str | None:
+    """Why a statement with a variable is not taken; None: it has none.
+
+    Spark leaves a variable that it does not know as it is, so that a query would compare with
+    the text ``${country}``.
+
+    Args:
+        text: The script.
+        found: The statement's tokens; a variable in a comment is none.
+    """
+    for match in _VARIABLE.finditer(text, found[0].start, found[-1].end):
+        if any(token.start <= match.start() < token.end for token in found):
+            return f"it has the variable {match[0]}, which the pipeline gives: write its value"
+    return None
+
+
+def files_named_in(query: str) -> str | None:
+    """Why a query that names files by their path is not taken; None: it names none."""
+    try:
+        reads = reads_of(query)
+    except SqlTextError:
+        return None  # it is refused for that later
+    for read in reads:
+        is_path = any(sign in read.parts[-1] for sign in "/:")
+        if len(read.parts) == 2 and read.parts[0].lower() in _FORMATS and is_path:  # noqa: PLR2004
+            return (
+                f"it reads the files of {read.parts[0]}.`{read.parts[1]}` by their path: read a"
+                " table here, which a feed of these files fills (STREAM read_files) or which a"
+                " catalog has"
+            )
+    return None
 
 
 def differ(own: Mapping[str, str], common: Mapping[str, str]) -> list[str]:

@@ -41,8 +41,12 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
         if any(each.is_word("READ_FILES") for each in tokens(text)):
             raise NoFeedError("it reads files twice")
         return text, feed
-    if any(each.is_word("READ_FILES", "CLOUD_FILES", "READ_KAFKA") for each in found):
-        raise NoFeedError("it reads from outside by another function than STREAM read_files")
+    for each in found:
+        if each.is_word("READ_FILES", "CLOUD_FILES", "READ_KAFKA"):
+            raise NoFeedError(
+                f"it reads from outside by {each.text}: a feed's files are read by"
+                " STREAM read_files('folder', format => 'json', schema => '...')"
+            )
     return query, None
 
 

@@ -15,8 +15,10 @@ from typing import NoReturn
 from freshline.importing.databricks.around import (
     UNREAD,
     differ,
+    files_named_in,
     setting_of,
     targets_of,
+    variable_in,
     without_live,
 )
 from freshline.importing.databricks.read_files import NoFeedError, feed_in
@@ -32,8 +34,8 @@ _WORDS = (
     "PRIVATE", "STREAMING", "INCREMENTAL", "MATERIALIZED", "TEMPORARY", "TEMP", "LIVE", "TABLE",
     "VIEW",
 )  # fmt: skip
-_CELL = re.compile(r"^-- COMMAND -+\s*$", re.MULTILINE)
-"""Where a cell of an exported notebook ends, and a statement in it with or without semicolon."""
+_CELL = re.compile(r"^-- COMMAND -{3,}[ \t\r]*$", re.MULTILINE)
+"""Ends a cell of an exported notebook, and with it a statement without a semicolon."""
 _OTHER_CELL = re.compile(r"^-- MAGIC %(python|scala|r|run)\b", re.MULTILINE)
 _ON_NEWS = "tables are updated when what they read has news"
 
@@ -50,7 +52,7 @@ def read_databricks(path: Path) -> Found:
 
     def cut(text: str) -> list[_Reader]:
         cells.extend(dict.fromkeys(_OTHER_CELL.findall(text)))
-        readers.extend(_readers(_CELL.sub(r";\g<0>", text)))
+        readers.extend(_readers(text))
         return readers
 
     found = read_script(path, "Databricks", cut, _read)
@@ -69,6 +71,7 @@ def read_databricks(path: Path) -> Found:
 
 def _readers(text: str) -> list[_Reader]:
     """A reader for each statement, with what the others say about it."""
+    text = _CELL.sub(lambda found: ";".ljust(len(found[0])), text)
     readers = [_Reader(text, statement) for statement in split(tokens(text))]
     targets = targets_of(reader.tokens for reader in readers)
     standing: dict[str, str] = {}
@@ -127,6 +130,8 @@ class _Reader(Head):
 
     def _made(self) -> Item:
         role = self._head()
+        if variable := variable_in(self.text, self.tokens):
+            self._refuse(variable)
         if self.kind == "table" and self._is_copied():
             self._refuse("it is filled once, when it is made: make it a materialized view")
         if self._take("("):
@@ -145,6 +150,8 @@ class _Reader(Head):
             )
         start, end = self.tokens[self.at].start, self.tokens[-1].end
         query = without_live(self.text[start:end])
+        if files := files_named_in(query):
+            self._refuse(files)
         feed = None
         if self.kind == "streaming table":
             query, feed = feed_in(query)
@@ -211,7 +218,7 @@ class _Reader(Head):
         while not parts or self._take("."):
             token = self._next()
             if not token.is_name:
-                self._refuse("its name cannot be read")
+                self._refuse(variable_in(self.text, self.tokens) or "its name cannot be read")
             parts.append(token.name)
         self.relation = tuple(parts)
         self.name = parts[-1]
