@@ -140,9 +140,18 @@ def test_a_script_becomes_a_project(script, tmp_path):
         (("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'csv', "
          "schema => 'a INT', schemaHints => 'b INT')"),
          "read_files has schemahints, which a feed does not know"),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', 'json')",
+         "read_files has 'json' without a name: write format => 'json'"),
+        (("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'parquet', "
+         "pathGlobFilter => 'x-*')"),
+         ("read_files has pathglobfilter, but a feed loads every file of its folder: give these"
+          " files a folder of their own")),
         ("STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => 'x')",
          ("it reads from outside by read_kafka: a feed's files are read by STREAM"
           " read_files('folder', format => 'json', schema => '...')")),
+        ("STREAMING TABLE t AS SELECT * FROM STREAM(raw) WITH (SKIPCHANGECOMMITS)",
+         ("it reads a table with the option SKIPCHANGECOMMITS: here it has, and follows, all rows"
+          " of what it reads. Remove the option if that is right")),
         ("STREAMING TABLE t", "it has no query"),
         ("STREAMING TABLE t (a, b) AS SELECT * FROM STREAM read_files('a', format => 'parquet')",
          "its column list has no types: name the columns in the query"),
@@ -414,11 +423,13 @@ def test_variables_and_files_named_by_their_path_are_refused(tmp_path):
         "CREATE LIVE TABLE b AS SELECT x FROM raw -- not ${this}\n;\n"
         "CREATE LIVE TABLE c AS SELECT x FROM json.`/in/People`;\n"
         "CREATE LIVE TABLE d AS SELECT x FROM json.people;\n"
-        "CREATE LIVE TABLE ${schema}.e AS SELECT x FROM raw;",
+        "CREATE LIVE TABLE ${schema}.e AS SELECT x FROM raw;"
+        "CREATE LIVE TABLE f AS SELECT x FROM raw WHERE c = '{{ country }}';",
     )
     assert rows["a"].left_out == (
         "it has the variable ${country}, which the pipeline gives: write its value",
     )
+    assert rows["f"].left_out[0].startswith("it has the variable {{ country }}, which")
     assert rows["c"].left_out[0].startswith("it reads the files of json.`/in/People` by their")
     assert not rows["b"].left_out
     assert not rows["d"].left_out

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from freshline.sql.text.reads import quoted, reads_of
-from freshline.sql.text.tokens import SqlTextError, Token
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 UNREAD = "?"
 """Stands for a setting whose value cannot be read."""
-_VARIABLE = re.compile(r"\$\{[^}]*\}")
+_VARIABLE = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 _FORMATS = frozenset(
     {"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"}
 )
@@ -92,12 +92,18 @@ def variable_in(text: str, found: Sequence[Token]) -> str | None:
     return None
 
 
-def files_named_in(query: str) -> str | None:
-    """Why a query that names files by their path is not taken; None: it names none."""
+def unread_in(query: str) -> str | None:
+    """Why a query that reads files by their path, or with options, is not taken; None: neither."""
     try:
-        reads = reads_of(query)
+        reads, found = reads_of(query), tokens(query)
     except SqlTextError:
         return None  # it is refused for that later
+    for at, token in enumerate(found[:-2]):
+        if token.is_word("WITH") and found[at + 1].is_symbol("("):
+            return (
+                f"it reads a table with the option {found[at + 2].text}: here it has, and follows,"
+                " all rows of what it reads. Remove the option if that is right"
+            )
     for read in reads:
         is_path = any(sign in read.parts[-1] for sign in "/:")
         if len(read.parts) == 2 and read.parts[0].lower() in _FORMATS and is_path:  # noqa: PLR2004

@@ -12,6 +12,8 @@ from freshline.sql.text.tokens import Token, tokens
 _FORMATS = ("csv", "json", "parquet")
 _LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger", "includeexistingfiles"})
 """Which files are loaded when is the scheduler's to choose."""
+_UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
+"""A feed loads each file of its folder, once: one that is passed over would never be loaded."""
 
 
 class NoFeedError(Exception):
@@ -72,6 +74,8 @@ def _feed(arguments: list[Token]) -> Mapping[str, Any]:
             at = _value(arguments, at, at + 3, named)
         elif token.is_name and at + 1 < len(arguments) and arguments[at + 1].text == "=>":
             at = _value(arguments, at, at + 2, named)
+        elif token.kind == "string":
+            raise NoFeedError(f"read_files has {token.text} without a name: write format => 'json'")
         else:
             raise NoFeedError(f"read_files has {token.text}, which is no literal")
         if at < len(arguments) and not arguments[at].is_symbol(","):
@@ -102,6 +106,11 @@ def _entry(path: str | None, named: dict[str, str]) -> Mapping[str, Any]:
         raise NoFeedError(f"read_files of {format_} has no schema, which a feed needs")
     given = {key: value for key, value in named.items() if key not in _LEFT_OUT}
     options = as_spark_reads(format_, given)
+    if unfit := sorted(_UNFIT & given.keys()):
+        raise NoFeedError(
+            f"read_files has {unfit[0]}, but a feed loads every file of its folder: give these"
+            " files a folder of their own"
+        )
     strange = [name for name, _ in unknown_options(format_, options)]
     if strange:
         raise NoFeedError(f"read_files has {strange[0]}, which a feed does not know")

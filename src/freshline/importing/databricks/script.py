@@ -15,9 +15,9 @@ from typing import NoReturn
 from freshline.importing.databricks.around import (
     UNREAD,
     differ,
-    files_named_in,
     setting_of,
     targets_of,
+    unread_in,
     variable_in,
     without_live,
 )
@@ -150,8 +150,8 @@ class _Reader(Head):
             )
         start, end = self.tokens[self.at].start, self.tokens[-1].end
         query = without_live(self.text[start:end])
-        if files := files_named_in(query):
-            self._refuse(files)
+        if unread := unread_in(query):
+            self._refuse(unread)
         feed = None
         if self.kind == "streaming table":
             query, feed = feed_in(query)
