@@ -60,6 +60,7 @@ from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests.backfills import backfills_to_do, note_ended
 from freshline.runtime.requests.handler import Requests
 from freshline.runtime.requests.reloading import check_reload
+from freshline.runtime.stopping import Stopping
 from freshline.runtime.subset import subset
 from freshline.runtime.tracks import Outcome, Tracks
 from freshline.runtime.upkeep.maintenance import Maintenance
@@ -100,7 +101,7 @@ class Warehouse:
         self._now_s = clock()
         self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._backoff = backoff or Backoff()
-        self._stopping_since_s: float | None = None
+        self._stopping = Stopping(self.options.grace_s, observer)
         self._running: set[str] = set()
         self._periods: dict[str, PeriodEstimate] = {}
         self._executor: Executor | None = None
@@ -311,7 +312,7 @@ class Warehouse:
                 ended += self._ended(outcome)
             for kind, content in messages:
                 events += self._on_message(kind, content)
-            if self._stopping_since_s is None:
+            if not self._stopping.asked:
                 lost = self._supervision.look(self._tracks, self._scheduler, self._observer)
                 if lost is not None and not self._restart(lost, ended, events):
                     return 0
@@ -330,11 +331,7 @@ class Warehouse:
                 self._journal.flush()
                 if not (self._running or self._reports.running):
                     return 0
-                if time.monotonic() - self._stopping_since_s > self.options.grace_s:
-                    names = ", ".join(sorted(self._running))
-                    self._observer.notice(
-                        f"grace period expired; abandoning: {names}", level="warning"
-                    )
+                if self._stopping.is_over(self._running, reports=self._reports.running):
                     return len(self._running)
 
     def _on_message(self, kind: str, content: Any) -> list[Event]:
@@ -345,8 +342,8 @@ class Warehouse:
             return self._files(content)
         if kind == "report":
             self._reports.ended(content, self._now_s)
-        elif kind == "stop" and self._stopping_since_s is None:
-            self._stopping_since_s = time.monotonic()
+        elif kind == "stop":
+            self._stopping.ask(self._running, reports=self._reports.running)
         return []
 
     def _go_on_with_reports(self) -> None:
@@ -462,7 +459,7 @@ class Warehouse:
             self._journal.flush()
             self._reports.committed()
             failpoint("update.after_journal")
-            if self._stopping_since_s is not None and event.version is not None:
+            if self._stopping.asked and event.version is not None:
                 parents = json.dumps(dict(result.parents))
                 to_s = command.to_s if event.to_s is None else event.to_s
                 self._ledger.table_restored(table, command.number, result.version, to_s, parents)

@@ -98,7 +98,7 @@ def test_a_stopped_run_writes_down_what_a_repeated_commit_is_fresh_to(tmp_path):
         unheard.go_on.set()
         shop.recorder.wait_for("start orders", 2)
         run.warehouse.stop()
-        eventually(lambda: run.warehouse._stopping_since_s is not None)
+        eventually(lambda: run.warehouse._stopping.asked)
         gate.set()
     commit = last_commit(shop.project.table_path("orders"))
     assert commit is not None

@@ -241,6 +241,10 @@ def test_a_stop_lets_the_running_update_finish(shop):
     with run:
         shop.recorder.wait_for("start orders")
         run.warehouse.stop()
+        # Or a person at a terminal thinks that it hangs, and ends it by a second Ctrl-C.
+        shop.recorder.wait_for(
+            "notice stopping: waiting up to 30 s for orders; a second signal (Ctrl-C) ends at once"
+        )
         gate.set()
     assert shop.recorder.lines.count("done orders") == 1
     assert shop.journal_rows("SELECT state FROM updates") == [{"state": "done"}]
@@ -251,7 +255,9 @@ def test_a_stop_leaves_an_update_that_outlives_the_grace(shop):
     shop.file("orders", 1, [1])
     with LiveRun(shop, RunOptions(grace_s=0.01)):
         shop.recorder.wait_for("start orders")
-    assert shop.recorder.lines[-1] == "notice grace period expired; abandoning: orders"
+    assert shop.recorder.lines[-1] == (
+        "notice grace period expired; abandoning: orders; the next start picks up what did not end"
+    )
     gate.set()
     # The lease is given back, so another process may lead: it does not commit any more.
     eventually(lambda: not any(each.name.startswith("track-") for each in threading.enumerate()))
