@@ -144,6 +144,14 @@ def test_a_file_that_never_ends_is_an_error_of_the_user(monkeypatch):
     assert raised.value.code == "unreadable-file"
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_in_another_encoding_says_how_to_save_it(tmp_path, encoding):
+    (tmp_path / "x.yml").write_bytes("name: café".encode(encoding))
+    with pytest.raises(UserError, match="it is not UTF-8") as raised:
+        YamlFile(tmp_path / "x.yml")
+    assert raised.value.next_step.startswith("Save it as UTF-8")
+
+
 def test_words_as_they_are_written():
     text = "a: {b: 010, c: [x], d: yes}\n"
     file = YamlFile(Path("x.yml"), text=text)

@@ -42,10 +42,11 @@ class YamlFile:
         try:
             self._text = _read(path) if text is None else text
         except (OSError, UnicodeDecodeError, _EndlessError) as error:
+            reason, next_step = _why_unread(error)
             raise UserError(
                 "unreadable-file",
-                f"cannot read {self.shown_as}: {_reason(error)}",
-                next_step="Check the path and its permissions.",
+                f"cannot read {self.shown_as}: {reason}",
+                next_step=next_step,
             ) from error
         self.data: Any = self._parse()
 
@@ -204,12 +205,14 @@ def _loader() -> Any:
     return _Loader
 
 
-def _reason(error: Exception) -> str:
+def _why_unread(error: Exception) -> tuple[str, str]:
+    """Why a file cannot be read, and what to do about it."""
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        return error.strerror or str(error), "Check the path and its permissions."
     if isinstance(error, _EndlessError):
-        return f"it has more than {_MOST_CHARACTERS:,} characters, or never ends"
-    return "it is not UTF-8"
+        many = f"it has more than {_MOST_CHARACTERS:,} characters, or never ends"
+        return many, "Check the path: a project or scenario is a small file."
+    return "it is not UTF-8", "Save it as UTF-8: most editors ask for the encoding in Save As."
 
 
 def _child(node: yaml.Node | None, key: Hashable) -> tuple[yaml.Node, int] | None:
