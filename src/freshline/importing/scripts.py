@@ -110,9 +110,14 @@ def read_script(
     try:
         parts = cut(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, SqlglotError, SqlTextError) as error:
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = error.strerror or reason
+        elif isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8"
         raise UserError(
             "unreadable-file",
-            f"the file cannot be read: {error}",
+            f"the file cannot be read: {reason}",
             where=Place(str(path)),
             rule=f"it holds {product} statements in UTF-8, with ; between them",
             next_step="Check the path." if isinstance(error, OSError) else "Correct the file.",

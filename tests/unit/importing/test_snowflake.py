@@ -56,6 +56,7 @@ def test_a_script_that_is_not_there(tmp_path):
     with pytest.raises(UserError) as caught:
         read_snowflake(tmp_path / "none.sql")
     assert (caught.value.code, caught.value.next_step) == ("unreadable-file", "Check the path.")
+    assert caught.value.what == "the file cannot be read: No such file or directory"
 
 
 def test_a_script_becomes_a_project(script, tmp_path):
