@@ -110,14 +110,12 @@ def read_script(
     try:
         parts = cut(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, SqlglotError, SqlTextError) as error:
-        reason = str(error)
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         if isinstance(error, OSError):
-            reason = error.strerror or reason
-        elif isinstance(error, UnicodeDecodeError):
-            reason = "it is not UTF-8"
+            why = error.strerror or why
         raise UserError(
             "unreadable-file",
-            f"the file cannot be read: {reason}",
+            f"the file cannot be read: {why}",
             where=Place(str(path)),
             rule=f"it holds {product} statements in UTF-8, with ; between them",
             next_step="Check the path." if isinstance(error, OSError) else "Correct the file.",
