@@ -176,7 +176,13 @@ class Journal:
                 self._db.executescript(_SCHEMA)
                 self._add_columns()
                 self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+        except OSError as error:  # of its folder: the journal has no part in it
+            raise PlatformError(
+                "journal",
+                f"cannot open the journal {path}: {error.strerror or error}",
+                next_step="Check the disk and the permissions.",
+            ) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise PlatformError(
                 "journal",
                 f"cannot open the journal {path}: {error}",

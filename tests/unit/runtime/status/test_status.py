@@ -211,6 +211,18 @@ def test_a_table_without_a_version_is_new_whatever_its_sources_are(shop):
     assert of(shop, "orders").freshness_s == MINUTE_1_S
 
 
+def test_a_journal_whose_folder_cannot_be_made_is_not_to_be_deleted(shop):
+    path = journal_path(shop.project)
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.write_bytes(b"")  # as on a disk that cannot be written to
+    with pytest.raises(PlatformError) as error:
+        Journal(path, create=True)
+    assert str(error.value) == (
+        f"[journal] cannot open the journal {path}: File exists. Check the disk and the"
+        " permissions."
+    )
+
+
 def test_a_damaged_journal_is_an_error_that_says_what_to_do(shop):
     path = journal_path(shop.project)
     path.parent.mkdir(parents=True)
