@@ -129,7 +129,7 @@ class _Head(Head):
             if self._take(word):
                 break
         *catalog, database = self._named(2)
-        self.standing.scope = Scope(*(catalog or [self.standing.scope.catalog]), database)
+        self.standing.scope = Scope((catalog or [self.standing.scope.catalog])[0], database)
 
     def _use_catalog(self) -> None:
         """The schema is `default` then, as for Databricks; for Spark short names have none."""
@@ -137,7 +137,7 @@ class _Head(Head):
         if token is not None and token.kind == "string" and token is self.tokens[-1]:
             self.standing.scope = Scope(token.value)
         else:
-            self.standing.scope = Scope(*self._named(1))
+            self.standing.scope = Scope(self._named(1)[0])
 
     def _named(self, most: int) -> tuple[str, ...]:
         """The name at the end of USE or SET CATALOG."""
