@@ -135,3 +135,10 @@ def test_what_came_after_a_clock_was_put_back_is_shown(project, serve):
     assert tracks["busy"]["0"] > 0.0
     assert why["state"] == "idle"
     assert min(each for each in line if each is not None) >= 0
+
+
+def test_a_search_is_by_a_part_of_the_name_in_any_case(project, serve):
+    written(project, [], orders=1, others=1)
+    with serve(project, clock=lambda: NOW_S) as ask:
+        found = ask("/v1/ui/tables?q=RDER").json
+    assert ([each["name"] for each in found["tables"]], found["total"]) == (["orders"], 2)
