@@ -122,6 +122,22 @@ def test_a_row_that_others_wrote_is_found_and_the_view_still_trusted(shop, arriv
     assert audit(shop, "hourly").code == "right"
 
 
+def test_an_optimize_of_others_does_not_take_the_blame(shop, arrivals):
+    arrivals.come("events", arrivals.rows(0, 40))
+    update(arrivals)
+    with armed("buckets.narrowed=wrong"):
+        arrivals.come("events", late(5))
+        assert update(arrivals).strategy == "bucket-recompute"
+    deltalake.DeltaTable(shop.path("hourly")).optimize.compact()
+    deltalake.DeltaTable(shop.path("hourly")).vacuum(
+        retention_hours=0, enforce_retention_duration=False, dry_run=False
+    )
+    found = audit(shop, "hourly")
+    assert found.code == "wrong"
+    assert found.reason.endswith("(strategy bucket-recompute)")
+    assert distrusted(shop.project, "hourly") is not None
+
+
 @pytest.mark.parametrize(
     "fault",
     [

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits, size_bytes
 from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Difference, VersionCheck
@@ -116,8 +117,18 @@ class Check(ABC):
         """Take the facts of the newest commit of ours that the version holds."""
         self.facts = record.metadata
         self.strategy = str(self.facts.get("strategy", ""))
-        if record.version < self.version:
+        if self._others_changed(record.version):
             self.strategy = BY_OTHERS
+
+    def _others_changed(self, since: int) -> bool:
+        """Whether commits after one of ours changed the table; an OPTIMIZE or VACUUM does not."""
+        if since >= self.version:
+            return False
+        try:
+            changes = logged_changes(self.path, since, self.version)
+        except ChangesGoneError:
+            return True
+        return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing
 
     def refuse_chance(self) -> None:
         """Raise SkippedError where the query asks the clock or chance."""
