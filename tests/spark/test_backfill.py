@@ -83,6 +83,26 @@ def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):
     assert prices(shop) == {1: 10, 3: 30, 9: 9}
 
 
+def test_rejected_rows_are_not_there_twice_after_a_backfill(shop, orders, monkeypatch):
+    (orders / "c.csv").write_text("5,2026-01-04T12:00:00Z,50\nx,,\n")
+
+    def grow(name: str) -> None:
+        if name == "base.after_data":
+            with (orders / "c.csv").open("a") as file:
+                file.write("6,,\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
+        with pytest.raises(UnreadableFilesError):
+            shop.load("orders", "c.csv")
+    assert len(shop.rows("orders__rejected")) == 1
+    shop.numbers["orders"] -= 1  # what failed has no number
+    loaded = shop.request("orders", "a.csv", "b.csv")
+    shop.executor.run(dataclasses.replace(loaded, range_s=RANGE))
+    assert shop.load("orders", "c.csv").rejected_rows == 1
+    assert len(shop.rows("orders__rejected")) == 1
+
+
 @pytest.mark.parametrize(
     ("file_format", "rows"),
     [

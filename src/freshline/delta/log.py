@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import PlatformError
-from freshline.delta.metadata import COMPACT, decode
+from freshline.delta.metadata import BACKFILL, COMPACT, decode
 from freshline.delta.stores import delta_table
 
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
@@ -76,6 +76,17 @@ def last_update(path: str) -> CommitRecord | None:
     """
     ours = _newest_first(path)
     return next((each for each in ours if each.metadata.get("strategy") != COMPACT), None)
+
+
+def last_load(path: str) -> CommitRecord | None:
+    """The newest commit of a base table that loaded what it had not; None: none is there.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    ours = _newest_first(path)
+    others = (COMPACT, BACKFILL)
+    return next((each for each in ours if each.metadata.get("strategy") not in others), None)
 
 
 def commit_of(path: str, number: int) -> CommitRecord | None:

@@ -18,6 +18,9 @@ FORMAT = 1
 COMPACT = "compact"
 """Strategy of a commit that changed no row: one that put files together, or a fence."""
 
+BACKFILL = "backfill"
+"""Strategy of a commit that loaded or computed a range again."""
+
 _OF_ONE_UPDATE = (
     *("full", "range", "corrected", "ranges", "expected_s", "rewritten"),
     *("replaced", "after"),

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import UserError
 from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import last_commit, same_rows
-from freshline.delta.metadata import encode
+from freshline.delta.metadata import BACKFILL, encode
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -47,7 +47,6 @@ from freshline.sql.query.records import Buckets, ViewPlan
 from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
-STRATEGY = "backfill"
 _COUNTS = "freshline.counts"
 _CARRIED_ON = ("settings", "state", "costs", "ids")
 """Keys of a view's commit that its next incremental update counts on."""
@@ -239,7 +238,7 @@ class Backfills:
             table=table.name,
             files=self._reader.loads(()) if self._reader is not None else None,
             parents=parents,
-            strategy=STRATEGY,
+            strategy=BACKFILL,
             rows=staged.rows,
             more={
                 **facts,
@@ -256,7 +255,7 @@ class Backfills:
             rows=staged.rows,
             rejected_rows=0,
             seconds=time.monotonic() - started_s,
-            strategy=STRATEGY,
+            strategy=BACKFILL,
             reason="asked for; the rows of its range were replaced",
             repeated=False,
             parents=parents,

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
-from freshline.delta.log import commit_of, last_commit, last_update
+from freshline.delta.log import commit_of, last_commit, last_load
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
 from freshline.failpoints import failpoint
@@ -92,8 +92,9 @@ class RejectedRows:
         # commit its rejected rows from now on, ours conflict, and the update is tried again.
         _ = transaction.committed
         newest = last_commit(self._path)
-        # A compaction may have come since the update whose rows are stray, with its number.
-        loaded = last_update(self._base_path) or last_commit(self._base_path)
+        # A compaction or a backfill may have come since the update whose rows are stray, with its
+        # number.
+        loaded = last_load(self._base_path) or last_commit(self._base_path)
         number = loaded.update if loaded else 0
         stray = self.suspect and newest is not None and newest.update > number
         replaced = request.full and newest is not None

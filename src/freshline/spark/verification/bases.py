@@ -24,7 +24,7 @@ from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import logged_changes
 from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits, oldest_version
-from freshline.delta.metadata import COMPACT, loaded_names
+from freshline.delta.metadata import BACKFILL, COMPACT, loaded_names
 from freshline.executor.source import Held
 from freshline.executor.verified import RIGHT, VersionCheck
 from freshline.project.model import Feed, Project, TableDef
@@ -265,7 +265,7 @@ class BaseCheck(Check):
                 self.refuse_replaced_statics(facts)
                 read_before.add(tables)
             pins = json.dumps(facts.get("parents", {}), sort_keys=True)
-            if facts.get("strategy") == "backfill" and self.table.statics:
+            if facts.get("strategy") == BACKFILL and self.table.statics:
                 raise SkippedError(
                     "a backfill loaded a range again, maybe with other versions of static tables"
                 )
