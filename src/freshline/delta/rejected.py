@@ -15,6 +15,7 @@ from freshline.core.errors import PlatformError
 from freshline.delta.log import application, last_commit, unreadable
 from freshline.delta.metadata import carried_on
 from freshline.delta.stores import delta_table
+from freshline.executor.fence import before_commit
 from freshline.project.model import Project
 from freshline.project.names import rejected_name
 
@@ -66,16 +67,21 @@ def _oldest(table: Any) -> datetime:
 
 
 def _committed(path: str, name: str) -> dict[str, Any]:
-    """How such a commit is made: as ours, so that the next update goes on from it."""
+    """How such a commit is made: as ours, so that the next update goes on from it.
+
+    Raises:
+        PlatformError: This process may not commit (any more).
+    """
     import deltalake
 
     last = last_commit(path)
     if last is None:
         raise PlatformError("no-table", f"table {name} has no commit made by freshline")
     fields = carried_on(last.metadata, last.update, "rejected")
+    metadata = json.dumps(fields, ensure_ascii=False)
     return {
         "commit_properties": deltalake.CommitProperties(
-            custom_metadata={"userMetadata": json.dumps(fields, ensure_ascii=False)},
+            custom_metadata={"userMetadata": before_commit(metadata)},
             max_commit_retries=0,
             app_transactions=[deltalake.Transaction(application(name), last.update)],
         ),

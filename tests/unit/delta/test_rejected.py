@@ -9,8 +9,10 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+from freshline.core.errors import PlatformError
 from freshline.delta.log import application, last_commit, newest_transaction
 from freshline.delta.rejected import FEWEST_FILES, forget_rejected
+from freshline.executor.fence import fenced
 from tests.support.shop import made_project
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -70,6 +72,34 @@ def test_many_small_files_become_one(project):
     last = last_commit(project.table_path(NAME))
     assert last is not None
     assert last.update == FEWEST_FILES
+
+
+class Permit:
+    """Of a process that leads, or led before."""
+
+    def __init__(self, *, leads: bool) -> None:
+        self.epoch = 7
+        self._leads = leads
+
+    def check_commit(self) -> None:
+        if not self._leads:
+            raise PlatformError("lease-lost", "another process leads")
+
+
+@pytest.mark.parametrize("days_ago", [200, 1])  # a delete, or a rewrite
+def test_only_the_leader_commits(project, days_ago, monkeypatch):
+    monkeypatch.setattr("freshline.delta.rejected.FEWEST_FILES", 2)
+    for number in (1, 2):
+        reject(project, number, days_ago)
+    before = last_commit(project.table_path(NAME))
+    with fenced(Permit(leads=False)), pytest.raises(PlatformError, match="another process leads"):
+        forget_rejected(project, "orders", NOW.timestamp())
+    assert last_commit(project.table_path(NAME)) == before
+    with fenced(Permit(leads=True)):
+        forget_rejected(project, "orders", NOW.timestamp())
+    last = last_commit(project.table_path(NAME))
+    assert last is not None
+    assert last.metadata["epoch"] == 7
 
 
 def test_a_table_without_rejected_rows_is_left_alone(project):
