@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from freshline.core.errors import UserError
+from freshline.sim.pictures import blank, save
 from freshline.sim.result import Result
 from freshline.sim.trace import Finished
 
@@ -128,23 +128,12 @@ def draw(result: Result, drawing: Drawing, path: Path) -> None:
     Raises:
         UserError: The file cannot be written, or its format is not known.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     colours = _colours(result)
-    figure = Figure(figsize=(12, 7), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(12, 7)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     _draw_staleness(above, result, drawing, colours)
     _draw_tracks(below, result, drawing, colours)
-    try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            "unwritable-file",
-            f"cannot write the picture {path}: {error}",
-            next_step="Give a path that can be written, ending in .png, .svg or .pdf.",
-        ) from error
+    save(figure, path)
 
 
 def _colours(result: Result) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from freshline.core.errors import UserError
+from freshline.sim.pictures import blank, save
 from freshline.sim.whatif.sweep import Sweep
 
 
@@ -17,11 +17,7 @@ def draw_sweep(swept: Sweep, path: Path) -> None:
     Raises:
         UserError: The file cannot be written, or its format is not known.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 7)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     seconds = [point.executor_s for point in swept.points]
     above.plot(seconds, [p.staleness_s for p in swept.points], "o-", label="mean, by priority")
@@ -44,11 +40,4 @@ def draw_sweep(swept: Sweep, path: Path) -> None:
     below.set_ylim(-5.0, 105.0)
     below.set_ylabel("time within\ntargets, %")
     below.set_xlabel("executor seconds")
-    try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            "unwritable-file",
-            f"cannot write the picture {path}: {error}",
-            next_step="Give a path that can be written, ending in .png, .svg or .pdf.",
-        ) from error
+    save(figure, path)
