@@ -14,6 +14,7 @@ from freshline.core.errors import Place, UserError
 from freshline.importing.items import Found, Item
 from freshline.sql.text.reads import Read, quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
+from freshline.texts import whole_text
 
 _SNOWFLAKE = "Snowflake"
 Part = TypeVar("Part")
@@ -108,7 +109,7 @@ def read_script(
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
     try:
-        parts = cut(path.read_text(encoding="utf-8-sig"))
+        parts = cut(whole_text(path))
     except (OSError, ValueError, SqlglotError, SqlTextError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         if isinstance(error, OSError):

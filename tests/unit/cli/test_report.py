@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from freshline import texts
 from freshline.runtime.journal import store
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.reports.store import GIVEN_UP, WantedReport, note, note_wanted
@@ -208,3 +209,10 @@ def test_what_is_wrong_is_said(freshline, query, arguments, code):
     done = freshline(*(query if each == "QUERY" else each for each in arguments))
     assert done.exit_code == 2
     assert f"[{code}]" in done.stderr
+
+
+def test_a_query_that_never_ends_is_not_read_for_ever(freshline, monkeypatch):
+    monkeypatch.setattr(texts, "MOST_CHARACTERS", 1000)
+    done = freshline("report", "submit", "/dev/zero", "--name", "zeros", *WINDOW)
+    assert done.exit_code == 2
+    assert "[no-file] /dev/zero cannot be read: it has more than 1,000 characters" in done.stderr

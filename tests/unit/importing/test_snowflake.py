@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from freshline import texts
 from freshline.cli import main
 from freshline.core.errors import UserError, UserErrors
 from freshline.importing.snowflake.script import read_snowflake
@@ -57,6 +59,13 @@ def test_a_script_that_is_not_there(tmp_path):
         read_snowflake(tmp_path / "none.sql")
     assert (caught.value.code, caught.value.next_step) == ("unreadable-file", "Check the path.")
     assert caught.value.what == "the file cannot be read: No such file or directory"
+
+
+def test_a_script_that_never_ends(monkeypatch):
+    monkeypatch.setattr(texts, "MOST_CHARACTERS", 1000)
+    with pytest.raises(UserError, match="1,000 characters, or never ends") as caught:
+        read_snowflake(Path("/dev/zero"))
+    assert caught.value.code == "unreadable-file"
 
 
 def test_a_script_becomes_a_project(script, tmp_path):

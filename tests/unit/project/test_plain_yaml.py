@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshline import texts
 from freshline.core.errors import UserError
-from freshline.project.yaml import file as yaml_file
 from freshline.project.yaml.file import YamlFile, _Loader, written
 from freshline.project.yaml.plain import NotPlain, plain
 
@@ -138,7 +138,7 @@ def test_a_document_without_end_is_an_error_of_the_user(name, text, says):
 
 
 def test_a_file_that_never_ends_is_an_error_of_the_user(monkeypatch):
-    monkeypatch.setattr(yaml_file, "_MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(texts, "MOST_CHARACTERS", 1000)
     with pytest.raises(UserError, match="1,000 characters, or never ends") as raised:
         YamlFile(Path("/dev/zero"))
     assert raised.value.code == "unreadable-file"

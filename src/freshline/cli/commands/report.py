@@ -49,6 +49,7 @@ from freshline.runtime.reports.store import (
 from freshline.runtime.reports.together import Ahead, look_ahead, table_of
 from freshline.runtime.reports.windows import window_of
 from freshline.runtime.requests.client import ask, opened_journal, running_process
+from freshline.texts import EndlessFileError, whole_text
 from freshline.times import brief_s
 
 _EXPECTED = "expected"
@@ -210,8 +211,8 @@ def _read(
     project: Project, file: Path, window: str, deadline: str, name: str | None
 ) -> tuple[WantedReport, TableDef]:
     try:
-        query = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        query = whole_text(file)
+    except (OSError, UnicodeDecodeError, EndlessFileError) as error:
         raise UserError(
             "no-file", f"{file} cannot be read: {error}", next_step="Name a file with a query."
         ) from None

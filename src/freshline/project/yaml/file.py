@@ -17,6 +17,7 @@ from yaml.constructor import ConstructorError
 
 from freshline.core.errors import Place, UserError
 from freshline.project.yaml.plain import NotPlain, plain
+from freshline.texts import EndlessFileError, whole_text
 
 Path_ = tuple[Hashable, ...]
 """Where a value stands in its document: keys and list indices from the root."""
@@ -40,8 +41,8 @@ class YamlFile:
         self.shown_as = shown_as or str(path)
         self._root: yaml.Node | None = None
         try:
-            self._text = _read(path) if text is None else text
-        except (OSError, UnicodeDecodeError, _EndlessError) as error:
+            self._text = whole_text(path) if text is None else text
+        except (OSError, UnicodeDecodeError, EndlessFileError) as error:
             reason, next_step = _why_unread(error)
             raise UserError(
                 "unreadable-file",
@@ -121,22 +122,6 @@ class _DuplicateKeyError(Exception):
     pass
 
 
-class _EndlessError(Exception):
-    pass
-
-
-_MOST_CHARACTERS = 256_000_000
-"""Some devices and pipes (``/dev/zero``, ``yes |``) never end."""
-
-
-def _read(path: Path) -> str:
-    with path.open(encoding="utf-8-sig") as file:
-        text = file.read(_MOST_CHARACTERS + 1)
-    if len(text) > _MOST_CHARACTERS:
-        raise _EndlessError
-    return text
-
-
 def _json(text: str) -> Any:
     """The values of a JSON text.
 
@@ -209,9 +194,8 @@ def _why_unread(error: Exception) -> tuple[str, str]:
     """Why a file cannot be read, and what to do about it."""
     if isinstance(error, OSError):
         return error.strerror or str(error), "Check the path and its permissions."
-    if isinstance(error, _EndlessError):
-        many = f"it has more than {_MOST_CHARACTERS:,} characters, or never ends"
-        return many, "Check the path: a project or scenario is a small file."
+    if isinstance(error, EndlessFileError):
+        return str(error), "Check the path: a project or scenario is a small file."
     return "it is not UTF-8", "Save it as UTF-8: most editors ask for the encoding in Save As."
 
 
