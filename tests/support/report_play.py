@@ -45,6 +45,7 @@ class Batches:
     def __init__(self) -> None:
         self.failures: list[str] = []
         self.code = ""
+        self.repeated = False
         self.done: Counter[tuple[str, float]] = Counter()
         self.finals: list[Window] = []
 
@@ -61,7 +62,8 @@ class Batches:
         done = self.done[window]
         if request.final:
             del self.done[window]
-        return BatchResult(done, 1, 0.0, 0.0, 0 if request.final else None, 1)
+        version = 0 if request.final else None
+        return BatchResult(done, 1, 0.0, 0.0, version, 1, repeated=self.repeated)
 
 
 @dataclass

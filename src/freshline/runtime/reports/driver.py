@@ -229,7 +229,7 @@ class Reports:
         final_s = result.final_seconds if result is not None else 0.0
         batches = result.batches if result is not None else live.batches
         batch_s = outcome.seconds - final_s
-        if result is None or result.batches:  # one that runs once has nothing to do before
+        if result is None or (result.batches and not result.repeated):  # it did something
             note_batch(
                 self._journal, live.wanted, start_s=now_s - outcome.seconds, rows=job.rows,
                 seconds=batch_s, final_s=final_s, expected_s=job.expected_s, batches=batches,

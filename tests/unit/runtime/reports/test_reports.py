@@ -18,7 +18,7 @@ from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
-from freshline.runtime.reports.store import WantedReport
+from freshline.runtime.reports.store import WantedReport, measured
 from freshline.runtime.reports.windows import ReportWindows
 from freshline.times import rfc3339
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
@@ -191,6 +191,14 @@ def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
     assert play.trace[2:4] == ["3580: batch of 590 rows", "3641: final of 10 rows"]
     assert (play.status(WINDOW).state, play.status(WINDOW).late) == ("done", "restarted")
     play.check_replay()
+
+
+def test_what_a_dead_process_had_committed_teaches_nothing_of_costs(root: Path) -> None:
+    play = _play(root)
+    play.batches.repeated = True
+    play.run(MINUTES, HOUR_S + 110)
+    assert play.status(WINDOW).state == "done"
+    assert measured(play.journal, "sales").batches == ((100, 12.0), (1000, 102.0))
 
 
 def test_windows_begun_before_a_view_showed_any_are_made_however_late(root: Path) -> None:
