@@ -305,6 +305,23 @@ def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
     )  # fmt: skip
 
 
+def test_options_of_a_stream_of_a_table_outside_are_refused(pipeline):
+    """All rows were loaded in spite of them; in Python they are refused, too."""
+    _, errors = pipeline(
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM lake.x WITH (maxFilesPerTrigger = 3) x;\n"
+        "CREATE STREAMING TABLE b AS\n"
+        "SELECT * FROM STREAM(lake.x) WITH ('readChangeFeed' = true, startingVersion = 3) AS x;"
+    )
+    assert [str(error) for error in errors] == [
+        (
+            f"[stream-refused] tables/all.sql:3: a stream of a Delta table has the option {option};"
+            " a table here equals its query over one version of the source: all of its rows, and"
+            " the changed ones as they are now. Remove the option."
+        )
+        for option in ("readChangeFeed", "startingVersion")
+    ]
+
+
 def test_a_declared_feed_goes_before_the_table_that_a_query_names(pipeline):
     settings = "feeds: {t_feed: {kind: delta, path: /lake/t, on_new_table: reload}}\n"
     project, errors = pipeline(

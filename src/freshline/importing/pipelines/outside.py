@@ -8,8 +8,15 @@ from freshline.core.errors import Place, UserError
 from freshline.importing.pipelines.definitions import Definitions, Flow
 from freshline.project.model import DeltaSource
 from freshline.project.names import correction
-from freshline.project.sections.feeds import delta_feed, is_session_table, is_uri, without_catalog
+from freshline.project.sections.feeds import (
+    delta_feed,
+    is_session_table,
+    is_uri,
+    without_catalog,
+)
+from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE
 from freshline.sql.text.reads import Read
+from freshline.sql.text.tokens import tokens
 
 
 def outside_feed(
@@ -32,6 +39,16 @@ def outside_feed(
     source = _source(found, flow, read)
     if source is None or any(each.name == read.name and not each.stream for each in reads):
         return None
+    for option in _options(flow.query, read):
+        fault = UserError(
+            "stream-refused",
+            f"a stream of a Delta table has the option {option}",
+            where=_place(flow, read),
+            rule=WHOLE_SOURCE,
+            next_step="Remove the option.",
+        )
+        if option.lower() not in NOT_ROWS and fault.what not in [e.what for e in found.errors]:
+            found.errors.append(fault)
     name, number = f"{table}_feed", 2
     if name.lower() in declared:
         return name
@@ -56,6 +73,21 @@ def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None
     if schema in {output.key[:-1] for output in found.outputs} or not is_session_table(name):
         return None
     return "", without_catalog(name)
+
+
+def _options(query: str, read: Read) -> list[str]:
+    """Names of the options behind a stream: ``STREAM t WITH (startingVersion = 3)``."""
+    behind = [token for token in tokens(query) if token.start >= read.end]
+    if len(behind) < 2 or not (behind[0].is_word("WITH") and behind[1].is_symbol("(")):  # noqa: PLR2004
+        return []
+    names, begins = list[str](), True
+    for token in behind[2:]:
+        if token.is_symbol(")"):
+            break
+        if begins:
+            names.append(token.value if token.kind == "string" else token.name)
+        begins = token.is_symbol(",")
+    return names
 
 
 def unknown_stream(flow: Flow, read: Read, known: Sequence[str]) -> UserError:

@@ -129,7 +129,8 @@ class _Head(Head):
             if self._take(word):
                 break
         *catalog, database = self._named(2)
-        self.standing.scope = Scope((catalog or [self.standing.scope.catalog])[0], database)
+        said = catalog[0] if catalog else self.standing.scope.catalog
+        self.standing.scope = Scope(said, database)
 
     def _use_catalog(self) -> None:
         """The schema is `default` then, as for Databricks; for Spark short names have none."""

@@ -62,6 +62,17 @@ FLAGS = frozenset({
     "prefersdecimal", "dropfieldifallnull", "inferschema", "preferdate", "columnpruning",
 })  # fmt: skip
 """Options that are true or false, in lower case: with another value each file would fail."""
+NOT_ROWS = frozenset(
+    {
+        "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly",
+        "maxcachedfiles", "discardcachedinputratio", "allowoverwritedfiles",
+    }
+)  # fmt: skip
+"""Options of a stream. Which files are loaded when is the scheduler's to choose."""
+WHOLE_SOURCE = (
+    "a table here equals its query over one version of the source: all of its rows, and the changed"
+    " ones as they are now"
+)
 
 
 def unknown_options(file_format: str, options: Mapping[str, str]) -> list[tuple[str, str | None]]:

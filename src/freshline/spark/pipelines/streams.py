@@ -8,19 +8,16 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
-from freshline.project.sections.reader_options import as_spark_reads
+from freshline.project.sections.feeds import (
+    delta_feed,
+    is_session_table,
+    resolved,
+)
+from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE, as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
 
 _FILES = ("parquet", "csv", "json")
-_LEFT_OUT = frozenset(
-    {
-        "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly",
-        "maxcachedfiles", "discardcachedinputratio", "allowoverwritedfiles",
-    }
-)  # fmt: skip
-"""Which files are loaded when is the scheduler's to choose."""
 _UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
 _PATTERN = re.compile(r"[*?\[\]{}]")
 _KAFKA_SCHEMA = (
@@ -81,7 +78,7 @@ def _folder(
     """A folder of files."""
     if not stream.path:
         raise _refused("a stream of files has no path", "it is load(path)", place, "Give it.")
-    options = {key: value for key, value in stream.options.items() if key.lower() not in _LEFT_OUT}
+    options = {key: value for key, value in stream.options.items() if key.lower() not in NOT_ROWS}
     for key in options:
         if key.lower() in _UNFIT:
             raise _refused(
@@ -129,11 +126,10 @@ def _delta(
 ) -> Feed:
     """A Delta table that another program writes."""
     for key in stream.options:
-        if key.lower() not in _LEFT_OUT:
+        if key.lower() not in NOT_ROWS:
             raise _refused(
                 f"a stream of a Delta table has the option {key}",
-                "a table here equals its query over one version of the source: all of its rows,"
-                " and the changed ones as they are now",
+                WHOLE_SOURCE,
                 place,
                 "Remove the option.",
             )
