@@ -12,7 +12,6 @@ import pytest
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
-from freshline.spark.views import bucket as bucket_updates
 from freshline.spark.views import groups, whole
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import (
@@ -425,28 +424,6 @@ def test_children_are_told_only_of_rows_that_differ(shop, arrivals, view):
     assert arrivals.facts("hourly")["changes"] == 2  # an hour before and after
     daily = arrivals.update("daily")
     assert (daily.strategy, daily.rows, daily.read_rows) == ("bucket-recompute", 1, 2)
-
-
-@pytest.mark.proof
-def test_buckets_of_a_long_history_are_merged_rather_than_read_again(
-    shop, arrivals, view, monkeypatch
-):
-    monkeypatch.setattr(bucket_updates, "COMPILED_FROM_BYTES", 0)
-    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, HOURLY_STATES))
-    arrivals.come("events", arrivals.rows(0, 300))
-    arrivals.update("hourly")
-    told = []
-    for _ in range(3):
-        arrivals.come("events", arrivals.rows(0, 5))
-        result = arrivals.update("hourly")
-        told.append((result.strategy, result.code))
-        shop.restart()
-    # What is read again at one update is less than the history weighs, at two it is more.
-    assert told == [
-        ("bucket-recompute", "buckets"),
-        ("bucket-merge", "state-built"),
-        ("bucket-merge", "merges"),
-    ]
 
 
 def test_bucket_merge_replaces_the_buckets_of_the_new_rows(shop, arrivals, view):
