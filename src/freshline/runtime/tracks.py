@@ -120,10 +120,10 @@ class Tracks:
                     result = self._executor.run(running.request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the track lives on
                 failure = error
-                if isinstance(error, UnreadableFilesError):
-                    with contextlib.suppress(Exception):  # nobody knows: they are tried again
-                        gone = self._gone(running.request.table, error)
-            seconds = time.monotonic() - started_s
+            seconds = time.monotonic() - started_s  # of the update: a store may hang from here on
+            if isinstance(failure, UnreadableFilesError):
+                with contextlib.suppress(Exception):  # nobody knows: they are tried again
+                    gone = self._gone(running.request.table, failure)
             with self._lock:
                 if self._running.get(running.command.track) is not running:
                     return  # abandoned meanwhile

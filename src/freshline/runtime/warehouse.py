@@ -490,6 +490,6 @@ class Warehouse:
     def _is_idle(self) -> bool:
         if self._running or self._listening.unheard or not self._inbox.empty():
             return False
-        if self._failures.waits_for_files():
+        if self._failures.waits_for_files() or self._requests.waiting:
             return False
         return not has_work(self._scheduler, self._failures.given_up) and self._reports.idle()

@@ -60,6 +60,11 @@ class Requests:
         self._seen = 0
         self._looks: list[_Looking] = []
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a request waits for a look at its table's feed."""
+        return bool(self._looks)
+
     def standing_orders(self) -> list[Event]:
         """What was asked in former runs and still holds: pauses, full refreshes not yet done."""
         known = {table.name for table in self._scheduler.tables}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,20 @@ def test_a_store_that_hangs_when_a_file_cannot_be_read_holds_up_no_other_table(s
         eventually(lambda: shop.executor.numbers("parts") == [5])
         answers.set()
         shop.recorder.wait_for(f"notice orders: the file {bad} vanished before it was loaded")
+
+
+def test_a_run_is_not_idle_while_a_store_is_slow_to_say_whether_a_reload_may_be(shop, monkeypatch):
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    asked = journal.ask(0.0, "refresh", "orders", "full")
+    listed = FeedListing.new_files
+
+    def slow(listing):
+        time.sleep(1.0)
+        return listed(listing)
+
+    monkeypatch.setattr(FeedListing, "new_files", slow)
+    shop.run_until_idle()
+    assert (journal.answer_to(asked) or {})["message"] == "orders is next, rebuilt in full"
+    journal.close()
+    assert [each.table for each in shop.executor.requests if each.full] == ["orders"]
