@@ -277,7 +277,7 @@ class DeltaExecutor:
             more={"window": shown, "batches": []},
         )
         path = self.project.table_path(window.table.name)
-        _commit(path, window.table.name, window.number, numbers, "overwrite", metadata)
+        _commit(path, window.counted_as, window.number, numbers, "overwrite", metadata)
         return BatchResult(done, 1, 0.001, 0.001, DeltaTable(path).version(), len(numbers))
 
     def _kept_up(self, request: UpdateRequest) -> UpdateResult:

@@ -38,6 +38,16 @@ class Window:
         counted_s = self.start_s if self.asked_s is None else max(self.start_s, self.asked_s)
         return max(1, round(counted_s * 1000) + 1)
 
+    @property
+    def counted_as(self) -> str:
+        """The name under which Delta counts the number.
+
+        Those of a view do not count on from a submission's: a report that was tried, and declared
+        as a view under the same name on the same day, would have no window of that day.
+        """
+        name = self.table.name
+        return name if self.asked_s is None else f"{name}.asked"
+
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:

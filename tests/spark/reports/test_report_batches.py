@@ -190,6 +190,16 @@ def test_a_report_asked_for_again_about_the_same_window_is_made_again(shop: Shop
     assert shop.executor.run_batch(BatchRequest(again, pins, final=True)).repeated
 
 
+def test_a_view_under_the_name_of_a_submission_has_the_window_of_that_day(shop: Shop) -> None:
+    sales = _sales(shop)
+    pins = {"orders": sales.orders((1, 5, "a", "1.10"), (2, 70, "b", "2.00"))}
+    asked = replace(sales.window(), asked_s=MIDNIGHT_S + 1.5 * HOUR_S)
+    assert shop.executor.run_batch(BatchRequest(asked, pins, final=True)).version == 0
+    result = sales.batch(orders=pins["orders"], final=True, hour=1)  # it began before that
+    assert (result.repeated, result.version) == (False, 1)
+    assert sales.batch(orders=pins["orders"], final=True, hour=1).repeated
+
+
 def test_what_is_left_of_a_window_that_was_given_up_goes_with_the_next_result(shop: Shop) -> None:
     sales = _sales(shop)
     version = sales.orders((1, 5, "a", "1.10"), (2, 65, "b", "2.00"), (3, 125, "c", "3.00"))

@@ -86,3 +86,11 @@ def test_a_stream_that_was_put_back_has_other_rows_by_now(state, tmp_path) -> No
     assert batch.read_what_is_gone(project, {"orders": 2})
     load(7)
     assert batch.read_what_is_gone(project, {"orders": 3})
+
+
+def test_submissions_are_counted_on_and_a_views_windows_apart_from_them(state) -> None:
+    view = dataclasses.replace(state.window, start_s=86_400.0)
+    asked = dataclasses.replace(state.window, asked_s=90_000.0)  # while that window goes on
+    again = dataclasses.replace(asked, asked_s=90_001.0)
+    assert view.number < asked.number < again.number
+    assert view.counted_as != asked.counted_as == again.counted_as

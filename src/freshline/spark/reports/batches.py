@@ -164,7 +164,7 @@ class ReportBatches:
         """The answer where the window's result is committed already."""
         window = run.request.window
         path = self._project.table_path(window.table.name)
-        transaction = Transaction(run.session, location(path), window.table.name, window.number)
+        transaction = Transaction(run.session, location(path), window.counted_as, window.number)
         if not transaction.committed:
             return None
         commit = commit_of(path, window.number)
@@ -323,7 +323,7 @@ class ReportBatches:
         began_s = time.monotonic()
         table = window.table
         path = location(self._project.table_path(table.name))
-        transaction = Transaction(session, path, table.name, window.number)
+        transaction = Transaction(session, path, window.counted_as, window.number)
         changed = transaction.schema is not None and not (
             same_columns(transaction.schema, output.schema)
             and transaction.partition_columns == table.partitioned_by
