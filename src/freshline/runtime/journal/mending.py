@@ -6,7 +6,7 @@ views are computed again. Where that could lose rows, the table is left as it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from freshline.core.errors import PlatformError
@@ -23,7 +23,11 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.paths import own_folder
 
 
-def mend(project: Project, asked: Iterable[str] = ()) -> list[str]:
+def mend(
+    project: Project,
+    asked: Iterable[str] = (),
+    reopen: Callable[[str, int], None] = lambda *_: None,
+) -> list[str]:
     """Check the newest commits of every table on this machine, and put back what is torn.
 
     Only for the one process that runs the warehouse, while no update runs.
@@ -31,6 +35,8 @@ def mend(project: Project, asked: Iterable[str] = ()) -> list[str]:
     Args:
         project: Its tables and reports.
         asked: Reports that the project does not have, since somebody asked for them once.
+        reopen: Told of a report, and from which version on it is put back, before it is: what was
+            told to be done is to do again.
 
     Returns:
         What people should hear, a sentence each.
@@ -45,10 +51,14 @@ def mend(project: Project, asked: Iterable[str] = ()) -> list[str]:
     reports = {each.name for each in project.reports}
     reports |= {name for name in asked if not project.has_table(name)}
     places += ((None, place) for place in tables_of_reports(project, sorted(reports)))
+    results = {project.table_path(name): name for name in reports}
     notes = []
     for owner, place in places:
         try:
-            note = _mended(project, owner, place)
+            torn = find_torn(place)
+            if torn is not None and place in results:
+                reopen(results[place], torn.since)
+            note = _mended(project, owner, place, torn)
         except OSError as error:
             raise PlatformError(
                 "torn-kept",
@@ -60,9 +70,8 @@ def mend(project: Project, asked: Iterable[str] = ()) -> list[str]:
     return notes
 
 
-def _mended(project: Project, table: TableDef | None, path: str) -> str | None:
+def _mended(project: Project, table: TableDef | None, path: str, torn: Torn | None) -> str | None:
     """What was done to a table of the project, or (None) to one of freshline's own."""
-    torn = find_torn(path)
     if torn is None:
         if mend_checkpoint(path, _aside(project, path, "checkpoint")):
             return f"the newest checkpoint at {path} was not whole; it was moved aside"

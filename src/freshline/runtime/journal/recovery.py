@@ -68,7 +68,11 @@ def recover(
         PlatformError: A table's log cannot be read.
     """
     asked = journal.rows("SELECT name FROM reports WHERE query IS NOT NULL")
-    found = Recovered(notes=mend(project, [name for (name,) in asked]))
+
+    def reopen(name: str, since: int) -> None:
+        _reopen_report(journal, name, since)
+
+    found = Recovered(notes=mend(project, [name for (name,) in asked], reopen))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     newest: dict[str, CommitRecord | None] = {}
     journal.write(
@@ -109,6 +113,17 @@ def recover(
         if not rows[name]["dropped"]
     ]
     return found
+
+
+def _reopen_report(journal: Journal, name: str, since: int) -> None:
+    """A report's table goes back to before a version: its results since then are made again."""
+    journal.write(
+        "UPDATE reports SET state='asked', batches=0, cost_s=0, arrived_rows=0, taken_rows=0,"
+        " slack_s=NULL, finish_s=NULL, version=NULL, rows=NULL, late=NULL, complete=NULL"
+        " WHERE view=? AND state='done' AND version>=?",
+        (name, since),
+    )
+    journal.flush()
 
 
 def _leave_out_others(project: Project, table: TableDef, journal: Journal) -> None:

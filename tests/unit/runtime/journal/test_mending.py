@@ -13,6 +13,11 @@ from deltalake import DeltaTable
 
 from freshline.delta.flushed import flush_commit
 from freshline.runtime.journal.mending import mend
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.recovery import recover
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.reports.store import WantedReport, note, note_wanted, read_reports
 from tests.support.shop import made_shop
 
 VIEWS = {"orders": (), "doubled": ("orders",)}
@@ -211,6 +216,32 @@ def test_the_tables_of_reports_are_put_back_too(shop, asked):
         " went back to version 0"
     ] * 2
     assert not any((log / f"{1:020d}.json").exists() for log in (result, state))
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_a_report_loses_by_it_is_to_be_made_again(shop, asked):
+    log = Path(shop.project.table_path("weekly"), "_delta_log")
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").write_text('{"commitInfo":{}}\n')
+    (log / f"{1:020d}.json").write_bytes(b"")
+    if not asked:
+        report = dataclasses.replace(shop.project.table("doubled"), name="weekly")
+        shop.project = dataclasses.replace(shop.project, reports=(report,))
+    journal = Journal(journal_path(shop.project), create=True)
+    for number, name in enumerate(["weekly"] if asked else ["weekly@1", "weekly@2"]):
+        version = 1 if asked else number
+        query = "SELECT 1" if asked else None
+        wanted = WantedReport(name, "weekly", query, None, 10.0 * number, 10.0 * number + 10, 99.0)
+        note_wanted(journal, wanted, "live", 50.0)
+        note(journal, name, state="done", version=version, finish_s=60.0, taken_rows=3, batches=1)
+    journal.flush()
+    (told,) = recover(shop.project, journal, Ledger(journal)).notes
+    assert "went back to version 0" in told
+    found = {each.wanted.name: each for each in read_reports(journal)}
+    journal.close()
+    again = found.pop("weekly" if asked else "weekly@2")
+    assert (again.state, again.version, again.taken_rows, again.asked_s) == ("asked", None, 0, 50.0)
+    assert [each.state for each in found.values()] == ["done"] * len(found)
 
 
 def test_a_report_that_somebody_asked_for_is_no_name_for_a_table(shop):
