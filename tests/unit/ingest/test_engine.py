@@ -151,6 +151,34 @@ def test_keys_are_forgotten_in_time_although_the_clock_was_set_late(first_s, tmp
     gateway.close()
 
 
+def test_a_clock_that_jumps_for_a_minute_forgets_no_key(tmp_path, monkeypatch):
+    """Keys that were kept in that minute are of the future, but not old."""
+    past_s, ahead_s = [0.0], [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: past_s[0])
+    feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}
+    gateway = Engine(
+        tmp_path, feeds, small(), clock=lambda: 1_000_000_000.0 + past_s[0] + ahead_s[0]
+    )
+    gateway.start(threads=False)
+
+    def later(seconds: float) -> None:
+        past_s[0] += seconds
+        gateway.land_once()
+
+    later(25 * 3600.0)
+    ahead_s[0] = 2 * 86_400.0
+    later(30.0)
+    push(gateway, "clicks", "a", 0, key="k")
+    land(gateway)
+    ahead_s[0] = 0.0
+    later(30.0)
+    later(3600.0)
+    assert push(gateway, "clicks", "a", 0, key="k").duplicate
+    later(25 * 3600.0)
+    assert gateway._log.find_key("clicks", "k") is None
+    gateway.close()
+
+
 def test_a_key_is_forgotten_after_its_time(tmp_path):
     now_s = [1_000_000_000.0]
     feeds = {"clicks": FeedSpec("clicks", SCHEMA, tmp_path / "landed" / "clicks")}

@@ -128,12 +128,19 @@ class Lander:
         self._gate.look(self._log.size_bytes)
         if now_s - self._housekept_s >= 1.0:
             self._housekept_s = now_s
+            self._look_at_clock(now_s)
             self._attempt("witness", self._flush_witness)
             if not self._gate.closed:
                 self._attempt("ballast", self._take_ballast)
         if now_s - self._pruned_s >= _PRUNE_S:
             self._pruned_s = now_s
             self._attempt("keys", partial(self._prune, *self._forgotten(now_s)))
+
+    def _look_at_clock(self, now_s: float) -> None:
+        """Often: one that jumps and is put right between two looks would seem to have stood."""
+        ahead_s = self._clock() - now_s
+        if abs(ahead_s - self._ahead_s) > _JUMP_S:
+            self._ahead_s, self._steady_since_s = ahead_s, now_s
 
     def _forgotten(self, now_s: float) -> tuple[int, int]:
         """Before which moment keys are forgotten, and from which one on, in microseconds.
@@ -142,10 +149,8 @@ class Lander:
         when it has stood for as long as keys are kept: whatever was kept by another one is old by
         then, also what seems to come from the future. So is one that was set late.
         """
+        self._look_at_clock(now_s)
         kept_s, clock_s = self._settings.keys_kept_s, self._clock()
-        ahead_s = clock_s - now_s
-        if abs(ahead_s - self._ahead_s) > _JUMP_S:
-            self._ahead_s, self._steady_since_s = ahead_s, now_s
         if now_s - self._steady_since_s >= kept_s:
             self._believed_ahead_s = self._ahead_s
             return int((clock_s - kept_s) * 1e6), int((clock_s + _JUMP_S) * 1e6)
