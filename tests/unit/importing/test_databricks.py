@@ -346,6 +346,16 @@ def test_targets_of_flows_say_what_to_do_instead(tmp_path):
     assert rows["b"].left_out[0].startswith("flows insert into it (CREATE FLOW)")
 
 
+def test_an_option_that_limits_a_batch_refuses_nothing(tmp_path):
+    _, rows = imported(
+        tmp_path,
+        "CREATE LIVE TABLE a AS SELECT x FROM raw WITH (maxFilesPerTrigger = 1);\n"
+        "CREATE LIVE TABLE b AS SELECT x FROM raw WITH ('maxFilesPerTrigger' = 1, other = 2);\n",
+    )
+    assert not rows["a"].left_out
+    assert rows["b"].left_out[0].startswith("it reads a table with the option other: here")
+
+
 def test_a_setting_that_decides_no_rows_refuses_nothing(tmp_path):
     project, _ = imported(
         tmp_path,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from freshline.sql.text.reads import quoted, reads_of
+from freshline.project.sections.reader_options import NOT_ROWS
+from freshline.sql.text.reads import options_at, quoted, reads_of
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 UNREAD = "?"
@@ -93,16 +94,19 @@ def variable_in(text: str, found: Sequence[Token]) -> str | None:
 
 
 def unread_in(query: str) -> str | None:
-    """Why a query that reads files by their path, or with options, is not taken; None: neither."""
+    """Why a query that reads files by their path, or with options, is not taken; None: neither.
+
+    Options that limit a batch decide no rows, and are passed over, as those of `read_files` are.
+    """
     try:
         reads, found = reads_of(query), tokens(query)
     except SqlTextError:
         return None  # it is refused for that later
-    for at, token in enumerate(found[:-2]):
-        if token.is_word("WITH") and found[at + 1].is_symbol("("):
+    for option in (option for at in range(len(found)) for option in options_at(found, at)):
+        if option.lower() not in NOT_ROWS:
             return (
-                f"it reads a table with the option {found[at + 2].text}: here it has, and follows,"
-                " all rows of what it reads. Remove the option if that is right"
+                f"it reads a table with the option {option}: here it has, and follows, all rows of"
+                " what it reads. Remove the option if that is right"
             )
     for read in reads:
         is_path = any(sign in read.parts[-1] for sign in "/:")

@@ -15,7 +15,7 @@ from freshline.project.sections.feeds import (
     without_catalog,
 )
 from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE
-from freshline.sql.text.reads import Read
+from freshline.sql.text.reads import Read, options_at
 from freshline.sql.text.tokens import tokens
 
 
@@ -39,7 +39,8 @@ def outside_feed(
     source = _source(found, flow, read)
     if source is None or any(each.name == read.name and not each.stream for each in reads):
         return None
-    for option in _options(flow.query, read):
+    behind = [token for token in tokens(flow.query) if token.start >= read.end]
+    for option in options_at(behind, 0):
         fault = UserError(
             "stream-refused",
             f"a stream of a Delta table has the option {option}",
@@ -73,21 +74,6 @@ def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None
     if schema in {output.key[:-1] for output in found.outputs} or not is_session_table(name):
         return None
     return "", without_catalog(name)
-
-
-def _options(query: str, read: Read) -> list[str]:
-    """Names of the options behind a stream: ``STREAM t WITH (startingVersion = 3)``."""
-    behind = [token for token in tokens(query) if token.start >= read.end]
-    if len(behind) < 2 or not (behind[0].is_word("WITH") and behind[1].is_symbol("(")):  # noqa: PLR2004
-        return []
-    names, begins = list[str](), True
-    for token in behind[2:]:
-        if token.is_symbol(")"):
-            break
-        if begins:
-            names.append(token.value if token.kind == "string" else token.name)
-        begins = token.is_symbol(",")
-    return names
 
 
 def unknown_stream(flow: Flow, read: Read, known: Sequence[str]) -> UserError:

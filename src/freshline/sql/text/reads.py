@@ -11,7 +11,7 @@ its parts (one part: a table of the project; more: a table elsewhere).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.sql.text.queries import check_query
@@ -118,6 +118,25 @@ def reads_of(query: str) -> tuple[Read, ...]:
     reads = _Walk(found).reads()
     check_query(found)
     return reads
+
+
+def options_at(found: Sequence[Token], at: int) -> list[str]:
+    """Names of the options of a table's read, ``WITH (startingVersion = 3)``, where they begin.
+
+    Args:
+        found: The query's tokens.
+        at: Where WITH has to stand; there are none where it does not.
+    """
+    if len(found) < at + 2 or not (found[at].is_word("WITH") and found[at + 1].is_symbol("(")):
+        return []
+    names, begins = list[str](), True
+    for token in found[at + 2 :]:
+        if token.is_symbol(")"):
+            break
+        if begins:
+            names.append(token.value if token.kind == "string" else token.name)
+        begins = token.is_symbol(",")
+    return names
 
 
 def rewritten(query: str, replacements: Mapping[str, str]) -> str:
