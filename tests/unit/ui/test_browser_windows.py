@@ -37,7 +37,34 @@ def test_a_search_finds_tables_of_other_pages(recorded, serve, opened, monkeypat
         other = next(each.name for each in recorded.tables if each.name not in shown)
         page.get_by_label("Search tables").fill(other.upper())
         expect(page.locator(f'tr[data-table="{other}"]')).to_be_visible()
-        page.get_by_role("button", name="all", exact=False).first.click()
+
+
+def test_a_clock_that_was_set_is_noticed_and_a_slow_answer_is_none(recorded, serve, opened):
+    with serve(recorded) as ask:
+        page = opened(ask.url)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
+        noticed = page.evaluate(
+            """async () => {
+                const { view } = await import("/assets/api.js");
+                const [fetched, spent] = [window.fetch, performance.now.bind(performance)];
+                let [noticed, aheadS, tookS, pastS] = [0, 0, 0, 0];
+                addEventListener("clock", () => (noticed += 1));
+                performance.now = () => spent() + pastS * 1000;
+                window.fetch = async (path, options) => {
+                    if (path !== "/dated") return fetched(path, options);
+                    pastS += tookS;
+                    const date = new Date(Date.now() + (aheadS - tookS) * 1000).toUTCString();
+                    return new Response("", { headers: { date } });
+                };
+                const found = [];
+                for ([aheadS, tookS] of [[0, 0], [0, 10], [0, 0], [3600, 0]]) {
+                    await view("/dated");
+                    found.push(noticed);
+                }
+                return found;
+            }"""
+        )
+    assert noticed == [0, 0, 0, 1]
 
 
 def test_a_moment_without_a_zone_is_utc(recorded, serve, opened):

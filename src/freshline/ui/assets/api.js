@@ -29,21 +29,25 @@ const heard = () => {
 let aheadS = null;
 const CLOCK_S = 5;
 
+// An answer is dated when it is asked for: one that took longer seems to come from the past.
+const PROMPT_MS = 2000;
+
 // One of the two clocks was set: what is shown against now would be wrong by that.
 function dated(response) {
   const found = Date.parse(response.headers.get("date")) / 1000 - Date.now() / 1000;
   if (Number.isNaN(found)) return;
-  const was = aheadS;
-  if (was === null || Math.abs(found - was) > CLOCK_S) aheadS = found;
-  if (was !== null && aheadS === found) dispatchEvent(new Event("clock"));
+  const isSet = aheadS !== null && Math.abs(found - aheadS) > CLOCK_S;
+  if (aheadS === null || isSet) aheadS = found;
+  if (isSet) dispatchEvent(new Event("clock"));
 }
 
 // Where no answer comes at all, the stream is opened again: it tells whether the server is there.
 async function reached(path, options) {
   try {
+    const asked = performance.now();
     const response = await fetch(path, options);
     heard();
-    dated(response);
+    if (performance.now() - asked < PROMPT_MS) dated(response);
     return response;
   } catch {
     stream.abort();
