@@ -9,6 +9,7 @@ import pytest
 from freshline.project.model import Project
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.ui.reads import sparks
 from tests.support.shop import made_project
 
 NOW_S = 1_790_000_000.0
@@ -78,6 +79,18 @@ def test_a_table_that_was_not_updated_in_a_past_window(project, serve, updates, 
     assert (first, last) == pytest.approx(line, abs=HOUR_S / 2 + 1)
     assert orders["kept"] == kept
     assert steps["blame"]["staleness_s"] > 0.0
+
+
+def test_a_table_whose_last_update_is_before_all_that_are_read(project, serve, monkeypatch):
+    """A window has more updates than are looked at: its own is not passed over for an older one."""
+    monkeypatch.setattr(sparks, "_MOST", 10)
+    others = [update("others", 3 - n * 0.1, 2.95 - n * 0.1, 9, 3) for n in range(20)]
+    own = [update("orders", 9, 8.9, 12, 9), update("orders", 4, 3.9, 9, 4)]
+    written(project, [*own, *others], orders=4, others=3)
+    with serve(project, clock=lambda: NOW_S) as ask:
+        found = ask(f"/v1/ui/tables?{window(5, 0)}").json["tables"]
+    orders = next(each for each in found if each["name"] == "orders")
+    assert orders["line"][-1] == 4 * HOUR_S
 
 
 def test_no_staleness_is_negative_where_the_first_commit_came_later(project, serve):

@@ -95,16 +95,17 @@ def sparks(
     for name, each in known.items():
         if drawn[name].is_begun or each.updated_s is None or each.updated_s <= window.from_s:
             drawn[name].stood(each.fresh_s)
-        else:  # updated since the window began, by none that started in it
-            _stood_then(drawn[name], journal, name, first, window, now_s)
+        else:  # updated since the window began, by none that was read
+            least = max(first, behind - _MOST)
+            _stood_then(drawn[name], journal, name, least, window, now_s)
     return {name: each.ended() for name, each in drawn.items()}
 
 
 def _stood_then(
-    table: _Drawn, journal: Journal, name: str, first: int, window: Window, now_s: float
+    table: _Drawn, journal: Journal, name: str, least: int, window: Window, now_s: float
 ) -> None:
-    """How fresh a table was in a window, by the updates around it."""
-    before = commit_before(journal, name, first)
+    """How fresh a table was in a window, by the updates around it: before ``least``, or behind."""
+    before = commit_before(journal, name, least)
     if before is not None and before["finish_s"] <= window.from_s:
         table.stood(before["to_s"])
     elif before is not None:
