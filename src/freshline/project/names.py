@@ -14,7 +14,9 @@ RULE = "a name is letters from A to Z, digits and _, and does not start with a d
 REJECTED_SUFFIX = "__rejected"
 OWN_PREFIX = "_freshline"
 _LISTED = 15
-_FORMATS = ("delta", "parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
+FILE_FORMATS = frozenset(
+    {"avro", "binaryfile", "csv", "delta", "json", "orc", "parquet", "text", "xml"}
+)
 """With one of these in front a name is the path of files, for Spark, too: ``delta.`data` ``."""
 _LONGEST = 200
 """With what is put behind a name it still is a folder's, of 255 bytes at most."""
@@ -35,7 +37,7 @@ class Scope:
 
     def whole(self, parts: tuple[str, ...]) -> str | None:
         """The whole name of a table outside the pipeline; None: a session of Spark's knows it."""
-        is_path = len(parts) > 1 and parts[-2].lower() in _FORMATS
+        is_path = len(parts) > 1 and parts[-2].lower() in FILE_FORMATS
         if is_path or "/" in parts[-1] or len(parts) > 2:  # noqa: PLR2004 - a whole name
             return None
         in_other = len(parts) == 1 and self.database.lower() != Scope().database

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from freshline.project.names import FILE_FORMATS
 from freshline.project.sections.reader_options import NOT_ROWS
 from freshline.sql.text.reads import options_at, quoted, reads_of
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
@@ -12,9 +13,7 @@ from freshline.sql.text.tokens import SqlTextError, Token, tokens
 UNREAD = "?"
 """Stands for a setting whose value cannot be read."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
-_FORMATS = frozenset(
-    {"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"}
-)
+_FORMATS = FILE_FORMATS | {"iceberg"}
 _ZONE = "spark.sql.session.timeZone"
 _CHANGES = (
     "changes are applied to it (AUTO CDC, APPLY CHANGES): keep the changes in a streaming table,"
