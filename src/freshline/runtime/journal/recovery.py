@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from freshline.core.errors import PlatformError
@@ -68,10 +69,7 @@ def recover(
         PlatformError: A table's log cannot be read.
     """
     asked = journal.rows("SELECT name FROM reports WHERE query IS NOT NULL")
-
-    def reopen(name: str, since: int) -> None:
-        _reopen_report(journal, name, since)
-
+    reopen = partial(_reopen_report, journal)
     found = Recovered(notes=mend(project, [name for (name,) in asked], reopen))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     newest: dict[str, CommitRecord | None] = {}

@@ -80,7 +80,7 @@ class Requests:
         events: list[Event] = []
         for looking in [each for each in self._looks if not each.goes_on]:
             self._looks.remove(looking)
-            events += self._looked(looking, now_s)
+            events += self._answered(looking.row, looking.error, now_s)
         for row in self._journal.rows(
             "SELECT * FROM requests WHERE id>? AND answered_s IS NULL ORDER BY id", (self._seen,)
         ):
@@ -90,29 +90,21 @@ class Requests:
 
     def _request(self, row: Row, now_s: float) -> list[Event]:
         """Answer a request, or look at its feed first, which another thread does."""
-        kind, name, argument = row["kind"], row["table_name"], row["argument"]
-        events: list[Event] = []
-        if kind in (SUBMIT, WITHDRAW):
-            answer = self._of_reports(kind, name, argument, now_s)
-        else:
-            try:
-                look = self._look(kind, name, argument)
-            except FreshlineError as error:
-                answer = refusal(error)
-            else:
-                if look is not None:
-                    looking = _Looking(row, look)
-                    if not looking.goes_on:
-                        return self._looked(looking, now_s)
-                    self._looks.append(looking)
-                    return []
-                events, answer = self._carry_out(kind, name, argument, now_s)
-        self._ledger.answer(row["id"], now_s, answer)
-        return events
+        try:
+            look = self._look(row["kind"], row["table_name"], row["argument"])
+        except FreshlineError as error:
+            return self._answered(row, error, now_s)
+        if look is None:
+            return self._answered(row, None, now_s)
+        looking = _Looking(row, look)
+        if looking.goes_on:
+            self._looks.append(looking)
+            return []
+        return self._answered(row, looking.error, now_s)
 
     def _look(self, kind: str, name: str, argument: str) -> Look | None:
         """What has to be seen of a table's feed before a request is carried out."""
-        if not self._project.has_table(name):
+        if kind in (SUBMIT, WITHDRAW) or not self._project.has_table(name):
             return None
         if kind == "refresh" and argument == "full":
             return reload_look(self._project, self._journal, name)
@@ -120,14 +112,16 @@ class Requests:
             return backfill_look(self._project, self._journal, name, *range_of(argument))
         return None
 
-    def _looked(self, looking: _Looking, now_s: float) -> list[Event]:
-        """Answer a request whose table's feed was looked at."""
-        row = looking.row
+    def _answered(self, row: Row, error: FreshlineError | None, now_s: float) -> list[Event]:
+        """Carry a request out, or refuse it because of ``error``, and write down the answer."""
+        kind, name, argument = row["kind"], row["table_name"], row["argument"]
         events: list[Event] = []
-        if looking.error is not None:
-            answer = refusal(looking.error)
+        if error is not None:
+            answer = refusal(error)
+        elif kind in (SUBMIT, WITHDRAW):
+            answer = self._of_reports(kind, name, argument, now_s)
         else:
-            events, answer = self._carry_out(row["kind"], row["table_name"], row["argument"], now_s)
+            events, answer = self._carry_out(kind, name, argument, now_s)
         self._ledger.answer(row["id"], now_s, answer)
         return events
 
