@@ -112,10 +112,8 @@ def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[st
 def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
     """The file's columns that stand for something else than the schema's, in a sentence."""
     wrong = []
-    for index in range(len(file.schema)):
-        column = file.schema.column(index)
-        parts = column.path.split(".")
-        for kind in _kinds_at(schema, parts):
+    for index, column, parts, kinds in _columns(file, schema):
+        for kind in kinds:
             what = _what_else(column, kind)
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
@@ -129,12 +127,8 @@ def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
 def nanoseconds(file: pq.ParquetFile, schema: StructType) -> str | None:
     """The file's times that Spark does not read, in a sentence."""
     found = []
-    for index in range(len(file.schema)):
-        column = file.schema.column(index)
-        parts = column.path.split(".")
-        if _has_nanoseconds(column) and any(
-            isinstance(kind, _TIMES) for kind in _kinds_at(schema, parts)
-        ):
+    for _, column, parts, kinds in _columns(file, schema):
+        if _has_nanoseconds(column) and any(isinstance(kind, _TIMES) for kind in kinds):
             found.append(f"column {_shown(parts)} has {NANOSECONDS}")
     return "; ".join(found) or None
 
@@ -147,6 +141,16 @@ def _matters(kind: DataType) -> bool:
     if isinstance(kind, MapType):
         return _matters(kind.keyType) or _matters(kind.valueType)
     return isinstance(kind, (*_WHOLE, *_REAL, DateType))
+
+
+def _columns(
+    file: pq.ParquetFile, schema: StructType
+) -> Iterator[tuple[int, Any, list[str], Iterator[DataType]]]:
+    """The file's leaves: index, Parquet's column, parts of the path, and the schema's types."""
+    for index in range(len(file.schema)):
+        column = file.schema.column(index)
+        parts = column.path.split(".")
+        yield index, column, parts, _kinds_at(schema, parts)
 
 
 def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
