@@ -36,7 +36,7 @@ _ASKED = {
         ("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'", "asked_s",
     ),
 }  # fmt: skip
-"""What people asked for: its columns, how it is told that it still waits, and when they asked."""
+"""Of each table of requests: its columns, the condition of those that wait, and the time asked."""
 
 
 class Handover:

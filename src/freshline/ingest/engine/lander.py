@@ -61,9 +61,11 @@ class Lander:
         self._settings = context.settings
         self._clock = context.clock
         self._steady_since_s = time.monotonic()
-        """When the clock was seen to jump last, by one that nobody sets,"""
-        self._ahead_s = self._believed_ahead_s = self._clock() - self._steady_since_s
-        """how far it is ahead of that one, and how far the clock was that keys are forgotten by."""
+        """Since when the clock has not jumped, on the monotonic clock."""
+        self._ahead_s = self._clock() - self._steady_since_s
+        """How far the clock is ahead of the monotonic one."""
+        self._believed_ahead_s = self._ahead_s
+        """The same of the clock by which keys are forgotten."""
         self._turn = list(context.feeds)
         self._backoff_s: dict[str, float] = {}
         self._not_before_s: dict[str, float] = {}

@@ -242,7 +242,7 @@ class Listening:
         return notices
 
     def forget(self, table: str, name: str) -> None:
-        """A file is gone; what comes under its name, or is left of it, is told again."""
+        """A file is gone. A later file of its name is told, and so is what is left of a range."""
         watcher = self._topics.get(table)
         if watcher is not None:
             watcher.listing.forget(name)

@@ -220,7 +220,7 @@ class Reports:
         if job.planned:
             self._events.append(BatchFinished(0))
         live = self._live.get(job.name)
-        if live is None or live.window is not job.request.window:  # withdrawn; asked for anew
+        if live is None or live.window is not job.request.window:  # withdrawn, or submitted again
             if result is None or result.version is None:
                 self._tell(JobWithdrawn(job.name, job.request.window))
             return

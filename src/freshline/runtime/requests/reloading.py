@@ -16,7 +16,7 @@ Look = Callable[[], None]
 
 
 def check_reload(project: Project, journal: Journal, name: str) -> None:
-    """Refuse to load a base table anew when files that are in it are gone from its feed.
+    """Refuse to load a base table again when its feed no longer has all files that are in it.
 
     Raises:
         UserError: Some are gone (``files-gone``), or it reads a topic.
@@ -28,7 +28,7 @@ def check_reload(project: Project, journal: Journal, name: str) -> None:
 
 
 def reload_look(project: Project, journal: Journal, name: str) -> Look | None:
-    """Refuse to load a base table anew when files that are in it are gone from its feed.
+    """As :func:`check_reload`, with the listing of the feed left to do.
 
     Feeds may delete what was loaded; the table is then the only place that has those rows.
 

@@ -8,11 +8,7 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.feeds import (
-    delta_feed,
-    is_session_table,
-    resolved,
-)
+from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
 from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE, as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.current import Stream
