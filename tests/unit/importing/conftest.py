@@ -1,11 +1,15 @@
-"""A compiled dbt project, in a folder of the test's own."""
+"""A compiled dbt project and a pipeline, in folders of the test's own."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+
+from freshline.importing.pipelines.load import collect
+from tests.unit.importing.pipeline_texts import SETTINGS, SPEC
 
 HERE = Path(__file__).parent
 
@@ -27,3 +31,18 @@ def compiled(tmp_path):
         return target.parent
 
     return make
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Writes a pipeline; returns its project and errors."""
+
+    def write(sql, *, spec=SPEC, settings=SETTINGS):
+        (tmp_path / "tables").mkdir(exist_ok=True)
+        (tmp_path / "spark-pipeline.yml").write_text(spec.format(root=tmp_path))
+        if settings is not None:
+            (tmp_path / "freshline.yml").write_text(settings)
+        (tmp_path / "tables" / "all.sql").write_text(dedent(sql))
+        return collect(tmp_path, tmp_path)
+
+    return write
