@@ -31,6 +31,7 @@ MENDED = (
     ("kinds", "v_the_same_source_twice", "implicit joins"),
     ("traps", "the_same_parent_twice", "implicit joins"),
     ("traps", "constant_as_a_group", "groups by place"),
+    ("traps", "struct_as_an_aggregate", "capitals"),
 )
 """Suite, view and spelling of what was planned otherwise once: tried in each part."""
 

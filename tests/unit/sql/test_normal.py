@@ -121,6 +121,14 @@ NORMAL = [
     ),
     ("SELECT K FROM `DB`.V", "SELECT v.k AS k FROM db.v AS v"),
     ("SELECT CAST(ts AS DATE) FROM t", "SELECT CAST(t.ts AS DATE) AS _col_0 FROM t AS t"),
+    (
+        "SELECT MAX(STRUCT(TS, t.X AS Price, X + 1)) AS M FROM T",
+        ("SELECT MAX(STRUCT(t.ts AS TS, t.x AS Price, t.x + 1 AS col3)) AS m FROM t AS t"),
+    ),
+    (
+        "SELECT MAX(CAST(named_struct('Id', ID) AS STRUCT<Of: STRUCT<Id: INT>>)) AS M FROM T",
+        ("SELECT MAX(CAST(STRUCT(t.id AS Id) AS STRUCT<Of: STRUCT<Id: INT>>)) AS m FROM t AS t"),
+    ),
 ]
 
 

@@ -70,6 +70,7 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
     _spell_out_windows(tree)
     _inline(tree, {})
     _semi_joins_as_exists(tree)
+    _keep_field_names(tree)
     known = _internal_names(tree, sources)
     spell_out_columns(tree, {known[source.name]: list(source.columns) for source in sources})
     try:
@@ -198,6 +199,18 @@ def _name_outputs(tree: exp.Query) -> None:
                 continue
             name = item.name.lower() if is_call_of(item, *_WINDOWS) else f"{UNNAMED}{at}"
             item.replace(exp.alias_(item.copy(), name))
+
+
+def _keep_field_names(tree: exp.Query) -> None:
+    """Names of a struct's fields stay as they are written: they are part of a column's type.
+
+    sqlglot writes all other names in small letters.
+    """
+    for field in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
+        if isinstance(field.parent, exp.Struct | exp.DataType):
+            name = field.this.copy()  # else it may be the node that names a column, too
+            name.meta["case_sensitive"] = True
+            field.set("this", name)
 
 
 def _spell_out_windows(tree: exp.Query) -> None:
