@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.delta.log import last_commit
 from freshline.failpoints import failpoint
 from freshline.project.model import Feed, Project
 from freshline.project.sections.reader_options import (
@@ -133,7 +134,8 @@ class FeedReader:
 
     A Parquet feed without a declared schema has that of the file first loaded; it is written
     down beside the journal, so that a file with other columns cannot change what a running
-    table's query means.
+    table's query means. Where none of the feed's tables holds rows, it is looked for again: the
+    feed may be in another folder since.
 
     Args:
         project: Whose feed it is.
@@ -145,6 +147,9 @@ class FeedReader:
         self.feed = feed
         own = project.own_path if is_local(project.storage) else project.root / ".freshline"
         self._recorded = Path(own) / "feeds" / f"{feed.name}.schema.json"
+        self._readers = [
+            project.table_path(table.name) for table in project.tables if table.feed == feed.name
+        ]
         self._declared = declared_schema(feed)
         self._schema = self._declared
         self._records = record
@@ -172,7 +177,7 @@ class FeedReader:
         """A schema that was not declared."""
         if anew and names:
             self._schema = None
-        elif self._schema is None and self._recorded.is_file():
+        elif self._schema is None and self._recorded.is_file() and not (names and self._is_new()):
             self._schema = StructType.fromJson(json.loads(self._recorded.read_text("utf-8")))
         if self._schema is None:
             if not names:
@@ -187,6 +192,10 @@ class FeedReader:
             if self._records:
                 self._record(self._schema)
         return self._schema
+
+    def _is_new(self) -> bool:
+        """Whether nothing is loaded of the feed, so that no table has the columns written down."""
+        return all(last_commit(path) is None for path in self._readers)
 
     def _record(self, schema: StructType) -> None:
         """Write the schema down; whole or not at all, whatever dies meanwhile."""
