@@ -24,6 +24,7 @@ from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
 from freshline.durable import make_folder, sync_folder
 from freshline.executor.offsets import is_range, joined_names
+from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.model import Project
 
@@ -131,7 +132,11 @@ def _loaded(path: str, before: Loaded | None, until: int | None = None) -> dict[
         if until is not None and record.version > until:
             break
         if record.metadata.get("full"):
-            names.clear()
+            # A Delta table took the place of what was loaded, and may show the same rows: files
+            # that were loaded before stay so, as in the journal.
+            is_of_delta = Held.in_commit(record.metadata) is not None
+            kept = [each for each in names if is_of_delta and not is_version(each)]
+            names = {each: names[each] for each in kept}
         names.update(dict.fromkeys(loaded_names(record.metadata), record.update))
     return names
 

@@ -46,6 +46,8 @@ class Table:
         if kind == "full":
             info["full"] = True
             self.names.clear()
+        if kind == "delta":  # all of a Delta table, which may show the rows of the files
+            info |= {"full": True, "source": {"id": "t", "version": 1, "mark": "m"}}
         made_ms = next(self._made)
         told = {"commitInfo": {"timestamp": made_ms, "userMetadata": json.dumps(info)}}
         if kind == "foreign":
@@ -84,7 +86,9 @@ class Table:
 _NAMES = st.lists(st.integers(0, 12).map(lambda n: f"{n}.csv"), max_size=3)
 _STEPS = st.lists(
     st.one_of(
-        st.tuples(st.sampled_from(["append", "append", "append", "full", "foreign"]), _NAMES),
+        st.tuples(
+            st.sampled_from(["append", "append", "append", "full", "delta", "foreign"]), _NAMES
+        ),
         st.tuples(
             st.sampled_from(["fold", "die before", "die draft", "die after", "clean", "put back"]),
             st.just([]),
@@ -112,7 +116,7 @@ def test_whatever_is_folded_and_cleaned_up_what_was_loaded_is_known(tmp_path_fac
         elif kind == "put back":
             # A copy has the commit of the fold that was the newest one then.
             table.put_back(max(may_go, table.version - 2, 0))
-        elif kind in ("append", "full", "foreign"):
+        elif kind in ("append", "full", "delta", "foreign"):
             table.commit(names, kind)
         elif kind == "fold":
             until = fold(table.project, "orders")
@@ -243,6 +247,20 @@ def test_a_journal_that_is_lost_after_a_year_loads_nothing_twice(tmp_path):
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5, 9]
     assert shop.executor.numbers("total") == [1, 2, 3, 4, 5, 9]
+
+
+def test_files_stay_loaded_where_a_delta_table_was_read_in_between(tmp_path):
+    table = Table(tmp_path)
+    table.commit(["1.csv", "2.csv"], "append")
+    version = f"{7:020d}-0a1b2c3d4e5f"
+    table.commit([version], "delta")
+    table.commit([version[:19] + "8" + version[20:]], "delta")
+    known = table.rebuilt()
+    until = fold(table.project, "orders")
+    assert until is not None
+    table.clean_up(until)
+    assert {"1.csv", "2.csv"} < known
+    assert table.rebuilt() == known - {version}, "of versions the newest alone matters"
 
 
 def test_a_reload_needs_to_know_nothing(tmp_path):
