@@ -21,10 +21,9 @@ from freshline.executor.source import HasSources
 from freshline.executor.topic import HasTopics
 from freshline.project.model import Feed, Project
 from freshline.runtime.accepting import feed_path
-from freshline.runtime.feeds.changed import ChangedFile, LoadedFiles
+from freshline.runtime.feeds.changed import ChangedFile, LoadedFiles, note_changes
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.listing import FeedListing, Look
-from freshline.runtime.feeds.noted import note_changes
 from freshline.runtime.feeds.sources import SourceListing, SourceNews
 from freshline.runtime.feeds.topic_watcher import Looks, TopicWatcher
 from freshline.runtime.feeds.topics import TopicListing, TopicNews
@@ -388,11 +387,12 @@ def _of_undated(heard: Heard) -> list[str]:
 
 
 def _of_sinks(heard: Heard) -> list[str]:
-    """That files of failed batches are loaded, too: Spark itself leaves them out by a log."""
+    """That a log says which files are loaded: those of others are not in it."""
     return [
-        f"feed {heard.feed.name}: a stream of Spark writes {folder}, where files of batches that"
-        " failed are beside the others: they are loaded, too, so that rows can be there twice. Have"
-        " the stream write a Delta table, and read that with a feed of `kind: delta`"
+        f"feed {heard.feed.name}: a stream of Spark writes {folder}; files that its log"
+        " `_spark_metadata` does not name, as those of batches that failed, are left out, as Spark"
+        " leaves them out. If others write files into the folder as well, have them write into"
+        " another one"
         for folder in heard.sinks
     ]
 

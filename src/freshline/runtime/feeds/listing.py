@@ -17,6 +17,7 @@ import stat
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from freshline.core.errors import PlatformError
@@ -28,12 +29,10 @@ from freshline.runtime.feeds.dated import DatedFolders, are_dates
 from freshline.runtime.feeds.folders import Folder, Folders
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
+from freshline.runtime.feeds.sinks import LOG, SinkLog
 
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
-
-_SINK = "_spark_metadata"
-"""What Spark's stream keeps beside its files: which of them are of batches that were completed."""
 
 
 def is_complete(name: str) -> bool:
@@ -53,6 +52,7 @@ class Look:
         changed: Loaded files that are no longer as they were, among those looked at this time.
         undated: Names that have no timestamp, where the feed says how a name tells one.
         sinks: Folders that a stream of Spark writes files into.
+        left_out: How many files such a stream's log does not name, or not yet.
     """
 
     files: list[FeedFile] = field(default_factory=list)
@@ -61,6 +61,7 @@ class Look:
     changed: list[ChangedFile] = field(default_factory=list)
     undated: list[str] = field(default_factory=list)
     sinks: list[str] = field(default_factory=list)
+    left_out: int = 0
 
 
 class FeedListing:
@@ -85,6 +86,10 @@ class FeedListing:
         self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
         self._loaded: LoadedFiles | None = None
         self._known: KnownNames | None = None
+        self._sinks: set[str] = set()
+        """Folders that a stream of Spark writes, with a slash."""
+        self._logs: dict[tuple[str, str], SinkLog] = {}
+        """Of each of them, by the folder in it whose files are asked for."""
 
     def know(self, known: KnownNames) -> None:
         """Leave out files that former runs were told of."""
@@ -181,11 +186,12 @@ class FeedListing:
             path, prefix = folders.pop()
             seen.add(prefix)
             folder = self._folders[prefix]
-            before = len(found.files), len(found.problems)
+            before = len(found.files), len(found.problems), found.left_out
             try:
                 if folder.is_to_be_listed(os.stat(path).st_mtime_ns, now_s):  # noqa: PTH116
                     inner = self._list_folder(path, prefix, folder, found)
-                    quiet = before == (len(found.files), len(found.problems))
+                    now = len(found.files), len(found.problems), found.left_out
+                    quiet = before == now
                     folder.was_listed(inner, now_s, quiet=quiet)
             except FileNotFoundError:
                 seen.discard(prefix)
@@ -203,14 +209,14 @@ class FeedListing:
         folders: list[str] = []
         present: set[str] = set()
         entries: dict[str, os.DirEntry[str]] = {}
+        is_sink = False
         with os.scandir(path) as listed:
             for entry in listed:
                 name = prefix + entry.name
                 if entry.name in _LOGS:
                     found.problems.append(self._of_a_table(path, entry.name))
                     return []
-                if entry.name == _SINK:
-                    found.sinks.append(path)
+                is_sink |= entry.name == LOG
                 if folder.names is not None and name in folder.names:
                     present.add(name)
                 elif is_complete(name) and self._is_text(name, found):
@@ -224,9 +230,33 @@ class FeedListing:
         if folder.names is None:
             present |= self._no_news(entries)
         folder.names = present
-        for name in entries.keys() - present:
+        if is_sink:
+            found.sinks.append(path)
+            self._sinks.add(prefix)
+        else:
+            self._sinks.discard(prefix)
+        for name in self._committed(entries.keys() - present, prefix, found):
             self._look_at(entries[name], name, found)
         return folders
+
+    def _committed(self, names: set[str], prefix: str, found: Look) -> set[str]:
+        """Of new files of one folder those that may be read, where a stream of Spark writes it.
+
+        Raises:
+            OSError: Its log cannot be read, or is not understood.
+        """
+        sinks = [each for each in self._sinks if prefix.startswith(each)]
+        if not (names and sinks):
+            return names
+        sink = max(sinks, key=len)
+        path = os.path.join(self.feed.path, sink, LOG)  # noqa: PTH118
+        left_out = self._logs.setdefault((sink, prefix), SinkLog()).left_out(
+            [name.removeprefix(sink) for name in names],
+            os.listdir(path),  # noqa: PTH208 - names alone
+            lambda file: Path(path, file).read_text("utf-8"),
+        )
+        found.left_out += len(left_out)
+        return names - {sink + name for name in left_out}
 
     def _look_at(self, entry: os.DirEntry[str], name: str, found: Look) -> None:
         """Add a file that is new."""
@@ -283,20 +313,47 @@ class FeedListing:
         for table, log in tables.items():
             found.problems.append(self._of_a_table(f"{self.feed.path}/{table}".rstrip("/"), log))
         infos = {name: info for name, info in infos.items() if not name.startswith(tuple(tables))}
-        logs = {name.partition(f"{_SINK}/")[0] for name in infos if f"{_SINK}/" in name}
-        found.sinks += [f"{self.feed.path}/{folder}".rstrip("/") for folder in sorted(logs)]
         names = [name for name in infos if is_complete(name)]
         told = self._told or set()
         if self._known is not None:  # else nobody knows the names of folders not listed this time
             told = told.intersection(names)
             told |= self._no_news([name for name in names if name not in told])
         self._told = told - self._forgotten
+        left_out = self._not_committed(infos, [name for name in names if name not in self._told])
+        found.sinks += [f"{self.feed.path}/{sink}".rstrip("/") for sink in sorted(self._sinks)]
+        found.left_out = len(left_out)
         for name, info in infos.items():
             modified_s = (info.mtime_ns or 0) / 1e9
             for was in sought.get(name, ()):
                 self._compare(found, was, info.size, modified_s)
-            if name not in self._told and is_complete(name):
+            if name not in self._told and is_complete(name) and name not in left_out:
                 self._add(found, name, info.size, modified_s)
+
+    def _not_committed(self, infos: Collection[str], names: Collection[str]) -> set[str]:
+        """As :meth:`_committed`, of all folders of a store; those that may not be read."""
+        logs: dict[str, list[str]] = {}
+        for name in infos:
+            sink, slash, file = f"/{name}".rpartition(f"/{LOG}/")
+            if slash:
+                logs.setdefault(f"{sink}/".removeprefix("/"), []).append(file)
+        self._sinks = set(logs)
+        of_sinks: dict[str, list[str]] = {sink: [] for sink in logs}
+        for name in names:
+            above = [sink for sink in logs if name.startswith(sink)]
+            if above:
+                sink = max(above, key=len)
+                of_sinks[sink].append(name.removeprefix(sink))
+        system, base = self._arrow()
+        left_out: set[str] = set()
+        for sink, own in of_sinks.items():
+
+            def text(file: str, folder: str = f"{base}/{sink}{LOG}") -> str:
+                with system.open_input_stream(f"{folder}/{file}") as stream:
+                    return str(stream.read(), "utf-8")
+
+            log = self._logs.setdefault((sink, ""), SinkLog())
+            left_out |= {sink + name for name in log.left_out(own, logs[sink], text)}
+        return left_out
 
     def _objects(self, prefix: str, wanted: Collection[str], *, everything: bool) -> dict[str, Any]:
         """What a store has below a folder of the feed, of dates the newest: see ``dated.py``."""

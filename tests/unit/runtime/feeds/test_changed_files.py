@@ -11,9 +11,8 @@ import pytest
 
 from freshline.executor.records import FeedFile
 from freshline.render.status import faults, remarks, status_record
-from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles
+from freshline.runtime.feeds.changed import ChangedFile, LoadedFile, LoadedFiles, note_changes
 from freshline.runtime.feeds.listing import FeedListing
-from freshline.runtime.feeds.noted import note_changes
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger

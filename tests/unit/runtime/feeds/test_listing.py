@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import sqlite3
@@ -17,6 +18,7 @@ from freshline.core.errors import PlatformError
 from freshline.delta.stores import arrow_uri
 from freshline.runtime.feeds import listing as feeds
 from freshline.runtime.feeds.listing import FeedListing
+from freshline.runtime.feeds.sinks import SinkLog
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from tests.support.shop import LiveRun, made_project, made_shop
@@ -157,24 +159,81 @@ def test_the_files_of_a_table_are_left_out_and_told_until_its_log_is_gone(listin
     assert names(listing.look().files) == ["hudi/d.parquet"]
 
 
+def logged(folder, batch, *paths, version="v1"):
+    """What a stream of Spark writes down of a batch that is complete."""
+    lines = [json.dumps({"path": path, "size": 1, "isDir": False}) for path in paths]
+    log = folder / "_spark_metadata" / batch
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("\n".join([version, *lines]))
+
+
+def as_given(listing, as_store):
+    if not as_store:
+        return listing
+    return FeedListing(dataclasses.replace(listing.feed, path=Path(listing.feed.path).as_uri()))
+
+
 @pytest.mark.parametrize("as_store", [False, True])
-def test_a_folder_that_a_stream_of_spark_writes_is_told(listing, as_store):
-    put(listing, "a.csv", "sink/_spark_metadata/0", "sink/day=1/b.csv")
-    if as_store:
-        path = Path(listing.feed.path).as_uri()
-        listing = FeedListing(dataclasses.replace(listing.feed, path=path))
+def test_of_a_folder_that_a_stream_of_spark_writes_the_files_of_its_log_are_read(listing, as_store):
+    root = Path(listing.feed.path)
+    put(listing, "a.csv", *(f"sink/k=a%3Ab/{number}.csv" for number in range(7)), "sink/8.csv")
+    there = "s3a://where/it/was/written/sink"
+    logged(root / "sink", "0", f"{there}/k=a%253Ab/0.csv")
+    logged(root / "sink", "1.compact", f"{there}/k=a%253Ab/0.csv", f"{there}/k=a%253Ab/1.csv")
+    logged(root / "sink", "2", f"{there}/k=a%253Ab/2.csv", f"{there}/8.csv")
+    (root / "sink" / "_spark_metadata" / ".2.crc").write_text("no text of a log")
+    listing = as_given(listing, as_store)
     look = listing.look()
-    assert names(look.files) == ["a.csv", "sink/day=1/b.csv"]
+    first = [f"sink/k=a%3Ab/{number}.csv" for number in range(3)]
+    assert sorted(names(look.files)) == ["a.csv", "sink/8.csv", *first]
     assert (look.sinks, look.problems) == ([f"{listing.feed.path}/sink"], [])
+    assert (listing.look().files, listing.look().left_out) == ([], 4)
+    logged(root / "sink", "3", f"{there}/k=a%253Ab/5.csv", f"{there}/gone.csv")
+    logged(root / "sink", "4", f"{there}/k=a%253Ab/3.csv")
+    assert sorted(names(listing.look().files)) == ["sink/k=a%3Ab/3.csv", "sink/k=a%3Ab/5.csv"]
+    for part in (root / "sink" / "_spark_metadata").iterdir():  # and the stream began again
+        part.unlink()
+    logged(root / "sink", "0", f"{there}/k=a%253Ab/6.csv")
+    assert names(listing.look().files) == ["sink/k=a%3Ab/6.csv"]
+    shutil.rmtree(root / "sink" / "_spark_metadata")
+    assert names(listing.look().files) == ["sink/k=a%3Ab/4.csv"]
+
+
+def test_a_file_of_a_failed_batch_is_looked_for_in_new_parts_of_the_log_alone():
+    read: list[str] = []
+    log = SinkLog()
+
+    def left_out(*batches: str) -> set[str]:
+        def text(name: str) -> str:
+            read.append(name)
+            return 'v1\n{"path": "file:/sink/b.csv"}'
+
+        read.clear()
+        return log.left_out({"a.csv", "b.csv"} if "3" not in batches else {"a.csv"}, batches, text)
+
+    assert (left_out("0", "1.compact", "2"), read) == ({"a.csv"}, ["2", "1.compact"])
+    assert (left_out("0", "1.compact", "2", "3"), read) == ({"a.csv"}, ["3"])
+    assert (left_out("0", "1.compact", "2", "3"), read) == ({"a.csv"}, [])
+
+
+@pytest.mark.parametrize("as_store", [False, True])
+@pytest.mark.parametrize("text", ["v2\n", "", 'v1\n{"path"', "v1\n[]", 'v1\n{"size": 1}'])
+def test_a_log_that_is_not_as_spark_writes_it_is_a_problem(listing, as_store, text):
+    put(listing, "sink/b.csv", "sink/_spark_metadata/0")
+    (Path(listing.feed.path) / "sink" / "_spark_metadata" / "0").write_text(text)
+    look = as_given(listing, as_store).look()
+    (problem,) = look.problems
+    assert (look.files, "_spark_metadata/0 is not understood" in problem.what) == ([], True)
 
 
 def test_a_folder_that_a_stream_of_spark_writes_is_told_once_a_run(tmp_path):
     shop = made_shop(tmp_path, {"orders": ()})
     shop.file("orders", 1, [1])
-    Path(shop.project.feeds["orders_feed"].path, "_spark_metadata").mkdir()
+    root = Path(shop.project.feeds["orders_feed"].path)
+    logged(root, "0", *(f"file://{path}" for path in root.glob("*.csv")))
     with LiveRun(shop):
         shop.recorder.wait_for("done orders")
-        shop.file("orders", 2, [3])
+        logged(root, "1", f"file://{root}/{shop.file('orders', 2, [3])}")
         shop.recorder.wait_for("done orders", 2)
     assert shop.run_until_idle() == 0
     told = [line for line in shop.recorder.lines if "a stream of Spark writes" in line]
