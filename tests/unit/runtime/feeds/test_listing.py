@@ -21,6 +21,7 @@ from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.feeds.sinks import SinkLog
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.options import RunOptions
 from tests.support.shop import LiveRun, made_project, made_shop
 
 
@@ -329,3 +330,13 @@ def test_the_journal_takes_any_text(tmp_path):
     journal.close()
     with closing(sqlite3.connect(journal_path(project))) as db:
         assert db.execute("SELECT error FROM tables").fetchall() == [(r"cannot read b\udcff.csv",)]
+
+
+def test_files_that_a_log_does_not_name_are_not_gone_where_a_table_is_loaded_again(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    logged(Path(shop.project.feeds["orders_feed"].path), "0")
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    assert shop.executor.numbers("orders") == [1]
