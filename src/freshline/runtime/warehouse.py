@@ -54,7 +54,7 @@ from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.lease.leadership import Leadership, held
 from freshline.runtime.observer import Observer
 from freshline.runtime.options import RunOptions
-from freshline.runtime.outcomes import finished_event, request_for
+from freshline.runtime.outcomes import finished_event, note_mark, request_for
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests.backfills import backfills_to_do, note_ended
@@ -456,6 +456,7 @@ class Warehouse:
             command, full = outcome.command, outcome.command.full and not event.is_other
             self._ledger.files_loaded(table, names, command.number, result.read, full=full)
             self._ledger.update_finished(command, result, outcome.seconds, self._now_s, full=full)
+            note_mark(self._ledger, self.project, table, event.version)
             self._journal.flush()
             self._reports.committed()
             failpoint("update.after_journal")

@@ -43,6 +43,8 @@ def is_damaged(path: Path, read: Collection[str]) -> bool:
             if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 return True
             found = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            for table in found:  # columns are added where they lack, to tables of all kinds
+                db.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
             for table in sorted(found & set(read)):
                 for _ in db.execute(f"SELECT * FROM {table}"):
                     pass

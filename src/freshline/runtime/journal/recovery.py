@@ -245,14 +245,15 @@ def _repair(
 ) -> None:
     known = row["number"] if row else 0
     there = int(commit.metadata["update"]) if commit else 0
-    if known > there and says_too_much(journal, table.name, there):
+    too_much = known > there and says_too_much(journal, table.name, there)
+    if too_much or _is_other_history(project, table, row, commit):
         journal.write(
             "DELETE FROM files WHERE table_name=? AND state IN ('loaded','pending')", (table.name,)
         )
         known, row = 0, None
     if known > there or (known and commit is None):
         if table.kind == "base" and commit is not None:
-            _number_as_in_log(project, table, there, journal)
+            _as_in_log(project, table, there, journal, ledger)
         journal.write(
             "UPDATE files SET state='pending', number=NULL"
             " WHERE table_name=? AND state='loaded' AND number>?",
@@ -281,6 +282,12 @@ def _repair(
             note_commit(journal, table.name, record)
             if table.kind == "base":
                 if record.metadata.get("full") and Held.in_commit(record.metadata) is None:
+                    # Of these the name alone is known: the feed's listing tells of them again.
+                    journal.write(
+                        "DELETE FROM files WHERE table_name=? AND state='loaded'"
+                        " AND timestamp_s IS NULL",
+                        (table.name,),
+                    )
                     journal.write(
                         "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'",
                         (table.name,),
@@ -294,19 +301,55 @@ def _repair(
         seconds(commit.metadata["to"]) if commit else None,
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
     )
+    _mark(table, commit, ledger)
     journal.flush()
 
 
-def _number_as_in_log(project: Project, table: TableDef, there: int, journal: Journal) -> None:
-    """Give files that the log says are in the table the number of the update that loaded them.
+def _mark(table: TableDef, commit: CommitRecord | None, ledger: Ledger) -> None:
+    if table.kind == "base" and commit is not None and commit.mark:
+        ledger.table_marked(table.name, commit.version, commit.mark)
 
-    One that loaded all files again took them over in the journal, and may be gone from the log.
+
+def _is_other_history(
+    project: Project, table: TableDef, row: Row | None, newest: CommitRecord | None
+) -> bool:
+    """Whether the journal is of commits that the table has not: both were put back, or one twice.
+
+    The numbers of updates say nothing then: others have loaded other files under them.
     """
-    for name, number in loaded_until_now(project, table.name).items():
+    if table.kind != "base" or row is None or row["mark"] is None:
+        return False
+    version = row["marked_version"]
+    commit = commit_at(project.table_path(table.name), version)
+    if commit is None:  # the table went back behind it, or others have that version, or it is gone
+        return newest is not None and newest.version > version
+    return bool(commit.mark != row["mark"])
+
+
+def _as_in_log(
+    project: Project, table: TableDef, there: int, journal: Journal, ledger: Ledger
+) -> None:
+    """Of a table that went back to update ``there``: what is loaded is what its log says.
+
+    A file has the number of the update that loaded it: one that loaded all files again took them
+    over in the journal, and may be gone from the log.
+    """
+    names = loaded_until_now(project, table.name)
+    if project.feeds[table.feed or ""].kind in ("kafka", "delta"):
+        for name, number in names.items():
+            journal.write(
+                "UPDATE files SET number=? WHERE table_name=? AND name=? AND number>?",
+                (number, table.name, name, there),
+            )
+        return
+    fold = folded(project, table.name)
+    if is_covered(project, table.name, -1 if fold is None else fold.version):
+        # Else a former history of the table may have loaded it.
         journal.write(
-            "UPDATE files SET number=? WHERE table_name=? AND name=? AND number>?",
-            (number, table.name, name, there),
+            "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'", (table.name,)
         )
+    for name, number in names.items():
+        ledger.files_loaded(table.name, [name], number)
 
 
 def _since(project: Project, table: TableDef, row: Row | None) -> int:

@@ -41,7 +41,8 @@ CREATE TABLE IF NOT EXISTS tables (
   failures INTEGER DEFAULT 0, error TEXT, retry_s REAL, note TEXT,
   rejected_rows INTEGER DEFAULT 0, updates INTEGER DEFAULT 0, busy_s REAL DEFAULT 0,
   max_staleness_s REAL, staleness_area_s2 REAL, measured_s REAL, dropped INTEGER DEFAULT 0,
-  accepted_version INTEGER, feed_path TEXT, full_asked INTEGER DEFAULT 0);
+  accepted_version INTEGER, feed_path TEXT, full_asked INTEGER DEFAULT 0,
+  marked_version INTEGER, mark TEXT);
 CREATE TABLE IF NOT EXISTS files (
   table_name TEXT, name TEXT, size_bytes INTEGER, modified_s REAL, timestamp_s REAL,
   arrived_s REAL, state TEXT, number INTEGER, attempts INTEGER DEFAULT 0, reason TEXT,

@@ -297,6 +297,10 @@ class Ledger:
             parents=parents,
         )
 
+    def table_marked(self, name: str, version: int, mark: str) -> None:
+        """What tells the commit of a version from one of another history of the table."""
+        self.journal.put("tables", {"name": name}, marked_version=version, mark=mark)
+
     def table_state(self, table: Table, now_s: float) -> None:
         """Where a table stands after an instant."""
         cost = table.cost

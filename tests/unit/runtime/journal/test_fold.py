@@ -71,14 +71,14 @@ class Table:
         del self._stands[until + 1 :]
         self.version, self.names = until, set(self._stands[until])
 
-    def rebuilt(self) -> set[str]:
-        """What a start knows that finds no journal."""
+    def rebuilt(self, states: str = "='loaded'") -> set[str]:
+        """What a start knows that finds no journal: files in a state, or in some."""
         path = journal_path(self.project)
         shutil.rmtree(path.parent / "scratch", ignore_errors=True)
         journal = Journal(path.parent / "scratch" / "journal.db", create=True)
         recover(self.project, journal, Ledger(journal))
         journal.flush()
-        rows = journal.rows("SELECT name FROM files WHERE state='loaded'")
+        rows = journal.rows(f"SELECT name FROM files WHERE state{states}")
         journal.close()
         return {row["name"] for row in rows}
 
@@ -247,6 +247,13 @@ def test_a_journal_that_is_lost_after_a_year_loads_nothing_twice(tmp_path):
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5, 9]
     assert shop.executor.numbers("total") == [1, 2, 3, 4, 5, 9]
+
+
+def test_a_file_that_a_reload_left_out_is_told_again_after_the_journal_was_lost(tmp_path):
+    table = Table(tmp_path)
+    table.commit(["1.csv", "2.csv"], "append")
+    table.commit(["1.csv"], "full")
+    assert table.rebuilt(" IS NOT NULL") == {"1.csv"}, "nothing known keeps it from being loaded"
 
 
 def test_files_stay_loaded_where_a_delta_table_was_read_in_between(tmp_path):

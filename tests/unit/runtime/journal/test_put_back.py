@@ -62,3 +62,50 @@ def test_a_reload_that_the_journal_did_not_hear_of_is_no_reason_to_complain(shop
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [2, 7]
     assert shop.journal_rows("SELECT reason FROM changed_files") == []
+
+
+def put_back(copy, path):
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_journal_of_another_history_of_the_table_says_nothing_of_its_files(
+    shop, tmp_path, later, cleaned
+):
+    """The table went back and on, and then back to where it had been; numbers are the same."""
+    path = Path(shop.project.table_path("orders"))
+    shutil.copytree(path, tmp_path / "two")
+    third = Path(shop.project.feeds["orders_feed"].path) / shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    if cleaned:
+        assert fold(shop.project, "orders") is not None
+        shop.executor._forget_log(str(path))
+    shutil.copytree(path, tmp_path / "three")
+    put_back(tmp_path / "two", path)
+    for part in journal_path(shop.project).parent.glob("journal.db*"):
+        part.unlink()
+    third.rename(tmp_path / "third")
+    for minute in (4, 5)[: 1 + later]:
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 4, 5][: 3 + later]
+    put_back(tmp_path / "three", path)
+    (tmp_path / "third").rename(third)
+    for _ in range(2):
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5][: 4 + later]
+        assert shop.executor.numbers("doubled") == shop.executor.numbers("orders")
+
+
+def test_a_table_that_went_back_keeps_what_is_known_of_its_files(shop, tmp_path):
+    path = Path(shop.project.table_path("orders"))
+    shutil.copytree(path, tmp_path / "copy")
+    before = shop.journal_rows("SELECT * FROM files ORDER BY name")
+    shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    put_back(tmp_path / "copy", path)
+    assert shop.run_until_idle() == 0
+    assert shop.journal_rows("SELECT * FROM files ORDER BY name")[:2] == before
+    assert shop.executor.numbers("orders") == [1, 2, 3]
