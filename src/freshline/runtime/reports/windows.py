@@ -8,13 +8,15 @@ Ad hoc reports stand in the journal until they are made.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from freshline.core.errors import Place, UserError
 from freshline.delta.log import last_commit
 from freshline.project.asked import asked_table
 from freshline.project.model import Project, TableDef
 from freshline.project.windows import SESSION_ZONE, window_at
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.reports.store import OPEN, WantedReport, read_reports
+from freshline.runtime.reports.store import OPEN, WantedReport, note_wanted, read_reports
 from freshline.times import rfc3339, seconds
 
 MOST_BEHIND = 100
@@ -38,6 +40,8 @@ class ReportWindows:
         self._journal = journal
         self._ended_only = ended_only
         self._next_s: dict[str, float | None] = {}
+        self._looked: set[str] = set()
+        """Views of which a run knows what it leaves out."""
         for view in project.reports:
             commit = last_commit(project.table_path(view.name))
             shown = commit.metadata.get("window") if commit is not None else None
@@ -58,15 +62,19 @@ class ReportWindows:
             if name not in known | over and each.wanted.query is None
         ]
         found: list[Due] = []
+        faults: list[Fault] = []
         for view in self._project.reports:
             starts_s = [each.start_s for each in begun if each.view == view.name]
-            found += [
-                (wanted, view)
-                for wanted in self._of_view(view, now_s, min(starts_s, default=None))
-                if wanted.name not in known | over
-            ]
+            windows = self._of_view(view, now_s, min(starts_s, default=None))
+            found += [(each, view) for each in windows if each.name not in known | over]
+            if view.name not in self._looked and windows:
+                self._looked.add(view.name)
+                first_s, ends_s = windows[0].start_s, [self._next_s[view.name] or 0.0]
+                ends_s += [each.end_s for each in begun if each.view == view.name]
+                since_s = max((each for each in ends_s if each <= first_s), default=0.0)
+                faults += self._never_begun(view, since_s, first_s, rows.keys(), now_s)
         made = {wanted.name for wanted, _ in found}
-        faults: list[Fault] = [
+        faults += [
             (wanted, _left_behind(wanted, self._project))
             for wanted in begun
             if wanted.name not in made and wanted.end_s <= now_s
@@ -113,6 +121,36 @@ class ReportWindows:
                     break
             wanted = window_of(self._project, view, wanted.start_s - 1.0)
         return found[::-1]
+
+    def _never_begun(
+        self, view: TableDef, since_s: float, first_s: float, known: AbstractSet[str], now_s: float
+    ) -> list[Fault]:
+        """The windows before the oldest that is made, told as one: the newest of them.
+
+        Args:
+            view: The report.
+            since_s: Where the newest ends that was made or begun before; 0: none was.
+            first_s: Where the oldest begins that is made.
+            known: Names of windows that the journal has.
+            now_s: The time.
+        """
+        assert view.report is not None
+        if not 0.0 < since_s < first_s:
+            return []
+        newest, oldest = (window_of(self._project, view, at) for at in (first_s - 1.0, since_s))
+        if newest.name in known:
+            return []  # it was begun, or told by a former run
+        note_wanted(self._journal, newest, OPEN[-1], now_s)
+        count = max(1, round((first_s - since_s) / view.report.window_s))
+        error = UserError(
+            "report-left-behind",
+            f"{count:,} windows of {view.name}, from {oldest.name} to {newest.name}, are not made"
+            " any more",
+            where=view.place,
+            rule=f"after a pause the {MOST_BEHIND} newest windows of a view are made",
+            next_step="Ask for their rows with `freshline report submit`.",
+        )
+        return [(newest, error)]
 
 
 def _left_behind(wanted: WantedReport, project: Project) -> UserError:

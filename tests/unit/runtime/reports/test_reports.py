@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from freshline.core.assembly import SchedulerSettings
+from freshline.core.errors import UserError
 from freshline.core.events import TrackReserved
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
-from freshline.runtime.reports.store import WantedReport, measured
+from freshline.runtime.reports.store import WantedReport, measured, note, read_report
 from freshline.runtime.reports.windows import ReportWindows
 from freshline.times import rfc3339
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
@@ -402,3 +403,36 @@ def test_a_window_shown_by_a_clock_that_was_ahead_hides_no_later_one(
     journal.close()
     assert faults == []
     assert [wanted.name for wanted, _ in due] == ([WINDOW] if made else [])
+
+
+def test_windows_that_were_never_begun_and_are_not_made_are_told_once(root: Path) -> None:
+    project = report_project(root, deadline="2 minutes")
+    told = {
+        "freshline": 1, "update": 1, "to": rfc3339(START_S),
+        "window": {"start": rfc3339(START_S - HOUR_S), "end": rfc3339(START_S)},
+    }  # fmt: skip
+    log = Path(project.table_path("sales")) / "_delta_log"
+    log.mkdir(parents=True)
+    commit = {"commitInfo": {"timestamp": 1, "userMetadata": json.dumps(told)}}
+    (log / f"{0:020d}.json").write_text(json.dumps(commit))
+    journal = Journal(root / "journal.db", create=True)
+
+    def faults_after(hours: int) -> list[tuple[WantedReport, UserError]]:
+        windows = ReportWindows(project, journal, ended_only=False)
+        now_s = START_S + hours * HOUR_S - 1.0
+        due, faults = windows.due(now_s, set())
+        assert len(due) == 100
+        assert windows.due(now_s + HOUR_S, {wanted.name for wanted, _ in due})[1] == []
+        return faults
+
+    assert faults_after(100) == []
+    ((newest, error),) = faults_after(103)
+    assert error.what.startswith("3 windows of sales, ")
+    first, last = (f"sales@{rfc3339(START_S + each * HOUR_S)}" for each in (0, 2))
+    named = f"from {first} to {last}, are not made any more".replace(".000000", "")
+    assert (error.code, named in error.what) == ("report-left-behind", True)
+    note(journal, newest.name, state="failed")  # as a run does
+    journal.flush()
+    assert read_report(journal, newest.name) is not None, "it stays to be seen"
+    assert faults_after(103) == []
+    journal.close()
