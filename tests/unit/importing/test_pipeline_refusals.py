@@ -266,3 +266,20 @@ def test_a_catalog_or_schema_that_is_no_name_is_refused(pipeline, said):
             " schema, USE catalog.schema or SET CATALOG catalog. Write the name itself."
         )
     ]
+
+
+@pytest.mark.parametrize("name", ["STREAM(a)", "STREAM a", "STREAM(default.A)"])
+def test_options_of_a_stream_of_a_dataset_are_refused(pipeline, name):
+    """Spark would leave out what they say; here the table equals its query over all rows."""
+    _, errors = pipeline(
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM lake.x;\n"
+        f"CREATE STREAMING TABLE b AS SELECT * FROM {name} WITH (maxBytesPerTrigger = 3) AS s;\n"
+        "CREATE STREAMING TABLE c AS\n"
+        f"SELECT * FROM {name} WITH (skipChangeCommits) AS s;"
+    )
+    (error,) = errors
+    assert str(error) == (
+        "[stream-refused] tables/all.sql:4: a stream of a Delta table has the option"
+        " skipChangeCommits; a table here equals its query over one version of the source: all of"
+        " its rows, and the changed ones as they are now. Remove the option."
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.spark.pipelines.current import Stream
+from freshline.spark.pipelines.current import Call, Stream
 from freshline.spark.pipelines.streams import feed_for
 
 PLACE = Place("t/a.py", 7)
@@ -98,3 +100,38 @@ def test_what_cannot_be_a_feed_is_refused_at_its_line(project, tmp_path, stream,
     with pytest.raises(UserError) as raised:
         feed_for(stream, "orders", project, {}, PLACE)
     assert (raised.value.what, raised.value.where) == (what, PLACE)
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("bronze.typo", True),
+        ("spark_catalog.Bronze.typo", True),
+        ("`bronze`.typo", True),
+        ("lake.typo", False),
+        ("typo.bronze", False),
+    ],
+)
+def test_a_table_of_a_schema_that_the_pipeline_fills_is_its_own(project, name, refused):
+    own: dict[tuple[str, ...], str] = {("spark_catalog", "bronze", "types"): "types"}
+    stream = Stream("delta", None, {}, None, name)
+    if not refused:
+        assert feed_for(stream, "v", project, {}, PLACE, own).kind == "delta"
+        return
+    with pytest.raises(UserError) as error:
+        feed_for(stream, "v", project, {}, PLACE, own)
+    assert str(error.value) == (
+        f"[unknown-stream] t/a.py:7: readStream.table('{name}') names no dataset of the pipeline;"
+        f" the pipeline fills the schema bronze: what is in it is its own. Did you mean types?"
+    )
+
+
+@pytest.mark.parametrize("option", ["maxFilesPerTrigger", "skipChangeCommits"])
+def test_options_of_a_stream_of_a_dataset_are_those_of_a_table_outside(option):
+    shown = SimpleNamespace(table=lambda name: name)
+    call: Any = Call(cast("Any", shown), lambda parts: parts[-1], lambda _: "")
+    if option == "maxFilesPerTrigger":
+        assert call.stream_of("a", {option: "1"}) == "a"
+        return
+    with pytest.raises(UserError, match="has the option skipChangeCommits"):
+        call.stream_of("a", {option: "true"})

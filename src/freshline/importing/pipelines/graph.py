@@ -17,7 +17,7 @@ from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
-from freshline.importing.pipelines.outside import outside_feed, unknown_stream
+from freshline.importing.pipelines.outside import outside_feed, refuse_options, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
 from freshline.importing.pipelines.settings import settings_of, with_parameters
 from freshline.importing.pipelines.streamed import differences, faults_of_streams, streamed_tables
@@ -241,9 +241,9 @@ class Graph:
         if (reads := self._reads(flow, query)) is None:
             return "SELECT 1", sources  # its readers get no error of their own
         for read in reads:
-            key = self._key(flow, read.parts)
-            name = read.name.lower()
+            key, name = self._key(flow, read.parts), read.name.lower()
             if key is not None:
+                refuse_options(self.found, flow, read)
                 output = self.outputs[key]
                 if output.kind != "temporary":
                     sources[name] = Source(table=self.names[key])

@@ -39,17 +39,7 @@ def outside_feed(
     source = _source(found, flow, read)
     if source is None or any(each.name == read.name and not each.stream for each in reads):
         return None
-    behind = [token for token in tokens(flow.query) if token.start >= read.end]
-    for option in options_at(behind, 0):
-        fault = UserError(
-            "stream-refused",
-            f"a stream of a Delta table has the option {option}",
-            where=_place(flow, read),
-            rule=WHOLE_SOURCE,
-            next_step="Remove the option.",
-        )
-        if option.lower() not in NOT_ROWS and fault.what not in [e.what for e in found.errors]:
-            found.errors.append(fault)
+    refuse_options(found, flow, read)
     name, number = f"{table}_feed", 2
     if name.lower() in declared:
         return name
@@ -60,6 +50,27 @@ def outside_feed(
         name, number = f"{table}_feed_{number}", number + 1
     found.feeds[name] = delta_feed(name, _place(flow, read), path=path, table=by_name)
     return name
+
+
+def refuse_options(found: Definitions, flow: Flow, read: Read) -> None:
+    """Add an error for each option of a stream that would choose which rows come.
+
+    Args:
+        found: Its ``errors`` are added to.
+        flow: Whose query it is.
+        read: A table outside the pipeline, or a dataset of it.
+    """
+    behind = [token for token in tokens(flow.query) if token.start >= read.end]
+    for option in options_at(behind, 0) if read.stream else ():
+        fault = UserError(
+            "stream-refused",
+            f"a stream of a Delta table has the option {option}",
+            where=_place(flow, read),
+            rule=WHOLE_SOURCE,
+            next_step="Remove the option.",
+        )
+        if option.lower() not in NOT_ROWS and fault.what not in [e.what for e in found.errors]:
+            found.errors.append(fault)
 
 
 def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None] | None:

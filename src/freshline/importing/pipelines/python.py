@@ -146,6 +146,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
             each.parts,
             each.streamed,
             each.flow.scope.whole,
+            graph.names,
         )
         for each in described
     ]

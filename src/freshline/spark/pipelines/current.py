@@ -25,8 +25,9 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as Frame
 from pyspark.sql.types import StructType
 
-from freshline.core.errors import UserError
+from freshline.core.errors import Place, UserError
 from freshline.project.names import dotted
+from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE
 from freshline.spark.engine import jvm
 from freshline.spark.pipelines.blocked import PARSED, block, calls_java
 from freshline.spark.pipelines.private import give, is_users, keep_private, refuse_private
@@ -102,6 +103,7 @@ class Call:
         parts = tuple(token.name for token in tokens(name) if token.is_name)
         view = None if self.lasts else self._meant(parts)
         if view is not None:
+            refuse_options(options)
             self.streamed.add(view)
             return self.session.table(quoted(view))
         if len(parts) > 1 or self.lasts:
@@ -169,6 +171,23 @@ class Call:
         if view is not None:
             self.names[name_key(parts)] = view
         return view
+
+
+def refuse_options(options: Mapping[str, str], where: Place | None = None) -> None:
+    """Raise for an option that would choose which rows of a Delta table come.
+
+    Raises:
+        UserError: There is one (``stream-refused``).
+    """
+    for key in options:
+        if key.lower() not in NOT_ROWS:
+            raise UserError(
+                "stream-refused",
+                f"a stream of a Delta table has the option {key}",
+                where=where,
+                rule=WHOLE_SOURCE,
+                next_step="Remove the option.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

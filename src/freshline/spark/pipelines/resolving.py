@@ -45,6 +45,7 @@ class SessionView:
         parts: The views of which it is the union by name; empty: it is none.
         streamed: Tables of the pipeline that its SQL streams, in lower case.
         whole: The whole name of a table outside the pipeline, where the name is not.
+        own: Datasets of the pipeline by catalog, schema and name in lower case.
     """
 
     name: str
@@ -56,6 +57,7 @@ class SessionView:
     parts: tuple[str, ...] = ()
     streamed: frozenset[str] = frozenset()
     whole: WholeOf = no_other
+    own: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 
 class _NotYetError(BaseException):
@@ -287,7 +289,12 @@ class _Resolver:
 
         def feed_of(stream: Stream) -> str:
             feed = feed_for(
-                stream, view.name, self._project, self._found.feeds, Place(flow.file, flow.line)
+                stream,
+                view.name,
+                self._project,
+                self._found.feeds,
+                Place(flow.file, flow.line),
+                view.own,
             )
             self._found.feeds[feed.name] = feed
             register(feed.name.lower())

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
+from freshline.project.names import Scope, correction
 from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
-from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE, as_spark_reads
+from freshline.project.sections.reader_options import NOT_ROWS, as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
-from freshline.spark.pipelines.current import Stream
+from freshline.spark.pipelines.current import Stream, refuse_options
+from freshline.sql.text.tokens import tokens
 
 _FILES = ("parquet", "csv", "json")
 _UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
@@ -34,7 +36,12 @@ _OURS = frozenset(
 
 
 def feed_for(
-    stream: Stream, view: str, project: Project, known: Mapping[str, Feed], place: Place
+    stream: Stream,
+    view: str,
+    project: Project,
+    known: Mapping[str, Feed],
+    place: Place,
+    own: Mapping[tuple[str, ...], str] | None = None,
 ) -> Feed:
     """The feed that a stream is; one that freshline.yml declares under its name goes before.
 
@@ -44,6 +51,7 @@ def feed_for(
         project: Its feeds and root.
         known: The feeds of other functions.
         place: Of the function.
+        own: Datasets of the pipeline by catalog, schema and name in lower case.
 
     Raises:
         UserError: It is none that can be loaded.
@@ -55,6 +63,7 @@ def feed_for(
     if stream.format == "kafka":
         return _topic(stream, name, known, place)
     if stream.format == "delta":
+        _refuse_own(stream, own or {}, place)
         return _delta(stream, name, project, known, place)
     if stream.format not in _FILES:
         raise _refused(
@@ -121,14 +130,7 @@ def _delta(
     stream: Stream, name: str, project: Project, known: Mapping[str, Feed], place: Place
 ) -> Feed:
     """A Delta table that another program writes."""
-    for key in stream.options:
-        if key.lower() not in NOT_ROWS:
-            raise _refused(
-                f"a stream of a Delta table has the option {key}",
-                WHOLE_SOURCE,
-                place,
-                "Remove the option.",
-            )
+    refuse_options(stream.options, place)
     if stream.table is not None and not is_session_table(stream.table):
         raise _refused(
             f"a stream reads the table {stream.table}",
@@ -143,6 +145,21 @@ def _delta(
     feed = delta_feed(name, place, path=path, table=stream.table)
     same = (each for each in known.values() if (each.path, each.settings) == (path, feed.settings))
     return next(same, feed)
+
+
+def _refuse_own(stream: Stream, own: Mapping[tuple[str, ...], str], place: Place) -> None:
+    """Raise where a schema that the pipeline fills has no such dataset: a slip, as in SQL."""
+    parts = tuple(each.name.lower() for each in tokens(stream.table or "") if each.is_name)
+    schema = (Scope().catalog, *parts[:-1])[-2:]
+    if len(parts) < 2 or schema not in {key[:-1] for key in own}:  # noqa: PLR2004 - schema, name
+        return
+    raise UserError(
+        "unknown-stream",
+        f"readStream.table('{stream.table}') names no dataset of the pipeline",
+        where=place,
+        rule=f"the pipeline fills the schema {parts[-2]}: what is in it is its own",
+        next_step=correction(parts[-1], own.values(), "Correct the name."),
+    )
 
 
 def _has_folders(folder: Path) -> bool:
