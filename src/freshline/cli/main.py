@@ -45,6 +45,7 @@ class _Program(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
+            _name_the_option(error)
             # What is wrong with a command line has this; its class typer keeps to itself.
             message = getattr(error, "format_message", None)
             if as_json and message is not None:
@@ -52,6 +53,15 @@ class _Program(TyperGroup):
                 with contextlib.suppress(OSError):  # the exit status says it, too
                     print_json({"error": error_record(told)})
             raise
+
+
+def _name_the_option(error: Any) -> None:
+    """To an argument too many, in words of typer's, add where a project's folder is given."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    options = {each.name for each in getattr(command, "params", ())}
+    message = str(getattr(error, "message", ""))
+    if "project" in options and "unexpected extra argument" in message:
+        error.message = f"{message}; the project's folder is given with --project"
 
 
 def main() -> None:

@@ -78,6 +78,7 @@ def test_what_nobody_knows_is_the_users_error(arguments, tmp_path):
         (("status", "--json", "--fly"), "No such option: --fly"),
         (("pause", "--json"), "Missing argument"),
         (("run", "--log-format", "xml", "--json"), "'xml' is not one of"),
+        (("run", "shop", "--json"), "(shop); the project's folder is given with --project"),
     ],
 )
 def test_with_json_a_wrong_use_is_an_object_on_standard_output_too(arguments, says, tmp_path):

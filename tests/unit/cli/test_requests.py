@@ -116,12 +116,13 @@ def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
         "[not-running] a priority given here holds until the run ends, and no warehouse runs"
         " here. Write 'freshline.priority' = '7' into the TBLPROPERTIES of big.\n"
     )
-    done = freshline("prioritise", "big", "0")
-    assert done.exit_code == 2
-    assert done.stderr == (
-        "[bad-priority] 0 is no priority; a priority is a number greater than 0, at most 1e12. Give"
-        " such a number; `freshline pause` stops a table's updates.\n"
-    )
+    for given in ("0", "ten", "nan"):
+        done = freshline("prioritise", "big", given)
+        assert done.exit_code == 2
+        assert done.stderr == (
+            f"[bad-priority] {given} is no priority; a priority is a number greater than 0, at most"
+            " 1e12. Give such a number; `freshline pause` stops a table's updates.\n"
+        )
 
 
 def test_a_warehouse_that_does_not_answer_is_said_not_to(freshline, shop, monkeypatch):

@@ -19,17 +19,21 @@ def prioritise(
         str,
         typer.Argument(metavar="TABLE", help="A table of the project.", autocompletion=table_names),
     ],
-    priority: Annotated[float, typer.Argument(metavar="N", help="Greater than 0.")],
+    given: Annotated[str, typer.Argument(metavar="N", help="Greater than 0.")],
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
     """Give a table another priority until the running warehouse ends."""
     found = opened(project)
     names = named_tables(found, [table])
+    try:
+        priority = float(given)
+    except ValueError:
+        priority = float("nan")
     if not is_priority(priority):
         raise UserError(
             "bad-priority",
-            f"{priority:g} is no priority",
+            f"{given} is no priority",
             rule=PRIORITY_RULE,
             next_step="Give such a number; `freshline pause` stops a table's updates.",
         )
