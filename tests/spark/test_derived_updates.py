@@ -64,6 +64,19 @@ def test_a_parents_file_that_cannot_be_read_is_an_error_whatever_is_set(shop, to
         shop.derive("numbers", orders=1)
 
 
+def test_a_name_that_delta_does_not_store_is_refused_as_by_validate(shop, totals):
+    """Nobody has validated; and the view may have been right before."""
+    shop.table("named", "SELECT id AS x FROM orders")
+    shop.derive("named", orders=1)
+    for name in ("named", "first"):
+        shop.table(name, "SELECT id AS `Shop Name` FROM orders")
+        with pytest.raises(UserError, match="has a column named 'Shop Name'") as refused:
+            shop.derive(name, orders=1)
+        assert refused.value.code == "bad-column-name"
+    assert not Path(shop.path("first")).exists()
+    assert [row.keys() for row in shop.rows("named")] == [{"x"}] * 3
+
+
 DAY = datetime(2025, 12, 31, 23, 0, tzinfo=UTC)  # midnight in the session's time zone
 
 

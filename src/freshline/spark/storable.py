@@ -43,6 +43,20 @@ def noted(table: TableDef, faults: list[UserError]) -> Fault:
     return fault
 
 
+def refuse_unstorable(table: TableDef, frame: DataFrame) -> None:
+    """Raise as `validate` does, before anything is written.
+
+    Nobody may have validated, and columns of feeds and static tables come and change.
+
+    Raises:
+        UserError: The first that is wrong with the columns of a query.
+    """
+    faults: list[UserError] = []
+    check_storable(frame, noted(table, faults))
+    if faults:
+        raise faults[0]
+
+
 def check_storable(frame: DataFrame, fault: Fault) -> None:
     """Tells what Delta or delta-rs would refuse of the types and names of a query's columns."""
     # PySpark's own types do not tell STRING from STRING COLLATE UTF8_BINARY; Delta's log does.

@@ -41,7 +41,7 @@ from freshline.spark.feeds.unreadable import (
     unreadable_files,
 )
 from freshline.spark.pipelines.programs import register_programs
-from freshline.spark.storable import check_storable, noted
+from freshline.spark.storable import refuse_unstorable
 from freshline.sql.text.tokens import tokens
 
 _COUNTS = "freshline.counts"
@@ -147,7 +147,7 @@ class BaseUpdates:
         output = without_mixed_chars(session.sql(pinned.query))
         output, changed, options = self.fitted(transaction, request, output)
         if changed or not transaction.exists:
-            self._refuse_unstorable(output)
+            refuse_unstorable(self._table, output)
         output = sized(session, output, self._project.configuration, files=len(names))
         comments = Comments.of(self._table)
         if not (changed or options):
@@ -257,13 +257,6 @@ class BaseUpdates:
                 next_step=f"`freshline refresh {self._table.name} --full` loads all files again,"
                 " into the new types; or CAST the column in the query to its type in the table.",
             )
-
-    def _refuse_unstorable(self, output: DataFrame) -> None:
-        """Raise as `validate` does: a feed's columns may have come since, or not been known."""
-        faults: list[UserError] = []
-        check_storable(output, noted(self._table, faults))
-        if faults:
-            raise faults[0]
 
     def _some_misfit(self, written: DataFrame) -> bool:
         """Whether a record did not fit, as counted while ``written`` was written.

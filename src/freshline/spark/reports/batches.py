@@ -49,6 +49,7 @@ from freshline.spark.reports.window_rows import (
     streams,
     whole_or_window,
 )
+from freshline.spark.storable import refuse_unstorable
 from freshline.spark.views.plans import plan_of, static_names
 from freshline.sql.query.records import Decomposition, Partial, Reason
 from freshline.sql.text.reads import reads_of, rewritten
@@ -328,6 +329,8 @@ class ReportBatches:
             same_columns(transaction.schema, output.schema)
             and transaction.partition_columns == table.partitioned_by
         )
+        if changed or not transaction.exists:
+            refuse_unstorable(table, output)
         staged = transaction.stage(
             sized(session, output, self._project.configuration),
             "overwrite",

@@ -38,14 +38,9 @@ from freshline.spark.engine.columns import (
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of, zone_of
-from freshline.spark.engine.sizing import (
-    compile_for,
-    known_bytes,
-    known_weight,
-    sized,
-    weight,
-)
+from freshline.spark.engine.sizing import compile_for, known_bytes, known_weight, sized, weight
 from freshline.spark.pipelines.programs import register_programs
+from freshline.spark.storable import refuse_unstorable
 from freshline.spark.views.append import append
 from freshline.spark.views.bucket import recompute
 from freshline.spark.views.changes import Changes
@@ -329,6 +324,8 @@ class DerivedUpdates:
             and same_chars(there, output.schema)
             and transaction.partition_columns == table.partitioned_by
         )
+        if not keeps_columns:
+            refuse_unstorable(table, output)
         changed = there is not None and not keeps_columns
         more: dict[str, Any] = {}
         if table.emit == "final":
