@@ -88,3 +88,10 @@ def test_what_explain_says_is_shown_of_the_present_query_alone(shop, serve):
     tables = tuple(other if each is table else each for each in shop.project.tables)
     with serve(dataclasses.replace(shop.project, tables=tables)) as ask:
         assert ask("/v1/tables/big").json["explained"]["text"] is None
+
+
+def test_tables_that_the_project_no_longer_has_count_for_nothing_but_their_rows(shop, serve):
+    fewer = made_project(shop.root, {"orders": (), "big": ("orders",)})
+    with serve(fewer) as ask:
+        overview = ask("/v1/ui/tables").json
+    assert (overview["own"], overview["total"], len(overview["tables"])) == (2, 3, 3)

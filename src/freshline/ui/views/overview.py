@@ -75,6 +75,7 @@ def answer(reader: Reader, asked_for: _Asked) -> dict[str, Any]:
             if feed_record(each, running=found.run.running)["out_since"]
         ],
         "total": len(found.tables),
+        "own": sum(each.state != "dropped" for each in found.tables),
         "targets": sum(each.target_lag_s is not None for each in found.tables),
         "executor_s": round(sum(each.executor_s for each in lines.values()), 3),
         "strategies": [],

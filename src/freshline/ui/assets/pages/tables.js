@@ -10,10 +10,10 @@ const FILTERS = [
 ];
 
 // Where nothing is wrong: how many tables that is true of.
-function allGood({ counts, total, targets }) {
-  if (total && counts.new === total) return "No data yet";
+function allGood({ counts, own, targets }) {
+  if (own && counts.new === own) return "No data yet";
   if (counts.new) return `No table is late, ${counts.new} without data yet`;
-  return total && targets === total ? `All ${plural(total, "table")} within target` : "No table is late";
+  return own && targets === own ? `All ${plural(own, "table")} within target` : "No table is late";
 }
 
 function Headline({ data }) {
@@ -23,7 +23,7 @@ function Headline({ data }) {
   const bad = wrong + late + failing + silent > 0;
   return html`<section class=${`headline ${bad ? "bad" : "good"}`} aria-label="Summary">
     <h1>${bad
-      ? [wrong && `${plural(wrong, "table")} wrong`, late && `${late} of ${plural(data.total, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
+      ? [wrong && `${plural(wrong, "table")} wrong`, late && `${late} of ${plural(data.own, "table")} late`, failing && `${failing} failing`, silent && `${plural(silent, "feed")} silent`].filter(Boolean).join(", ")
       : allGood(data)}</h1>
     ${worst ? html`<p><${Link} href=${tableHref(worst.name)}><b>${worst.name}</b></${Link}>: ${(worst.state === "wrong" && worst.wrong) || worst.error || worst.reason || worst.next}</p>` : null}
     ${silent && !(worst && worst.reason && data.silent.every((each) => worst.reason.includes(`feed ${each} `))) ? html`<p>Nothing arrives from ${data.silent.slice(0, 5).join(", ")}${silent > 5 ? ` and ${silent - 5} more` : ""}: <${Link} href="/feeds">feeds</${Link}>.</p>` : null}
