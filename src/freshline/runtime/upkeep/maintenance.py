@@ -84,8 +84,12 @@ class Maintenance:
             " GROUP BY table_name",
             (VACUUM,),
         ):
-            # Later than now: by a clock that was ahead then.
             self._vacuumed_s[row["table_name"]] = min(row["at_s"], scheduler.now_s)
+        # Later than now: by a clock that was ahead then. Else each start would count a day anew.
+        journal.write(
+            "UPDATE strategies SET last_s=?1 WHERE strategy=?2 AND last_s>?1",
+            (scheduler.now_s, VACUUM),
+        )
 
     def offers(self, now_s: float) -> list[Event]:
         """Trials that are due, else what would pay now: at most one thing, if nothing waits."""

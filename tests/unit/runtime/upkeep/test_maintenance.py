@@ -204,3 +204,16 @@ def test_what_a_report_still_reads_is_not_removed_before_it_is_made(shop):
         journal.flush()
     shop.run_until_idle()
     assert vacuumed(shop, asked) == ["parts", "joined", "total", "orders"]
+
+
+def test_a_removal_that_is_noted_in_the_future_keeps_off_the_next_one_for_a_day(shop):
+    """By a clock that was ahead; runs are shorter than a day."""
+    fill(shop, [1])
+    began_s = time.time()
+    shop.clock = lambda: began_s + 400 * DAY_S
+    shop.run_until_idle()
+    assert len(vacuumed(shop)) == len(TABLES)
+    for days, times in ((2.0, 1), (2.5, 1), (3.1, 2)):
+        shop.clock = lambda days=days: began_s + days * DAY_S
+        shop.run_until_idle()
+        assert len(vacuumed(shop)) == times * len(TABLES), days
