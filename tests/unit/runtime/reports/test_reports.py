@@ -7,6 +7,7 @@ final 5 s. The first window is over when a play begins, and empty.
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import UserError
 from freshline.core.events import TrackReserved
+from freshline.executor.report_records import Window
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.runtime.journal.store import Journal
@@ -436,3 +438,24 @@ def test_windows_that_were_never_begun_and_are_not_made_are_told_once(root: Path
     assert read_report(journal, newest.name) is not None, "it stays to be seen"
     assert faults_after(103) == []
     journal.close()
+
+
+@pytest.mark.parametrize("first_s", [0.0, 9 * HOUR_S], ids=["clock set back", "window to come"])
+def test_a_later_submission_under_one_name_has_the_larger_number(
+    root: Path, first_s: float
+) -> None:
+    """Delta counts results by it, and takes a smaller one for one that was overtaken."""
+    view = report_project(root, deadline="2 minutes").reports[0]
+    with closing(Journal(root / "journal.db", create=True)) as journal:
+        numbers = []
+        for start_s, now_s in ((START_S + first_s, START_S + HOUR_S), (START_S, START_S + 60.0)):
+            wanted = WantedReport("late", "late", "SELECT 1", None, start_s, start_s, start_s)
+            assert submit(journal, argument_of(wanted), now_s)["ok"]
+            journal.flush()
+            found = read_report(journal, "late")
+            assert found is not None
+            window = Window(view, start_s, start_s, start_s, asked_s=found.asked_s)
+            numbers.append(window.number)
+            note(journal, "late", state="done")
+            journal.flush()
+    assert numbers == sorted(set(numbers))
