@@ -23,14 +23,14 @@ from freshline.delta.histories import is_another_history
 from freshline.delta.log import commit_mark, last_commit, table_id, version
 from freshline.project.model import Project
 from freshline.runtime.failures import Hears, one_line
-from freshline.runtime.feeds.named_statics import NamedStatics, Read
+from freshline.runtime.feeds.named_statics import LookUps, NamedStatics, Read
 
 LOOK_EVERY_S = 15.0
 """Between two looks: a listing of the log's folder for each static table."""
 
 _GLANCE_S = 0.2
 _PATIENCE_S = 30.0
-"""So long the loop waits for the catalog; a later answer counts at the next look."""
+"""So long the loop waits for a catalog or a store; a later answer counts at the next look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class StaticTables:
         scheduler: Looked at, never changed.
         hears: Told of tables that cannot be looked up.
         executor: Where Spark is, for tables by name; None while it is not there.
-        until_idle: The run ends when nothing is to be done, so it waits for the catalog.
+        until_idle: The run ends when nothing is to be done, so it waits for catalogs and stores.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class StaticTables:
         *,
         until_idle: bool = False,
     ) -> None:
-        self._named = NamedStatics(executor, _PATIENCE_S if until_idle else _GLANCE_S)
+        patience_s = _PATIENCE_S if until_idle else _GLANCE_S
+        self._named = NamedStatics(executor, patience_s)
+        self._by_path = LookUps[str, _Newest | None](patience_s)
         self._project = project
         self._scheduler = scheduler
         self._hears = hears
@@ -105,13 +107,16 @@ class StaticTables:
             if self._reads.get(table.name) and _is_at_rest(table, now_s)
         ]
         newest = self._by_name(at_rest)
-        by_path: dict[str, _Newest | None] = {}
+        paths = {path for view in at_rest for path in self._reads[view].values() if path}
+        by_path = self._by_path.found(paths, _newest)
+        for path, told in by_path.items():
+            if isinstance(told, FreshlineError):
+                self._unnoticed(path, told)
         for view in at_rest:
-            for name, path in self._reads[view].items():
-                if path is not None:
-                    if path not in by_path:
-                        by_path[path] = self._newest(path)
-                    newest[view, name] = by_path[path]
+            for name, read_path in self._reads[view].items():
+                at = by_path.get(read_path or "")
+                if isinstance(at, _Newest):
+                    newest[view, name] = at
         return [
             RefreshRequested(view, full=True) for view in at_rest if self._is_outdated(view, newest)
         ]
@@ -126,14 +131,6 @@ class StaticTables:
             elif told is not None:
                 newest[read] = _Newest(*told)
         return newest
-
-    def _newest(self, path: str) -> _Newest | None:
-        try:
-            found = version(path)
-            return None if found is None else _at(path, found)
-        except FreshlineError as error:
-            self._unnoticed(path, error)
-            return None
 
     def _unnoticed(self, table: str, error: FreshlineError) -> None:
         if table not in self._silent:
@@ -158,6 +155,11 @@ class StaticTables:
             name in pins and (pins[name] != at.version or at.is_another_than(commit.metadata, name))
             for name, at in found.items()
         )
+
+
+def _newest(path: str) -> _Newest | None:
+    found = version(path)
+    return None if found is None else _at(path, found)
 
 
 def _at(path: str, number: int) -> _Newest:

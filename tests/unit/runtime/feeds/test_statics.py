@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from freshline.delta.log import last_commit
+from freshline.delta.log import last_commit, version
 from freshline.project.model import StaticRead
 from freshline.runtime.feeds import statics
-from tests.support.shop import LiveRun, Shop, eventually, made_project
+from tests.support.shop import PATIENCE_S, LiveRun, Shop, eventually, made_project
 
 
 @pytest.fixture
@@ -91,6 +92,28 @@ def test_a_running_warehouse_notices_too_and_asks_only_once(shop, monkeypatch):
         del shop.executor.failing["joined"]
         shop.recorder.wait_for("done total", times=3)
         assert pin(shop) == 2
+
+
+def test_a_static_table_in_a_store_that_hangs_holds_up_nothing_else(shop, monkeypatch):
+    monkeypatch.setattr(statics, "LOOK_EVERY_S", 0.0)
+    begin(shop)
+    answers = threading.Event()
+
+    def hanging(path):
+        assert answers.wait(PATIENCE_S)
+        return version(path)
+
+    with LiveRun(shop):
+        shop.recorder.wait_for("done total")
+        monkeypatch.setattr(statics, "version", hanging)
+        change(shop, "joined")
+        shop.file("orders", 2, [2])
+        shop.recorder.wait_for("done orders", times=2)
+        made_before = made(shop)[0]
+        change(shop, "joined")
+        answers.set()
+        eventually(lambda: pin(shop) == 2)
+    assert made(shop)[0] > made_before
 
 
 def test_another_table_at_the_same_version_is_noticed(shop):
