@@ -587,7 +587,7 @@ class Scheduler:
             if child.known:
                 self._lower(child, origin_s)
             elif all(source.known for source in child.sources):
-                self._originate(child, min(source.freshness_s for source in child.sources))
+                self._originate(child, min(_unread_from_s(source) for source in child.sources))
 
     def _lower(self, table: Table, most_s: float) -> None:
         """A view has got a parent by another query, whose data begin before it is fresh to."""
@@ -955,6 +955,17 @@ class Scheduler:
 
 def _by_timestamp(files: Iterable[PendingFile]) -> deque[PendingFile]:
     return deque(sorted(files, key=lambda file: file.timestamp_s))
+
+
+def _unread_from_s(source: Table) -> float:
+    """Before which moment nothing of ``source`` is news to a view that has never read it.
+
+    What was loaded before the view's other sources had any data is news, too: from F on alone the
+    view would wait for the source's next file, and a dimension that is loaded once has none.
+    """
+    if source.version is None:
+        return source.freshness_s
+    return source.complete_s - (source.period_s or 1.0)
 
 
 def _all_taken(table: Table) -> list[PendingFile]:
