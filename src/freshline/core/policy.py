@@ -67,7 +67,7 @@ class Policy:
     chooses: ClassVar[bool] = False
     """Overrides ``choose``: its first pick is not always the smallest key."""
     reacts: ClassVar[bool] = False
-    """Overrides ``react`` (and ``started``, ``next_wakeup_s``): it has state of its own."""
+    """Overrides ``react`` (``started``, ``prioritised``, ``next_wakeup_s``): has own state."""
     heeds_arrivals: ClassVar[bool] = False
     """``react`` is called at every instant, not only at the first and where updates finished."""
     inherits: ClassVar[bool] = True
@@ -123,6 +123,9 @@ class Policy:
 
     def started(self, table: Table, now_s: float) -> None:
         """An update of ``table`` starts (only where ``reacts``)."""
+
+    def prioritised(self, view: View) -> None:
+        """Somebody gave a table another priority (only where ``reacts``)."""
 
     def release_s(self, table: Table) -> float:
         """Release of the work about to start, as the trace shows it."""

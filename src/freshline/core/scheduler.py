@@ -882,6 +882,8 @@ class Scheduler:
         for table, weight in zip(self.tables, before, strict=True):
             if table.weight != weight:
                 self.rekey(table)
+        if self.policy.reacts:
+            self.policy.prioritised(self)
 
     def _refresh_requested(self, event: RefreshRequested) -> None:
         wanted = self._by_name[event.table]

@@ -210,6 +210,20 @@ def test_what_lies_too_far_below_a_table_takes_no_place_in_its_bundle():
     assert priority == 64.0
 
 
+@pytest.mark.parametrize("objective", ["staleness", "cost"])
+def test_a_new_priority_decides_the_next_choice(objective):
+    """And not after a round: of 400 tables under overload that takes an hour."""
+    specs = tuple(TableSpec(f"t{i}", period_s=10.0, alpha_s=1.0) for i in range(20))
+    loop = make_scheduler(
+        specs, tracks=1, settings=PolicySettings(policy="whittle", objective=objective)
+    )
+    started = loop.handle(10.0, [FileArrived(spec.name, 10.0) for spec in specs])
+    assert [command.table for command in started] == ["t0"]
+    loop.handle(10.5, [TablePrioritised("t19", 1000.0)])
+    started = loop.handle(11.0, [UpdateFinished("t0")])
+    assert [command.table for command in started] == ["t19"]
+
+
 def test_a_new_priority_is_taken_in_within_a_round():
     specs = tuple(TableSpec(name, period_s=10.0, alpha_s=1.0) for name in ("a", "b"))
     loop = scheduler(*specs)

@@ -153,6 +153,10 @@ class JustInTime(Policy):
                 dates[order] = inf
                 view.rekey(view.tables[order])
 
+    def prioritised(self, view: View) -> None:
+        if self.inner.reacts:
+            self.inner.prioritised(view)
+
     def next_wakeup_s(self) -> float:
         waits, dates = self._waits, self._date_s
         while waits and dates[waits[0][1]] != waits[0][0]:

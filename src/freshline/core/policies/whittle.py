@@ -208,6 +208,11 @@ class Whittle(Policy):
             self._expected_s[order] = running.command.expected_s
             self._loaded_s[order] = running.amount_s
 
+    def prioritised(self, view: View) -> None:
+        # A round of updates can take an hour: who asked for it looks at the next choice.
+        if self._sum_up(view):
+            self._rekey(view)
+
     def react(self, view: View, finished: Sequence[Table], arrived: Sequence[Table]) -> None:
         if self._is_new:
             self._is_new = False
