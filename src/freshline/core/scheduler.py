@@ -430,6 +430,7 @@ class Scheduler:
         if table.is_base:
             late = sum(file.timestamp_s <= fresh_s for file in table.pending)
             table.late_s = late * (table.period_s or 1.0)
+        self._mark(table)
         return newest_s
 
     def _without_reload(self, table: Table) -> None:
@@ -911,6 +912,7 @@ class Scheduler:
         table.pending = deque(kept)
         newest_s = max([file.timestamp_s for file in kept], default=table.started_to_s)
         table.trailing_edge_s = max(newest_s, table.started_to_s)
+        self._mark(table)
         self.rekey(table)
         self._offer_below(table)
 
@@ -948,6 +950,14 @@ class Scheduler:
             if child.known:
                 self._set_edge(child)
         self.rekey(table)
+
+    def _mark(self, table: Table) -> None:
+        """What is left to do shared the mark of what was just dropped: it has waited since now.
+
+        Without one it has no release, and comes after all others for ever.
+        """
+        if table.known and table.has_news and not table.pending:
+            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
 
     def _make_anew(self, table: Table) -> None:
         table.full = True

@@ -501,3 +501,29 @@ def test_a_file_withdrawn_after_a_repeated_commit_is_no_news():
     repeated = UpdateFinished("orders", 0, None, 990.0, ("a",), ())
     assert core.handle(1001.0, [repeated, FilesWithdrawn("orders", ("b",))]) == []
     assert core.table("orders").freshness_s == 990.0
+
+
+@pytest.mark.parametrize("name", ["fifo", "edf", "whittle"])
+def test_late_rows_that_came_while_a_commit_was_repeated_have_a_release(name):
+    """They shared the mark of what is loaded now: without one they would come after all others."""
+    core = scheduler(BASE, VIEW, tracks=2, warehouse=True, name=name)
+    core.handle(1000.0, [FileArrived("orders", 1000.0, "f1")])
+    core.handle(1001.0, [UpdateFinished("orders", 0)])
+    core.handle(1001.0, [FileArrived("orders", 990.0, "late")])
+    core.handle(1002.0, [UpdateFinished("orders", 1)])
+    repeated = UpdateFinished("revenue", 0, to_s=1000.0, files=(), parents=(("orders", 0),))
+    (command,) = core.handle(1003.0, [repeated])
+    assert (command.table, command.parents) == ("revenue", (("orders", 1),))
+    assert command.release_s == 1003.0
+
+
+def test_a_reload_whose_only_pending_file_vanished_has_a_release():
+    busy = TableSpec("busy", period_s=10.0, alpha_s=1.0)
+    core = scheduler(BASE, busy, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 1000.0, "f1")])
+    core.handle(1001.0, [UpdateFinished("orders", 0), FileArrived("busy", 1001.0, "g")])
+    core.handle(1002.0, [FileArrived("orders", 1002.0, "f2"), RefreshRequested("orders", True)])
+    core.handle(1003.0, [FilesWithdrawn("orders", ("f2",))])
+    (command,) = core.handle(1004.0, [UpdateFinished("busy", 0)])
+    assert (command.table, command.full, command.files) == ("orders", True, ())
+    assert command.release_s == 1003.0
