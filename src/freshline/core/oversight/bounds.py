@@ -90,13 +90,24 @@ class _Cause(NamedTuple):
 class _Watched:
     """What is remembered of one table."""
 
-    __slots__ = ("counts", "is_stale", "limits", "running", "since_fresh", "table", "worst_s")
+    __slots__ = (
+        "beside",
+        "counts",
+        "is_stale",
+        "limits",
+        "running",
+        "since_fresh",
+        "table",
+        "worst_s",
+    )
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.limits: Limits | None = None
         self.running: tuple[StartUpdate, float, Limits] | None = None
         """What was started, when, and the limits in force then."""
+        self.beside = False
+        """It is background work: it waits for its share, and no response is promised of it."""
         self.since_fresh = False
         self.is_stale = False
         self.counts: Counter[Reason] = Counter()
@@ -167,6 +178,8 @@ class BoundsKept:
         watched = self._watched[command.table]
         if watched.limits is not None:
             watched.running = (command, now_s, watched.limits)
+            running = watched.table.running
+            watched.beside = running is not None and running.background
 
     def failed(self, table: str, now_s: float) -> None:
         """The running update of ``table`` failed."""
@@ -187,15 +200,8 @@ class BoundsKept:
                 f"an update of {table} took {took_s:.3g} s; {limits.execution_s:.3g} s assumed"
             )
             self._causes.append(self._long(watched, command, now_s, because))
-        response_s = now_s - command.release_s
-        period_s = limits.recovery_period_s if command.mode == "recovery" else limits.period_s
-        since_s = command.release_s - (limits.response_s or 0.0)
-        found = self._exceeds(watched, Kind.RESPONSE, response_s, limits.response_s)
-        found = found or self._exceeds(
-            watched, Kind.TARDINESS, response_s - period_s, limits.tardiness_s
-        )
-        if found is not None:  # late once, however it is measured
-            self._violated(watched, found, now_s, since_s)
+        if not watched.beside:
+            self._check_response(watched, command, limits, now_s)
         # The moment before F moved: staleness was largest then.
         self._check_staleness(watched, now_s - command.from_s, now_s)
         watched.is_stale = False
@@ -216,6 +222,19 @@ class BoundsKept:
             self._check_staleness(watched, now_s - table.complete_s, now_s)
 
     # ---- comparing ----
+
+    def _check_response(
+        self, watched: _Watched, command: StartUpdate, limits: Limits, now_s: float
+    ) -> None:
+        response_s = now_s - command.release_s
+        period_s = limits.recovery_period_s if command.mode == "recovery" else limits.period_s
+        since_s = command.release_s - (limits.response_s or 0.0)
+        found = self._exceeds(watched, Kind.RESPONSE, response_s, limits.response_s)
+        found = found or self._exceeds(
+            watched, Kind.TARDINESS, response_s - period_s, limits.tardiness_s
+        )
+        if found is not None:  # late once, however it is measured
+            self._violated(watched, found, now_s, since_s)
 
     def _check_staleness(self, watched: _Watched, stale_s: float, now_s: float) -> None:
         if not watched.since_fresh or watched.limits is None:
