@@ -23,6 +23,9 @@ from freshline.sim.scenario.report_fields import Fields
 DIGITS = 9
 """Decimals of printed seconds: finer than any tolerance, coarser than floating-point noise."""
 
+MOST_TUPLES = 1_000_000
+"""Of one window: each is a time in memory, and a plan of so many takes seconds."""
+
 PLAN_KEYS = ("window", "input", "deadline", "cost", "final", "solver", "objective")
 RUN_KEYS = ("policy", "tracks", "reports")
 PAIR = ("tuples", "seconds")
@@ -275,7 +278,15 @@ def _arrivals(fields: Fields, start_s: float, end_s: float) -> Arrivals:
         raise source.bad("arrivals", "cannot be given together with 'rate'")
     if source.has("arrivals"):
         return ListedArrivals(tuple(source.times("arrivals", start_s, end_s, open_=True)))
-    return ConstantRate(source.number("rate", least=0))
+    rate = source.number("rate", least=0)
+    if rate * (end_s - start_s) >= MOST_TUPLES + 1:
+        raise source.bad(
+            "rate",
+            f"brings {rate * (end_s - start_s):,.0f} tuples into the window",
+            f"a window of a scenario has at most {MOST_TUPLES:,}; let one stand for several, with"
+            " the cost and the rate to match",
+        )
+    return ConstantRate(rate)
 
 
 def _cost(fields: Fields) -> CostModel:

@@ -46,6 +46,7 @@ def document(tmp_path: Path, text: str) -> YamlFile:
         ("rate: 1", "rate: -1", 2, "'rate' must be at least 0, not -1"),
         ("rate: 1", "rate: true", 2, "'rate' must be a number, not True"),
         ("rate: 1", "rate: .nan", 2, "'rate' must be a number, not nan"),
+        ("rate: 1", "rate: 1e9", 2, "'rate' brings 10,000,000,000 tuples into the window"),
         ("rate: 1", "speed: 1", 2, "the key 'speed' is not known here"),
         ("{rate: 1}", "{}", 2, "the key 'rate' is missing in 'input'"),
         ("{rate: 1}", "{rate: 1, arrivals: [1]}", 2, "'arrivals' cannot be given together"),

@@ -51,6 +51,13 @@ def test_one_exponent_is_a_number_to_yaml_as_it_is_to_json(tmp_path):
     assert read(tmp_path, GOOD.replace("100", "1.5e3")).horizon_s == 1500.0
 
 
+@pytest.mark.parametrize("tracks", ["100001", "1e300"])
+def test_more_tracks_than_memory_holds_are_refused(tmp_path, tracks):
+    (line,) = messages(tmp_path, GOOD + f"tracks: {tracks}\n")
+    assert line.startswith("[out-of-range] scenario.yml:8: 'tracks' is 1")
+    assert line.endswith("it is <= 100,000")
+
+
 @pytest.mark.parametrize("key", ["horizon", "seed", "tracks"])
 def test_a_number_that_no_float_holds_is_none(tmp_path, key):
     text = "seed: 1\ntracks: 1\n" + GOOD

@@ -91,7 +91,15 @@ class Checks:
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
         return number
 
-    def whole(self, path: Path_, value: Any, of: str, *, at_least: int | None = None) -> int:
+    def whole(
+        self,
+        path: Path_,
+        value: Any,
+        of: str,
+        *,
+        at_least: int | None = None,
+        at_most: int | None = None,
+    ) -> int:
         """``value`` as an integer."""
         number = _number(value)
         if number is None or number != int(number):
@@ -104,6 +112,10 @@ class Checks:
             rule = f"it is >= {at_least}"
             self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
             return at_least
+        if at_most is not None and whole > at_most:
+            rule = f"it is <= {at_most:,}"
+            self.error(path, "out-of-range", f"{of} is {_shown(value)}", rule=rule)
+            return at_most
         return whole
 
     def flag(self, path: Path_, value: Any, of: str) -> bool:

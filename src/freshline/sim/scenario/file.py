@@ -53,6 +53,8 @@ _TABLE_KEYS = (
     "target_lag",
 )
 _DOWNSTREAM = "DOWNSTREAM"
+_MOST_TRACKS = 100_000
+"""More than any machine has; each is an entry in memory."""
 
 
 def read_scenario(path: Path, *, shown_as: str | None = None) -> Scenario:
@@ -84,7 +86,9 @@ def scenario_in(file: YamlFile) -> Scenario:
     scenario = Scenario(
         horizon_s=horizon_s,
         seed=checks.whole(("seed",), root.get("seed", 1), "'seed'"),
-        tracks=checks.whole(("tracks",), root.get("tracks", 1), "'tracks'", at_least=1),
+        tracks=checks.whole(
+            ("tracks",), root.get("tracks", 1), "'tracks'", at_least=1, at_most=_MOST_TRACKS
+        ),
         settings=_policy(checks, root.get("policy")),
         low=low,
         high=high,
