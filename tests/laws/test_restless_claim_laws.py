@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hypothesis import HealthCheck, given, note, reject, settings
+from hypothesis import HealthCheck, example, given, note, reject, settings
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, partition_names
@@ -213,15 +213,17 @@ ACTIONS = st.lists(
 )
 
 
-@given(
+EVENTFUL = given(
     graphs(),
     SETTINGS,
     ACTIONS,
     st.integers(1, 4),
     st.lists(st.sampled_from(OUTCOMES), max_size=40),
 )
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
-def test_claims_hold_whatever_happens(specs, chosen, played, tracks, outcomes):
+
+
+def world_after(specs, chosen, played, tracks, outcomes) -> World:
+    """A world to which all of it happened, and in which nothing hinders any table now."""
     try:
         world = World(specs, tracks, chosen, outcomes)
     except UserError:
@@ -235,9 +237,16 @@ def test_claims_hold_whatever_happens(specs, chosen, played, tracks, outcomes):
     world.bad.clear()
     world.paused.clear()
     world.happens(*(TrackReserved(track, None, ()) for track in range(tracks)))
-    bases = [name for name, spec in world.specs.items() if not spec.sources]
     world.happens(*(TableResumed(name) for name in world.specs))
-    world.happens(*(e for name in bases for e in world.retry(name)))
+    world.happens(*(e for name in world.bases for e in world.retry(name)))
+    return world
+
+
+@EVENTFUL
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_claims_hold_whatever_happens(specs, chosen, played, tracks, outcomes):
+    world = world_after(specs, chosen, played, tracks, outcomes)
+    bases = world.bases
     world.happens(*(e for name in bases for e in world.file(name, 1.0)))
     world.go_on(world.now_s + 1e7)
     world.happens(*(e for name in bases for e in world.retry(name)))
@@ -248,3 +257,31 @@ def test_claims_hold_whatever_happens(specs, chosen, played, tracks, outcomes):
         assert world.versions[name][-1].query == world.query[name], name
     assert not [each for each in world.backfills if each[0] in world.specs]
     assert not world.full_asked & world.specs.keys()
+
+
+LOADED_ONCE: tuple[object, ...] = (
+    [TableSpec("b0", (), 60.0), TableSpec("b1", (), 60.0), TableSpec("v0", ("b0", "b1"), None)],
+    PolicySettings(),
+    [("file", 0, 1.0, 30.0), ("file", 1, 40.0, 30.0)],
+    1,
+    [],
+)
+"""A dimension that was loaded before the other feed brought anything."""
+
+
+@EVENTFUL
+@example(*LOADED_ONCE)
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_nothing_waits_for_files_that_never_come(specs, chosen, played, tracks, outcomes):
+    """All feeds fall silent: every view whose sources have data reads their newest versions."""
+    world = world_after(specs, chosen, played, tracks, outcomes)
+    world.go_on(world.now_s + 1e7)
+    world.happens(*(e for name in world.bases for e in world.retry(name)))
+    world.go_on(world.now_s + 1e7)
+    empty = {name for name in world.bases if not world.versions[name]}
+    for name, spec in world.specs.items():  # sources stand before what is derived from them
+        if empty & {name, *spec.sources}:
+            empty.add(name)
+            continue
+        assert world.versions[name], name
+        assert world.versions[name][-1].files == world.complete(name), name
