@@ -34,6 +34,9 @@ from freshline.runtime.feeds.sinks import LOG, SinkLog
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
 
+_Held = dict[str, tuple[str, os.DirEntry[str]]]
+"""New files below folders that streams of Spark write: by name, that folder and the file."""
+
 
 def is_complete(name: str) -> bool:
     """Whether a file of this name (relative to the feed) may be read."""
@@ -88,8 +91,7 @@ class FeedListing:
         self._known: KnownNames | None = None
         self._sinks: set[str] = set()
         """Folders that a stream of Spark writes, with a slash."""
-        self._logs: dict[tuple[str, str], SinkLog] = {}
-        """Of each of them, by the folder in it whose files are asked for."""
+        self._logs: dict[str, SinkLog] = {}  # of each of them
 
     def know(self, known: KnownNames) -> None:
         """Leave out files that former runs were told of."""
@@ -182,16 +184,16 @@ class FeedListing:
         for name in list(self._forgotten):
             self._folders.forget(name)
         folders, seen = [(self.feed.path, "")], set()
+        held: _Held = {}
         while folders:
             path, prefix = folders.pop()
             seen.add(prefix)
             folder = self._folders[prefix]
-            before = len(found.files), len(found.problems), found.left_out
+            before = len(found.files), len(found.problems), len(held)
             try:
                 if folder.is_to_be_listed(os.stat(path).st_mtime_ns, now_s):  # noqa: PTH116
-                    inner = self._list_folder(path, prefix, folder, found)
-                    now = len(found.files), len(found.problems), found.left_out
-                    quiet = before == now
+                    inner = self._list_folder(path, prefix, folder, found, held)
+                    quiet = before == (len(found.files), len(found.problems), len(held))
                     folder.was_listed(inner, now_s, quiet=quiet)
             except FileNotFoundError:
                 seen.discard(prefix)
@@ -203,9 +205,12 @@ class FeedListing:
             folders += [(os.path.join(path, name), f"{prefix}{name}/") for name in folder.folders]  # noqa: PTH118
         if not found.problems:
             self._folders.keep_only(seen)
+        self._look_at_committed(held, found)
 
-    def _list_folder(self, path: str, prefix: str, folder: Folder, found: Look) -> list[str]:
-        """Add what is new in one folder; the folders in it."""
+    def _list_folder(
+        self, path: str, prefix: str, folder: Folder, found: Look, held: _Held
+    ) -> list[str]:
+        """Add what is new in one folder, or hold it back until a log is read; folders in it."""
         folders: list[str] = []
         present: set[str] = set()
         entries: dict[str, os.DirEntry[str]] = {}
@@ -230,33 +235,37 @@ class FeedListing:
         if folder.names is None:
             present |= self._no_news(entries)
         folder.names = present
+        self._sinks.discard(prefix)
         if is_sink:
             found.sinks.append(path)
             self._sinks.add(prefix)
-        else:
-            self._sinks.discard(prefix)
-        for name in self._committed(entries.keys() - present, prefix, found):
-            self._look_at(entries[name], name, found)
+        sink = self._sink_of(prefix)
+        for name in entries.keys() - present:
+            if sink is None:
+                self._look_at(entries[name], name, found)
+            else:
+                held[name] = sink, entries[name]
         return folders
 
-    def _committed(self, names: set[str], prefix: str, found: Look) -> set[str]:
-        """Of new files of one folder those that may be read, where a stream of Spark writes it.
+    def _sink_of(self, name: str) -> str | None:
+        """The innermost folder that a stream of Spark writes and that a file or folder is in."""
+        return max((each for each in self._sinks if name.startswith(each)), key=len, default=None)
 
-        Raises:
-            OSError: Its log cannot be read, or is not understood.
-        """
-        sinks = [each for each in self._sinks if prefix.startswith(each)]
-        if not (names and sinks):
-            return names
-        sink = max(sinks, key=len)
-        path = os.path.join(self.feed.path, sink, LOG)  # noqa: PTH118
-        left_out = self._logs.setdefault((sink, prefix), SinkLog()).left_out(
-            [name.removeprefix(sink) for name in names],
-            os.listdir(path),  # noqa: PTH208 - names alone
-            lambda file: Path(path, file).read_text("utf-8"),
-        )
-        found.left_out += len(left_out)
-        return names - {sink + name for name in left_out}
+    def _look_at_committed(self, held: _Held, found: Look) -> None:
+        """Add new files that the logs of streams of Spark name; a log is read once a look."""
+        for sink in {sink for sink, _ in held.values()}:
+            folder = Path(self.feed.path, sink)
+            own = {name.removeprefix(sink): name for name in held if held[name][0] == sink}
+            try:
+                left_out = self._logs.setdefault(sink, SinkLog()).left_out_locally(own, folder)
+            except FileNotFoundError:
+                continue  # Spark removed a part of the log meanwhile: the next look reads others
+            except OSError as error:
+                found.problems.append(self._unlisted(str(folder), error))
+                continue
+            found.left_out += len(left_out)
+            for name in own.keys() - left_out:
+                self._look_at(held[own[name]][1], own[name], found)
 
     def _look_at(self, entry: os.DirEntry[str], name: str, found: Look) -> None:
         """Add a file that is new."""
@@ -330,7 +339,7 @@ class FeedListing:
                 self._add(found, name, info.size, modified_s)
 
     def _not_committed(self, infos: Collection[str], names: Collection[str]) -> set[str]:
-        """As :meth:`_committed`, of all folders of a store; those that may not be read."""
+        """As :meth:`_look_at_committed`, of a store; the files that may not be read."""
         logs: dict[str, list[str]] = {}
         for name in infos:
             sink, slash, file = f"/{name}".rpartition(f"/{LOG}/")
@@ -339,10 +348,8 @@ class FeedListing:
         self._sinks = set(logs)
         of_sinks: dict[str, list[str]] = {sink: [] for sink in logs}
         for name in names:
-            above = [sink for sink in logs if name.startswith(sink)]
-            if above:
-                sink = max(above, key=len)
-                of_sinks[sink].append(name.removeprefix(sink))
+            if (above := self._sink_of(name)) is not None:
+                of_sinks[above].append(name.removeprefix(above))
         system, base = self._arrow()
         left_out: set[str] = set()
         for sink, own in of_sinks.items():
@@ -351,7 +358,7 @@ class FeedListing:
                 with system.open_input_stream(f"{folder}/{file}") as stream:
                     return str(stream.read(), "utf-8")
 
-            log = self._logs.setdefault((sink, ""), SinkLog())
+            log = self._logs.setdefault(sink, SinkLog())
             left_out |= {sink + name for name in log.left_out(own, logs[sink], text)}
         return left_out
 

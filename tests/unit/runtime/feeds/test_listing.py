@@ -17,6 +17,7 @@ import pytest
 from freshline.core.errors import PlatformError
 from freshline.delta.stores import arrow_uri
 from freshline.runtime.feeds import listing as feeds
+from freshline.runtime.feeds import sinks
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.feeds.sinks import SinkLog
 from freshline.runtime.journal.paths import journal_path
@@ -218,10 +219,45 @@ def test_a_file_of_a_failed_batch_is_looked_for_in_new_parts_of_the_log_alone():
 
 
 @pytest.mark.parametrize("as_store", [False, True])
-@pytest.mark.parametrize("text", ["v2\n", "", 'v1\n{"path"', "v1\n[]", 'v1\n{"size": 1}'])
+def test_the_log_of_a_stream_of_spark_is_read_once_a_look_however_many_folders_there_are(
+    listing, as_store, monkeypatch
+):
+    root = Path(listing.feed.path)
+    parts = [f"sink/day={day}/part-{day}.csv" for day in range(5)]
+    put(listing, *parts, "sink/day=0/of-a-failed-batch.csv")
+    logged(root / "sink", "9.compact", *(f"file://{root}/{part}" for part in parts))
+    read: list[str] = []
+    real = sinks._paths
+
+    def paths(name, text):
+        read.append(name)
+        return real(name, text)
+
+    monkeypatch.setattr(sinks, "_paths", paths)
+    listing = as_given(listing, as_store)
+    look = listing.look()
+    assert (sorted(names(look.files)), look.left_out) == (parts, 1)
+    assert (listing.look().files, read) == ([], ["9.compact"])
+
+
+def test_a_part_of_a_log_that_goes_away_while_it_is_read_is_no_fault(listing, monkeypatch):
+    put(listing, "a.csv", "sink/b.csv")
+    root = Path(listing.feed.path)
+    logged(root / "sink", "0", f"file://{root}/sink/b.csv")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(os, "listdir", lambda _: ["0", "1"])
+        look = listing.look()
+        assert (names(look.files), look.problems) == (["a.csv"], [])
+    assert names(listing.look().files) == ["sink/b.csv"]
+
+
+@pytest.mark.parametrize("as_store", [False, True])
+@pytest.mark.parametrize(
+    "text", ["v2\n", "", "v1\n\xff", 'v1\n{"path"', "v1\n[]", 'v1\n{"size": 1}']
+)
 def test_a_log_that_is_not_as_spark_writes_it_is_a_problem(listing, as_store, text):
     put(listing, "sink/b.csv", "sink/_spark_metadata/0")
-    (Path(listing.feed.path) / "sink" / "_spark_metadata" / "0").write_text(text)
+    (Path(listing.feed.path) / "sink" / "_spark_metadata" / "0").write_bytes(text.encode("latin-1"))
     look = as_given(listing, as_store).look()
     (problem,) = look.problems
     assert (look.files, "_spark_metadata/0 is not understood" in problem.what) == ([], True)
