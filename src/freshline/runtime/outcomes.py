@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from freshline.core.background.upkeep import COMPACT, TRY, VACUUM, VERIFY
 from freshline.core.commands import StartUpdate
-from freshline.core.errors import PlatformError
 from freshline.core.events import UpdateFinished
-from freshline.delta.log import commit_mark, commit_of
+from freshline.delta.log import commit_of
 from freshline.delta.metadata import loaded_names
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.definition import definition_of
@@ -18,7 +16,6 @@ from freshline.project.model import Project
 from freshline.runtime.accepting import feed_path
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.feeds.pending import PendingFiles
-from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.upkeep.trials import Trials
 from freshline.times import seconds
@@ -95,16 +92,3 @@ def _is_other(request: UpdateRequest, metadata: Mapping[str, Any]) -> bool:
         or (request.range_s is not None and "range" not in metadata)
         or (request.upkeep == COMPACT and metadata.get("strategy") != COMPACT)
     )
-
-
-def note_mark(ledger: Ledger, project: Project, table: str, version: int | None) -> None:
-    """Note by what a base table's commit is known; a log that cannot be read leaves the last one.
-
-    The caller flushes the journal.
-    """
-    if version is None or project.table(table).kind != "base":
-        return
-    with contextlib.suppress(PlatformError):
-        mark = commit_mark(project.table_path(table), version)
-        if mark:
-            ledger.table_marked(table, version, mark)

@@ -48,13 +48,13 @@ from freshline.runtime.idle import has_work, late_tables
 from freshline.runtime.journal.folding import RangeFolding
 from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.pruning import Pruning
-from freshline.runtime.journal.recovery import Recovered, recover
+from freshline.runtime.journal.recovery import Recovered, note_mark, recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.lease.leadership import Leadership, held
 from freshline.runtime.observer import Observer
 from freshline.runtime.options import RunOptions
-from freshline.runtime.outcomes import finished_event, note_mark, request_for
+from freshline.runtime.outcomes import finished_event, request_for
 from freshline.runtime.oversight import Oversight
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests.backfills import backfills_to_do, note_ended

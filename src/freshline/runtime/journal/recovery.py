@@ -12,6 +12,7 @@ table the newest commit that carries our metadata decides:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Collection, Mapping
@@ -24,7 +25,15 @@ from freshline.core.events import TableRestored
 from freshline.delta.flushed import flush_version
 from freshline.delta.histories import put_back
 from freshline.delta.loaded import Loaded, folded, is_covered, is_of_feed, loaded_until_now
-from freshline.delta.log import CommitRecord, commit_at, commits, last_commit, same_rows
+from freshline.delta.log import (
+    CommitRecord,
+    commit_at,
+    commit_mark,
+    commits,
+    last_commit,
+    local_log,
+    same_rows,
+)
 from freshline.delta.metadata import loaded_names
 from freshline.executor.source import Held
 from freshline.failpoints import failpoint
@@ -301,13 +310,21 @@ def _repair(
         seconds(commit.metadata["to"]) if commit else None,
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
     )
-    _mark(table, commit, ledger)
+    note_mark(ledger, project, table.name, None if commit is None else commit.version)
     journal.flush()
 
 
-def _mark(table: TableDef, commit: CommitRecord | None, ledger: Ledger) -> None:
-    if table.kind == "base" and commit is not None and commit.mark:
-        ledger.table_marked(table.name, commit.version, commit.mark)
+def note_mark(ledger: Ledger, project: Project, table: str, version: int | None) -> None:
+    """Note by what a base table's commit is known; a log that cannot be read leaves the last one.
+
+    Of one in a store nothing is noted. The caller flushes the journal.
+    """
+    if version is None or project.table(table).kind != "base":
+        return
+    with contextlib.suppress(PlatformError):
+        mark = commit_mark(project.table_path(table), version)
+        if mark:
+            ledger.table_marked(table, version, mark)
 
 
 def _is_other_history(
@@ -315,12 +332,14 @@ def _is_other_history(
 ) -> bool:
     """Whether the journal is of commits that the table has not: both were put back, or one twice.
 
-    The numbers of updates say nothing then: others have loaded other files under them.
+    The numbers of updates say nothing then: others have loaded other files under them. In a store
+    it is not looked for: each start would read the whole log there.
     """
-    if table.kind != "base" or row is None or row["mark"] is None:
+    path = project.table_path(table.name)
+    if table.kind != "base" or row is None or row["mark"] is None or local_log(path) is None:
         return False
     version = row["marked_version"]
-    commit = commit_at(project.table_path(table.name), version)
+    commit = commit_at(path, version)
     if commit is None:  # the table went back behind it, or others have that version, or it is gone
         return newest is not None and newest.version > version
     return bool(commit.mark != row["mark"])

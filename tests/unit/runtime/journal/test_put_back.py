@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from freshline.delta import log
 from freshline.delta.loaded import fold
+from freshline.runtime.journal import recovery
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.options import RunOptions
 from tests.support.shop import made_shop
@@ -109,3 +111,23 @@ def test_a_table_that_went_back_keeps_what_is_known_of_its_files(shop, tmp_path)
     assert shop.run_until_idle() == 0
     assert shop.journal_rows("SELECT * FROM files ORDER BY name")[:2] == before
     assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+def test_a_start_that_has_nothing_to_repair_does_not_read_the_whole_log_of_a_store(
+    shop, monkeypatch
+):
+    """Every commit is a request there; on a disk the commit that is known is one file."""
+    asked: list[int | None] = []
+
+    def by_delta_rs(path, at_first):
+        asked.append(at_first)
+        folder = Path(path) / "_delta_log"
+        versions = sorted(log._versions(folder), reverse=True)
+        return (record for each in versions if (record := log._record(folder, each)))
+
+    for module in (log, recovery):
+        monkeypatch.setattr(module, "local_log", lambda _: None)
+    monkeypatch.setattr(log, "_by_delta_rs", by_delta_rs)
+    assert shop.run_until_idle() == 0
+    assert asked
+    assert None not in asked
