@@ -22,6 +22,11 @@ from freshline.times import rfc3339, seconds
 MOST_BEHIND = 100
 """Windows of one view that a start makes up for; older ones are left out."""
 
+_MADE = (
+    f"the {MOST_BEHIND} newest windows of a view's present length are made, after the one that its"
+    " table shows"
+)
+
 Due = tuple[WantedReport, TableDef]
 Fault = tuple[WantedReport, UserError]
 
@@ -70,7 +75,8 @@ class ReportWindows:
             if view.name not in self._looked and windows:
                 self._looked.add(view.name)
                 first_s, ends_s = windows[0].start_s, [self._next_s[view.name] or 0.0]
-                ends_s += [each.end_s for each in begun if each.view == view.name]
+                mine = [each.wanted for each in rows.values() if each.wanted.view == view.name]
+                ends_s += [each.end_s for each in mine if each.query is None]
                 since_s = max((each for each in ends_s if each <= first_s), default=0.0)
                 faults += self._never_begun(view, since_s, first_s, rows.keys(), now_s)
         made = {wanted.name for wanted, _ in found}
@@ -140,15 +146,17 @@ class ReportWindows:
         newest, oldest = (window_of(self._project, view, at) for at in (first_s - 1.0, since_s))
         if newest.name in known:
             return []  # it was begun, or told by a former run
-        note_wanted(self._journal, newest, OPEN[-1], now_s)
-        count = max(1, round((first_s - since_s) / view.report.window_s))
+        note_wanted(self._journal, newest, "live", now_s)
+        count = round((first_s - oldest.start_s) / view.report.window_s)
+        what = f"the window {newest.name} is"
+        if newest != oldest:
+            what = f"{count:,} windows of {view.name}, from {oldest.name} to {newest.name}, are"
         error = UserError(
             "report-left-behind",
-            f"{count:,} windows of {view.name}, from {oldest.name} to {newest.name}, are not made"
-            " any more",
+            f"{what} not made any more",
             where=view.place,
-            rule=f"after a pause the {MOST_BEHIND} newest windows of a view are made",
-            next_step="Ask for their rows with `freshline report submit`.",
+            rule=_MADE,
+            next_step="Ask for the rows with `freshline report submit`.",
         )
         return [(newest, error)]
 
@@ -159,8 +167,7 @@ def _left_behind(wanted: WantedReport, project: Project) -> UserError:
         "report-left-behind",
         f"the window {wanted.name} was begun and is not made any more",
         where=None if view is None else view.place,
-        rule=f"the {MOST_BEHIND} newest windows of a view's present length are made, after the one"
-        " that its table shows",
+        rule=_MADE,
         next_step="Ask for its rows with `freshline report submit`.",
     )
 

@@ -437,6 +437,9 @@ def test_windows_that_were_never_begun_and_are_not_made_are_told_once(root: Path
     journal.flush()
     assert read_report(journal, newest.name) is not None, "it stays to be seen"
     assert faults_after(103) == []
+    ((_, error),) = faults_after(104)
+    named = f"sales@{rfc3339(START_S + 3 * HOUR_S)}".replace(".000000", "")
+    assert error.what == f"the window {named} is not made any more", "not those told before"
     journal.close()
 
 
