@@ -89,7 +89,7 @@ class FeedListing:
         self._settling = None if feed.settle_s is None else Settling(feed.settle_s)
         self._loaded: LoadedFiles | None = None
         self._known: KnownNames | None = None
-        self._sinks: set[str] = set()
+        self.sinks: set[str] = set()
         """Folders that a stream of Spark writes, with a slash."""
         self._logs: dict[str, SinkLog] = {}  # of each of them
 
@@ -235,10 +235,10 @@ class FeedListing:
         if folder.names is None:
             present |= self._no_news(entries)
         folder.names = present
-        self._sinks.discard(prefix)
+        self.sinks.discard(prefix)
         if is_sink:
             found.sinks.append(path)
-            self._sinks.add(prefix)
+            self.sinks.add(prefix)
         sink = self._sink_of(prefix)
         for name in entries.keys() - present:
             if sink is None:
@@ -249,7 +249,7 @@ class FeedListing:
 
     def _sink_of(self, name: str) -> str | None:
         """The innermost folder that a stream of Spark writes and that a file or folder is in."""
-        return max((each for each in self._sinks if name.startswith(each)), key=len, default=None)
+        return max((each for each in self.sinks if name.startswith(each)), key=len, default=None)
 
     def _look_at_committed(self, held: _Held, found: Look) -> None:
         """Add new files that the logs of streams of Spark name; a log is read once a look."""
@@ -329,7 +329,7 @@ class FeedListing:
             told |= self._no_news([name for name in names if name not in told])
         self._told = told - self._forgotten
         left_out = self._not_committed(infos, [name for name in names if name not in self._told])
-        found.sinks += [f"{self.feed.path}/{sink}".rstrip("/") for sink in sorted(self._sinks)]
+        found.sinks += [f"{self.feed.path}/{sink}".rstrip("/") for sink in sorted(self.sinks)]
         found.left_out = len(left_out)
         for name, info in infos.items():
             modified_s = (info.mtime_ns or 0) / 1e9
@@ -345,7 +345,7 @@ class FeedListing:
             sink, slash, file = f"/{name}".rpartition(f"/{LOG}/")
             if slash:
                 logs.setdefault(f"{sink}/".removeprefix("/"), []).append(file)
-        self._sinks = set(logs)
+        self.sinks = set(logs)
         of_sinks: dict[str, list[str]] = {sink: [] for sink in logs}
         for name in names:
             if (above := self._sink_of(name)) is not None:

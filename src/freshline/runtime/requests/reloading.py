@@ -63,9 +63,9 @@ def reload_look(project: Project, journal: Journal, name: str) -> Look | None:
 
 def _look(table: str, feed: Feed, loaded: Collection[str]) -> None:
     listing = FeedListing(feed)
-    unlisted = set(loaded) - {file.name for file in listing.new_files()}
-    # A log that came later may not name files that were loaded: see `sinks.py`.
-    gone = {name for name in unlisted if not listing.exists(name)}
+    gone = set(loaded) - {file.name for file in listing.new_files()}
+    if listing.sinks:  # a log that came later may not name files that were loaded: see `sinks.py`
+        gone = {name for name in gone if not listing.exists(name)}
     if gone:
         example = min(gone)
         raise UserError(

@@ -14,7 +14,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from freshline.core.errors import PlatformError
+from freshline.core.errors import PlatformError, UserError
 from freshline.delta.stores import arrow_uri
 from freshline.runtime.feeds import listing as feeds
 from freshline.runtime.feeds import sinks
@@ -23,6 +23,7 @@ from freshline.runtime.feeds.sinks import SinkLog
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
+from freshline.runtime.requests.reloading import check_reload
 from tests.support.shop import LiveRun, made_project, made_shop
 
 
@@ -376,3 +377,17 @@ def test_files_that_a_log_does_not_name_are_not_gone_where_a_table_is_loaded_aga
     options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
     assert shop.warehouse(options).run() == 0
     assert shop.executor.numbers("orders") == [1]
+
+
+def test_files_that_are_gone_are_not_asked_for_one_by_one(tmp_path, monkeypatch):
+    """Of a store each would be a request, and a feed may have deleted a hundred thousand."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    name = shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    (Path(shop.project.feeds["orders_feed"].path) / name).unlink()
+    asked: list[str] = []
+    monkeypatch.setattr(FeedListing, "exists", lambda _, name: asked.append(name))
+    told = pytest.raises(UserError, match="1 of the 1 files in table orders are no longer")
+    with closing(Journal(journal_path(shop.project), create=False)) as journal, told:
+        check_reload(shop.project, journal, "orders")
+    assert asked == []
