@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -114,6 +117,22 @@ def test_a_static_table_in_a_store_that_hangs_holds_up_nothing_else(shop, monkey
         answers.set()
         eventually(lambda: pin(shop) == 2)
     assert made(shop)[0] > made_before
+
+
+def test_a_view_is_asked_for_once_over_a_store_that_answers_at_every_second_look(shop):
+    begin(shop)
+    shop.run_until_idle()
+    change(shop, "joined")
+    view = SimpleNamespace(
+        name="joined", version=0, running=None, paused=False, asked=False, deferred_until_s=0.0
+    )
+    core = SimpleNamespace(first=lambda: None, tables=[view])
+    looks = statics.StaticTables(shop.project, cast("Any", core), shop.recorder, until_idle=True)
+    found = looks._by_path.found
+    turns = itertools.cycle([True, False])
+    looks._by_path.found = lambda *asked: found(*asked) if next(turns) else {}  # type: ignore[method-assign]
+    moments_s = [statics.LOOK_EVERY_S * look for look in range(4)]
+    assert [len(looks.changed(now_s)) for now_s in moments_s] == [1, 0, 0, 0]
 
 
 def test_another_table_at_the_same_version_is_noticed(shop):
