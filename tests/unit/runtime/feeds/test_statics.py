@@ -111,7 +111,7 @@ def test_a_static_table_in_a_store_that_hangs_holds_up_nothing_else(shop, monkey
         monkeypatch.setattr(statics, "version", hanging)
         change(shop, "joined")
         shop.file("orders", 2, [2])
-        shop.recorder.wait_for("done orders", times=2)
+        shop.recorder.wait_for("done total", times=2)
         made_before = made(shop)[0]
         change(shop, "joined")
         answers.set()
