@@ -194,7 +194,8 @@ def _is_decided(node: exp.Expr) -> bool:
 
 
 def _columns(node: exp.Expr) -> set[str]:
-    return {_text(column) for column in node.find_all(exp.Column)}
+    """The columns that ``node`` reads; a star is one more than any list of keys has."""
+    return {_text(column) for column in node.find_all(exp.Column, exp.Star)}
 
 
 def _plain(keys: Iterable[exp.Expr]) -> set[str]:

@@ -22,6 +22,7 @@ from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
 from freshline.sql.states.linear import LinearAnalysis, Linearity
 from freshline.sql.states.own_state import own_state
+from freshline.sql.states.starred_calls import refuse_starred_calls
 from freshline.sql.states.states import Typer
 
 _OTHER_WAY = frozenset({"JOIN_ACROSS_BATCHES"})
@@ -56,6 +57,7 @@ def decompose(
     """
     try:
         tree = normalise(query, sources)
+        refuse_starred_calls(tree)
         require_deterministic(tree, functions=functions)
         names = [name for name, _ in typer(query)]
     except Unsupported as refused:
