@@ -952,7 +952,7 @@ class Scheduler:
         self.rekey(table)
 
     def _mark(self, table: Table) -> None:
-        """What is left to do shared the mark of what was just dropped: it has waited since now.
+        """Have work that no pending file stands for wait since now.
 
         Without one it has no release, and comes after all others for ever.
         """
@@ -961,8 +961,7 @@ class Scheduler:
 
     def _make_anew(self, table: Table) -> None:
         table.full = True
-        if not table.pending and table.known:
-            table.pending.append(PendingFile(table.trailing_edge_s, self.now_s, None))
+        self._mark(table)
 
 
 def _by_timestamp(files: Iterable[PendingFile]) -> deque[PendingFile]:
