@@ -14,7 +14,7 @@ from freshline.core.recorded import RecordedRun
 from freshline.core.registry import policy_called, policy_names
 from freshline.project.sections.settings import MOST_TRACKS
 from freshline.project.yaml.durations import RULE, duration_s
-from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority, whole_number
+from freshline.project.yaml.numbers import PRIORITY_RULE, priority_in, whole_number
 from freshline.render.output import console, counted, percent, print_json, shortened
 from freshline.runtime.status.measured import measured
 from freshline.runtime.status.recorded_run import last_run
@@ -181,11 +181,8 @@ def _whole(text: str) -> int:
 
 def _priority(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
-    try:
-        priority = float(number)
-    except ValueError:
-        priority = -1.0
-    if not name or not is_priority(priority):
+    priority = priority_in(number)
+    if not name or priority is None:
         raise UserError(
             "bad-option",
             f"--priority is '{shortened(text, 80)}'",

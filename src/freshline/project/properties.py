@@ -11,7 +11,7 @@ from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.project.names import correction
 from freshline.project.yaml import durations
-from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority, whole_number
+from freshline.project.yaml.numbers import PRIORITY_RULE, priority_in, whole_number
 from freshline.sql.text.statements import Property, Statement
 
 PREFIX = "freshline."
@@ -78,11 +78,7 @@ def _target_fault(value: str) -> str | None:
 
 
 def _priority_fault(value: str) -> str | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return ""
-    return None if is_priority(number) else ""
+    return None if priority_in(value) is not None else ""
 
 
 def _deadline_fault(value: str) -> str | None:

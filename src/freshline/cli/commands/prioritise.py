@@ -9,7 +9,7 @@ import typer
 from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
-from freshline.project.yaml.numbers import PRIORITY_RULE, is_priority
+from freshline.project.yaml.numbers import PRIORITY_RULE, priority_in
 from freshline.runtime.requests.client import ask, must_run
 from freshline.runtime.subset import named_tables
 
@@ -26,11 +26,8 @@ def prioritise(
     """Give a table another priority until the running warehouse ends."""
     found = opened(project)
     names = named_tables(found, [table])
-    try:
-        priority = float(given)
-    except ValueError:
-        priority = float("nan")
-    if not is_priority(priority):
+    priority = priority_in(given)
+    if priority is None:
         raise UserError(
             "bad-priority",
             f"{given} is no priority",

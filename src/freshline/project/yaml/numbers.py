@@ -16,6 +16,15 @@ def is_priority(number: float) -> bool:
     return 0.0 < number <= MOST_PRIORITY
 
 
+def priority_in(text: str) -> float | None:
+    """The priority that a text writes, or None where it is no number or none that can weigh."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if is_priority(number) else None
+
+
 def whole_number(text: str, most: int) -> int | None:
     """The whole number from 1 to ``most`` that a text writes in digits alone, or None."""
     # In front of them are ten zeros at most: Python reads no number of very many digits.
