@@ -14,7 +14,7 @@ from freshline.project.sections.feeds import (
     is_uri,
     without_catalog,
 )
-from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE
+from freshline.project.sections.reader_options import stream_option_fault
 from freshline.sql.text.reads import Read, options_at
 from freshline.sql.text.tokens import tokens
 
@@ -62,14 +62,8 @@ def refuse_options(found: Definitions, flow: Flow, read: Read) -> None:
     """
     behind = [token for token in tokens(flow.query) if token.start >= read.end]
     for option in options_at(behind, 0) if read.stream else ():
-        fault = UserError(
-            "stream-refused",
-            f"a stream of a Delta table has the option {option}",
-            where=_place(flow, read),
-            rule=WHOLE_SOURCE,
-            next_step="Remove the option.",
-        )
-        if option.lower() not in NOT_ROWS and fault.what not in [e.what for e in found.errors]:
+        fault = stream_option_fault(option, _place(flow, read))
+        if fault is not None and fault.what not in [each.what for each in found.errors]:
             found.errors.append(fault)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from freshline.core.errors import Place, UserError
 from freshline.project.names import nearest
 
 _OF_A_FEED: Mapping[str, Mapping[str, str]] = {
@@ -69,10 +70,23 @@ NOT_ROWS = frozenset(
     }
 )  # fmt: skip
 """Options of a stream. Which files are loaded when is the scheduler's to choose."""
-WHOLE_SOURCE = (
+_WHOLE_SOURCE = (
     "a table here equals its query over one version of the source: all of its rows, and the changed"
     " ones as they are now"
 )
+
+
+def stream_option_fault(option: str, where: Place | None) -> UserError | None:
+    """What is wrong with an option of a stream of a Delta table; None: it chooses no rows."""
+    if option.lower() in NOT_ROWS:
+        return None
+    return UserError(
+        "stream-refused",
+        f"a stream of a Delta table has the option {option}",
+        where=where,
+        rule=_WHOLE_SOURCE,
+        next_step="Remove the option.",
+    )
 
 
 def unknown_options(file_format: str, options: Mapping[str, str]) -> list[tuple[str, str | None]]:

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import Place, UserError
 from freshline.project.names import dotted
-from freshline.project.sections.reader_options import NOT_ROWS, WHOLE_SOURCE
+from freshline.project.sections.reader_options import stream_option_fault
 from freshline.spark.engine import jvm
 from freshline.spark.pipelines.blocked import PARSED, block, calls_java
 from freshline.spark.pipelines.private import give, is_users, keep_private, refuse_private
@@ -179,15 +179,9 @@ def refuse_options(options: Mapping[str, str], where: Place | None = None) -> No
     Raises:
         UserError: There is one (``stream-refused``).
     """
-    for key in options:
-        if key.lower() not in NOT_ROWS:
-            raise UserError(
-                "stream-refused",
-                f"a stream of a Delta table has the option {key}",
-                where=where,
-                rule=WHOLE_SOURCE,
-                next_step="Remove the option.",
-            )
+    for option in options:
+        if (fault := stream_option_fault(option, where)) is not None:
+            raise fault
 
 
 @dataclass(frozen=True, slots=True)
