@@ -241,7 +241,7 @@ class Listening:
         return notices
 
     def forget(self, table: str, name: str) -> None:
-        """A file is gone. A later file of its name is told, and so is what is left of a range."""
+        """A file is gone: report a later file of its name, or the rest of a range of records."""
         watcher = self._topics.get(table)
         if watcher is not None:
             watcher.listing.forget(name)
