@@ -16,6 +16,7 @@ import datetime as dt
 import gzip
 import http.client
 import json
+import numbers
 import random
 import re
 import ssl
@@ -295,8 +296,13 @@ def _value(value: Any) -> Any:
         return value
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
+    if isinstance(value, numbers.Integral):  # of numpy
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
     if isinstance(value, dt.date | dt.datetime):
-        return value.isoformat()
+        # NaT of pandas, a missing time, is a datetime that is unlike itself.
+        return value.isoformat() if value == value else None  # noqa: PLR0124
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode()
     if isinstance(value, Mapping):

@@ -149,19 +149,18 @@ class VirtualWarehouse:
         Raises:
             UserError: No base table has that name, or the time is past.
         """
-        order, spec = self._specs.get(table, (0, None))
-        if spec is None or spec.sources:
-            names = ", ".join(name for name, (_, each) in self._specs.items() if not each.sources)
-            raise UserError(
-                "no-feed", f"files arrive for base tables only, not for '{table}'",
-                rule=f"base tables here are {names}", next_step="Name one of them.",
-            )  # fmt: skip
+        order, _ = self._with_feed(table)
         event = FileArrived(table, at_s if timestamp_s is None else timestamp_s)
         self._come(at_s, _ARRIVES, order, event)
 
     def arrive_every(self, table: str, *, until_s: float) -> None:
-        """Let files arrive once a period of the table's feed, from now's next period on."""
-        period_s = self._specs[table][1].period_s or 1.0
+        """Let files arrive once a period of the table's feed, from now's next period on.
+
+        Raises:
+            UserError: No base table has that name.
+        """
+        _, spec = self._with_feed(table)
+        period_s = spec.period_s or 1.0
         turn = int(self.now_s // period_s) + 1
         while turn * period_s <= until_s:
             self.arrive(table, at_s=turn * period_s)
@@ -200,6 +199,17 @@ class VirtualWarehouse:
     def freshness_s(self, table: str) -> float:
         """Up to when a table has all data; 0 before its first update."""
         return self.scheduler.table(table).freshness_s
+
+    def _with_feed(self, table: str) -> tuple[int, TableSpec]:
+        """A base table's place in the order and what it is; UserError for any other name."""
+        order, spec = self._specs.get(table, (0, None))
+        if spec is None or spec.sources:
+            names = ", ".join(name for name, (_, each) in self._specs.items() if not each.sources)
+            raise UserError(
+                "no-feed", f"files arrive for base tables only, not for '{table}'",
+                rule=f"base tables here are {names}", next_step="Name one of them.",
+            )  # fmt: skip
+        return order, spec
 
     def _instant(self, now_s: float) -> None:
         events = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from typing import ClassVar
 
 import pytest
@@ -71,9 +73,11 @@ def test_time_stops_where_it_is_told_to():
 
 def test_files_arrive_for_base_tables_only():
     warehouse = VirtualWarehouse(Fifo(), [base("a"), view("v", "a")])
-    for name in ("v", "nobody"):
+    once = partial(warehouse.arrive, at_s=1.0)
+    often = partial(warehouse.arrive_every, until_s=30.0)
+    for name, arrive in product(("v", "nobody"), (once, often)):
         with pytest.raises(UserError) as refused:
-            warehouse.arrive(name, at_s=1.0)
+            arrive(name)
         assert (refused.value.code, refused.value.rule) == ("no-feed", "base tables here are a")
 
 

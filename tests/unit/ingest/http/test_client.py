@@ -9,6 +9,8 @@ import uuid
 from contextlib import contextmanager
 from decimal import Decimal
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from freshline.client import Client, Pushed, PushFailedError, PushRefusedError, json_text, push
@@ -102,11 +104,13 @@ def test_every_kind_of_value_has_a_form():
             "u": uuid.UUID(int=1),
             "f": [float("nan"), float("-inf"), 1.5],
             "m": {"k": (True, None)},
+            "n": [np.int64(7), np.float32(0.5), pd.Timestamp("2026-01-31"), pd.NaT],
         }
     )
     assert text == (
         '{"d":"2026-01-31","b":"aGk=","u":"00000000-0000-0000-0000-000000000001",'
-        '"f":[NaN,-Infinity,1.5],"m":{"k":[true,null]}}'
+        '"f":[NaN,-Infinity,1.5],"m":{"k":[true,null]},'
+        '"n":[7,0.5,"2026-01-31T00:00:00",null]}'
     )
     with pytest.raises(ValueError, match="a object cannot be pushed"):
         json_text({"x": object()})
