@@ -16,6 +16,7 @@ _SOURCE = Path(__file__).parents[1] / "src" / "freshline"
 CODES = {
     "row-wise": "The output of new rows is added to the table.",
     "buckets": "Only the buckets of time that the parents' changes touch are computed.",
+    "joined": "What each table's new rows make with all rows of the others is added to the table.",
     "merges": "Aggregates of the new rows are merged into their buckets or groups.",
     "groups": "Only the groups that the parents' changes touch are computed.",
     "whole": "The new rows' aggregates are merged, and the whole view is written.",

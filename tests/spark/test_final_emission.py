@@ -36,7 +36,7 @@ def shown(arrivals: Arrivals) -> list[float]:
 
 
 def test_a_bucket_appears_when_its_hour_is_over(arrivals, view):
-    view("hourly", HOURLY, ViewPlan(True, BY_HOUR, NO), emit="final")
+    view("hourly", HOURLY, ViewPlan("joint", BY_HOUR, NO), emit="final")
 
     def step(*rows: dict[str, object], fresh: datetime) -> tuple[str, int, list[float]]:
         arrivals.come("events", rows, fresh.timestamp())

@@ -220,8 +220,8 @@ def test_a_strict_view_over_one_that_replaces_its_rows_is_refused_at_its_second_
 
 def test_row_wise_output_is_appended(arrivals, view):
     query = "SELECT id, at, cents * 2 AS twice FROM events WHERE cents > 300 OR person IS NULL"
-    view("filtered", query, ViewPlan(True, NO, NO))
-    view("both", f"{query} UNION ALL SELECT id, at, 0 FROM visits", ViewPlan(True, NO, NO))
+    view("filtered", query, ViewPlan("joint", NO, NO))
+    view("both", f"{query} UNION ALL SELECT id, at, 0 FROM visits", ViewPlan("joint", NO, NO))
     told = steps(arrivals, ("filtered", "both"))
     assert told == [["full", "full"], *[["append", "append"]] * (HOURS - 1)]
     arrivals.go("events", "id % 3 = 0")
@@ -401,7 +401,7 @@ def test_nothing_changed_is_a_commit_without_files(arrivals, view):
 def test_a_static_table_at_a_new_version_means_all_anew(shop, arrivals, view):
     shop.delta("region", pa.table({"person": ["ann", "bob"], "region": ["n", "s"]}))
     query = "SELECT e.id, r.region FROM events e JOIN delta.`region` r ON e.person = r.person"
-    view("regions", query, ViewPlan(True, NO, NO))
+    view("regions", query, ViewPlan("joint", NO, NO))
     told = steps(arrivals, ("regions",), hours=3)
     assert told == [["full"], ["append"], ["append"]]
     shop.delta("region", pa.table({"person": ["o'hara"], "region": ["w"]}))

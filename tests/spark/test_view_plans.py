@@ -230,7 +230,7 @@ def test_a_function_of_the_catalog_is_not_trusted_whatever_it_is_called(shop, ar
         spark.sql("DROP FUNCTION default.strpos")
     for name in ("at", "named"):
         assert getattr(plans[name].appends, "code", None) == "UNKNOWN_FUNCTION"
-    assert plans["filtered"].appends is True
+    assert plans["filtered"].appends == "joint"
 
 
 # Spark's grammar reads these itself, or refuses them; the others name hints.

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -33,6 +33,16 @@ _WHOLE_MINUTES_SINCE = datetime(1973, 1, 1, tzinfo=UTC)
 
 class ChangesGoneError(Exception):
     """What changed can no longer be told: log files, data files or the change feed are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """What the log says of a column's values in one file: the ends, and which there are at all."""
+
+    first: Any
+    last: Any
+    nulls: bool
+    values: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +73,46 @@ class AddedFile:
             Microseconds since the epoch, not narrower than what is there; None: the log does
             not tell.
         """
-        stats = json.loads(self.stats) if self.stats else {}
-        nulls, rows = _of(stats.get("nullCount"), column), stats.get("numRecords")
-        if not isinstance(nulls, int) or rows is None:
+        found = self._statistics(column)
+        if found is None:
             return None
-        if nulls == rows:
-            return None, bool(rows)
-        first, last = _of(stats.get("minValues"), column), _of(stats.get("maxValues"), column)
+        if not found.values:
+            return None, found.nulls
         try:
-            lo, hi = datetime.fromisoformat(first), datetime.fromisoformat(last)
+            lo, hi = datetime.fromisoformat(found.first), datetime.fromisoformat(found.last)
             first_us, last_us = ((each - _EPOCH) // _MICROSECOND for each in (lo, hi))
         except (TypeError, ValueError):  # no text, no time, or none that names its zone
             return None
         if lo < _WHOLE_MINUTES_SINCE:
             return None
         # Delta cuts both off to milliseconds.
-        return (first_us, last_us + _CUT_OFF_US), nulls > 0
+        return (first_us, last_us + _CUT_OFF_US), found.nulls
+
+    def numbers(self, column: str) -> list[tuple[int, int]] | None:
+        """The closed interval of the values of a column of whole numbers or dates, NULL apart.
+
+        Args:
+            column: A top-level column, by its name in any case.
+
+        Returns:
+            Not narrower than what is there, dates as days since 1970; empty where all is NULL;
+            None: the log does not tell.
+        """
+        found = self._statistics(column)
+        if found is None:
+            return None
+        if not found.values:
+            return []
+        first, last = (_number(each) for each in (found.first, found.last))
+        return None if first is None or last is None else [(first, last)]
+
+    def _statistics(self, column: str) -> _Statistics | None:
+        stats = json.loads(self.stats) if self.stats else {}
+        nulls, rows = _of(stats.get("nullCount"), column), stats.get("numRecords")
+        if not isinstance(nulls, int) or rows is None:
+            return None
+        first, last = (_of(stats.get(each), column) for each in ("minValues", "maxValues"))
+        return _Statistics(first, last, nulls=nulls > 0, values=nulls < rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +283,16 @@ def _of(values: Any, column: str) -> Any:
     """What statistics say of a column; None where they say nothing."""
     wanted = column.lower()
     return next((each for name, each in (values or {}).items() if name.lower() == wanted), None)
+
+
+def _number(value: Any) -> int | None:
+    """A whole number of statistics, or the days of a date since 1970; None: it is neither."""
+    if type(value) is int:
+        return value
+    try:
+        return date.fromisoformat(value).toordinal() - _EPOCH.toordinal()
+    except (TypeError, ValueError):
+        return None
 
 
 def _rows(stats: str | None) -> int:

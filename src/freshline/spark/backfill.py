@@ -43,7 +43,7 @@ from freshline.spark.feeds.unreadable import misread_files, moved_files, refuse
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.spark.views.full_refresh import are_others, has_unversioned, ids_of
-from freshline.sql.query.records import Buckets, ViewPlan
+from freshline.sql.query.records import Buckets, Reason, ViewPlan
 from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
@@ -269,7 +269,7 @@ def _is_apart(plan: ViewPlan, column: str) -> bool:
     What Spark chooses freely among rows that tie it may choose otherwise this time: a row could be
     the first of its day beside another that was (docs/design/0251).
     """
-    if plan.appends is True:
+    if not isinstance(plan.appends, Reason):
         return True
     return isinstance(plan.buckets, Buckets) and plan.buckets.column.lower() == column.lower()
 

@@ -1,23 +1,26 @@
-"""May the output of new rows simply be added to a view?
+"""May what new rows make simply be added to a view?
 
 It may when each row of a source that changes makes its output rows alone, with nothing but
 static tables beside it. Then for insertions into all such sources at once the query over
-everything is the query over the old rows plus the query over the new ones (``+`` of bags).
+everything is the query over the old rows plus the query over the new ones (``+`` of bags). Where
+rows of such sources meet in inner joins, what the new rows of each make with all rows of the
+others can be added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from dataclasses import replace
 
 from sqlglot import exp
 
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise, source_name
-from freshline.sql.query.records import Reason, Source
+from freshline.sql.query.records import Linearity, Reason, Source
 from freshline.sql.query.scopes import is_limited, makes_groups, own_nodes
 from freshline.sql.query.unsupported import Unsupported, unsupported
+from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
 _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
@@ -25,7 +28,7 @@ _OUTER = {"LEFT": "right", "RIGHT": "left", "FULL": "either"}
 
 def appends(
     query: str, sources: Sequence[Source], *, functions: AbstractSet[str] = frozenset()
-) -> Literal[True] | Reason:
+) -> Linearity | Reason:
     """Whether the output of inserted rows can be appended, or why not.
 
     Args:
@@ -34,7 +37,7 @@ def appends(
         functions: User-defined functions that were declared deterministic, lower case.
 
     Returns:
-        True; or a reason with a code of :func:`~freshline.sql.query.normal.normalise` or
+        ``joint``; or a reason with a code of :func:`~freshline.sql.query.normal.normalise` or
         :func:`~freshline.sql.query.nondeterministic.nondeterminism`, or one of AGGREGATE, DISTINCT,
         WINDOW, LIMIT, SET_OPERATION, STREAM_JOIN, STATIC_OUTER, STATIC_BRANCH, SUBQUERY,
         STATIC, SYNTAX.
@@ -48,7 +51,24 @@ def appends(
         check.query(tree)
     except Unsupported as refusal:
         return refusal.reason
-    return True
+    return "joint"
+
+
+def appends_of_each(tree: exp.Query, sources: Sequence[Source]) -> bool:
+    """Whether each row of a query is made from one row of each source that changes.
+
+    Then what the new rows of one source make with all rows of the others can be appended.
+
+    Args:
+        tree: A normalised query.
+        sources: Every table that it reads.
+    """
+    named = [replace(source, name=source.name.replace("`", "")) for source in sources]
+    analysis = LinearAnalysis(named, "each")
+    try:
+        return analysis.query(tree).streams == analysis.streams == analysis.streams_in(tree)
+    except Unsupported:
+        return False
 
 
 class _Check:

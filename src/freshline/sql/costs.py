@@ -43,6 +43,9 @@ _INTO_VIEW: Mapping[str, tuple[float, float]] = {
 }
 """The same where the view is its own state."""
 
+_JOINING: Mapping[str, tuple[float, float]] = {"append": (0.12, 0.003)}
+"""The same where new rows are joined with the rows of other parents."""
+
 _BYTES_PER_MB = 1e6
 _OF_ALL = ("full", BUILD)
 _NEWS = 0.3
@@ -103,9 +106,18 @@ class Costs:
         self._tried: dict[str, int] = dict(facts.get("tried", {}))
         self._guesses = _GUESSES
 
-    def guess_for(self, *, own_state: bool) -> None:
-        """Guess for a view that is its own state, or for one beside which a state is kept."""
-        self._guesses = {**_GUESSES, **_INTO_VIEW} if own_state else _GUESSES
+    def guess_for(self, *, own_state: bool, joins: bool = False) -> None:
+        """Guess by what an update does.
+
+        Args:
+            own_state: Merging is into the view itself, not into a state beside it.
+            joins: Appending joins the new rows with all rows of other parents.
+        """
+        self._guesses = {
+            **_GUESSES,
+            **(_INTO_VIEW if own_state else {}),
+            **(_JOINING if joins else {}),
+        }
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def explanation(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) -> di
             for source in sources
         ],
         "ways": list(ways(plan)),
-        "append": _verdict(plan.appends),
+        "append": _reason(plan.appends) if isinstance(plan.appends, Reason) else True,
         "buckets": _buckets(found) if isinstance(found, Buckets) else _reason(found),
         "merge": _merge(plan.merge)
         if isinstance(plan.merge, Decomposition)
@@ -45,7 +45,7 @@ def ways(plan: ViewPlan) -> tuple[str, ...]:
     merges = isinstance(plan.merge, Decomposition)
     tells_groups = isinstance(plan.merge, Decomposition) and bool(plan.merge.group_columns)
     names = {
-        "append": plan.appends is True,
+        "append": not isinstance(plan.appends, Reason),
         "bucket-merge": bucketed and merges,
         "bucket-recompute": bucketed,
         "group-merge": merges and not bucketed,
@@ -61,10 +61,12 @@ def explanation_text(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) 
     for source in sources:
         what = "static" if source.static else f"time {source.time_column or 'undeclared'}"
         lines.append(f"reads {source.name} ({what})")
-    if plan.appends is True:
+    if isinstance(plan.appends, Reason):
+        lines.append(f"append: no, {_words(plan.appends)}")
+    elif plan.appends == "joint":
         lines.append("append: new rows' output can be added")
     else:
-        lines.append(f"append: no, {_words(plan.appends)}")
+        lines.append("append: what each table's new rows make with the others can be added")
     if isinstance(plan.buckets, Buckets):
         lines.append(f"buckets: by {plan.buckets.column}")
         lines.extend(f"  {touched(plan.buckets, name)}" for name in plan.buckets.reads)
@@ -131,10 +133,6 @@ def _moved(name: str, by_us: int) -> str:
 def _words(reason: Reason) -> str:
     where = f" [{reason.sql}]" if reason.sql else ""
     return f"{reason.code}: {reason.message}{where}"
-
-
-def _verdict(verdict: bool | Reason) -> object:  # noqa: FBT001 - a field's value
-    return _reason(verdict) if isinstance(verdict, Reason) else verdict
 
 
 def _reason(reason: Reason) -> dict[str, str | None]:

@@ -8,8 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeVar
 
-from freshline.sql.appends import appends
+from freshline.sql.appends import appends, appends_of_each
 from freshline.sql.buckets.timeline import buckets
+from freshline.sql.query.equalities import equalities
 from freshline.sql.query.nondeterministic import cautions, of_elsewhere
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
@@ -52,7 +53,8 @@ def view_plan(
         functions: User-defined functions that were declared deterministic, lower case.
     """
     try:
-        notes = cautions(normalise(query, sources))
+        tree = normalise(query, sources)
+        notes = cautions(tree)
     except Unsupported as refusal:
         return ViewPlan(refusal.reason, refusal.reason, refusal.reason)
     if (unknown := of_elsewhere(query, functions=functions)) is not None:
@@ -65,10 +67,13 @@ def view_plan(
         merge=_safely(lambda: decompose(query, sources)),
         notes=notes,
     )
-    merge = plan.merge
-    if keeping is None or plan.appends is True or not isinstance(plan.buckets, Reason):
+    if not isinstance(plan.appends, Reason) or not isinstance(plan.buckets, Reason):
         return plan
-    if not isinstance(merge, Reason) or merge.code not in ROWS_HELP:
+    joins = plan.appends.code == "STREAM_JOIN"
+    if joins and _safely(lambda: appends_of_each(tree, sources)) is True:
+        return replace(plan, appends="each", equal=equalities(tree))
+    merge = plan.merge
+    if keeping is None or not isinstance(merge, Reason) or merge.code not in ROWS_HELP:
         return plan
     return replace(plan, merge=_safely(lambda: keeping(query, sources)))
 

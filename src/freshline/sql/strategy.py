@@ -76,6 +76,9 @@ class HasRefreshSettings(Protocol):
 APPEND_FILES = Strategy("append", "row-wise", "new rows of its feed are added as they come")
 
 _APPEND = Strategy("append", "row-wise", "the output of the parents' new rows is added")
+_APPEND_JOINED = Strategy(
+    "append", "joined", "what each parent's new rows make with the others' rows is added"
+)
 _RECOMPUTE = Strategy(
     "bucket-recompute", "buckets", "only the buckets that the parents' changes touch are computed"
 )
@@ -161,8 +164,8 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
         rewrote: A parent's rows were deleted or updated, not only inserted.
         final: A bucket may be shown only when it is complete.
     """
-    if plan.appends is True and not rewrote and not final:
-        return [_APPEND]
+    if not isinstance(plan.appends, Reason) and not rewrote and not final:
+        return [_APPEND if plan.appends == "joint" else _APPEND_JOINED]
     ways = []
     if isinstance(plan.buckets, Buckets):
         ways.append(_RECOMPUTE)
@@ -326,7 +329,7 @@ def _quicker(ways: list[Strategy], costs: Costs, sizes: Sizes) -> Strategy:
 
 def _undone(plan: ViewPlan, *, rewrote: bool) -> bool:
     """Whether there would be a better way if no parent had lost rows."""
-    better = plan.appends is True or isinstance(plan.merge, Decomposition)
+    better = not isinstance(plan.appends, Reason) or isinstance(plan.merge, Decomposition)
     return rewrote and better and isinstance(plan.buckets, Reason)
 
 

@@ -115,8 +115,8 @@ STRATEGIES = (
         "sql/strategy.py",
         (
             "deleted rows are appended",
-            "if plan.appends is True and not rewrote and not final:",
-            "if plan.appends is True and not final:",
+            "if not isinstance(plan.appends, Reason) and not rewrote and not final:",
+            "if not isinstance(plan.appends, Reason) and not final:",
         ),
         (
             "deleted rows are merged",

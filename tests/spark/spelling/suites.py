@@ -62,7 +62,7 @@ SUITES = (
 def gist(plan: ViewPlan) -> dict[str, Any]:
     """What a plan decides: ways, keys and bounds, without the words that it is written in."""
     return {
-        "appends": plan.appends is True or plan.appends.code,
+        "appends": plan.appends.code if isinstance(plan.appends, Reason) else plan.appends,
         "buckets": _buckets(plan.buckets),
         "merge": _merge(plan.merge),
         "always full": plan.always_full,

@@ -122,13 +122,20 @@ _MORE = (
      "percentile_approx(amount, 0.5) AS p FROM orders GROUP BY 1")),
     ("union of streams", "bucket-merge", ("SELECT ts, usr FROM orders UNION SELECT ts, usr "
      "FROM clicks")),
+    # Rows of each stream with all of the others.
+    ("unbounded join", "append", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c "
+     "ON o.usr = c.usr")),
+    ("unbounded join by number", "append", ("SELECT o.ts, c.id AS c, u.name FROM orders o, clicks "
+     "c LEFT JOIN users u ON u.usr = c.usr WHERE c.n = o.id AND o.amount > 1")),
+    ("unbounded joins in a union", "append", ("SELECT o.id, c.n FROM orders o JOIN clicks c "
+     "ON o.id = c.id UNION ALL SELECT -o.id, c.usr FROM clicks c JOIN orders o ON c.n > o.usr")),
     # In full.
     ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "
      "id) AS before FROM orders")),
     ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, "
      "amount LIMIT 5")),
-    ("unbounded join", "full UNBOUNDED", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks "
-     "c ON o.usr = c.usr")),
+    ("unbounded left join", "full UNBOUNDED", ("SELECT o.ts, o.id, c.id AS c FROM orders o LEFT "
+     "JOIN clicks c ON o.usr = c.usr")),
     ("static keeps its rows", "full KEEPS_ROWS", ("SELECT u.name, o.ts, o.id FROM users u LEFT "
      "JOIN orders o ON o.usr = u.usr")),
     ("rank among all", "full WINDOW", ("SELECT id, ts, rank() OVER (ORDER BY amount) AS r "

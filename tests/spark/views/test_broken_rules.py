@@ -90,7 +90,7 @@ LIES = {
     "late_click": lambda plan: reads(plan, clicks=(0, H - NARROWER)),
     "end_of_the_hour": lambda plan: reads(plan, orders=(0, H - NARROWER)),
     "hour_before": lambda plan: reads(plan, orders=(0, H - 1)),
-    "appended": lambda plan: replace(plan, appends=True),
+    "appended": lambda plan: replace(plan, appends="joint"),
     "state": lambda plan: combined(plan, "MAX"),
     "groups": lambda plan: states(plan, group_columns={"usr": plan.merge.partials[0].keys[0]}),
     "linearity": lambda plan: states(plan, linearity="joint"),

@@ -27,7 +27,10 @@ READ_USERS = ("v_stream_with_static", "v_union_with_a_static_branch")
 READS_CALENDAR = "v_calendar_keeps_its_days"
 OVER_A_VIEW = tuple(kind.name for kind in OVER_VIEWS)
 KEEPS_ROWS = "w_outer_join_in_groups"
-ONE_OF_EACH = ("v_filter", "v_band_join", "v_hourly", "w_totals_per_user", "w_order_before")
+ONE_OF_EACH = (
+    *("v_filter", "v_band_join", "v_hourly", "w_totals_per_user", "w_order_before"),
+    "w_unbounded_join_by_number",
+)
 PROVED = share(list(WAYS), part=100, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH, KEEPS_ROWS), first=1)
 
 

@@ -173,6 +173,20 @@ def test_statistics_that_do_not_tell_the_times_of_a_file_are_not_believed():
     assert added(**known, **old).times_us("at") is None
 
 
+def test_statistics_tell_the_numbers_and_days_of_a_file():
+    told = added(
+        numRecords=3,
+        minValues={"id": -(2**63), "day": "1969-12-31", "x": 0.5, "s": "a", "ok": True},
+        maxValues={"id": 2**63 - 1, "day": "1970-01-02", "x": 1.5, "s": "b", "ok": True},
+        nullCount={"id": 0, "day": 1, "x": 0, "s": 0, "none": 3, "ok": 0},
+    )
+    assert told.numbers("ID") == [(-(2**63), 2**63 - 1)]
+    assert told.numbers("day") == [(-1, 1)]
+    assert told.numbers("none") == []
+    assert [told.numbers(each) for each in ("x", "s", "ok", "other")] == [None] * 4
+    assert AddedFile("f", {}).numbers("id") is None
+
+
 def _come(path: str, replaced: dict[str, object] | None, ident: int) -> None:
     """One row more, by a commit of ours that says of which times the rows are that it replaced."""
     facts: dict[str, object] = {"freshline": 1, "table": "t", "update": ident}

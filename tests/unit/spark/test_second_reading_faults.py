@@ -9,7 +9,7 @@ import pytest
 from freshline.spark.views import readings
 from freshline.sql.query.records import Reason, ViewPlan
 
-APPEND = ViewPlan(True, Reason("X", "x"), Reason("X", "x"))
+APPEND = ViewPlan("joint", Reason("X", "x"), Reason("X", "x"))
 
 
 @pytest.mark.parametrize(

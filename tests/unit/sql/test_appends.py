@@ -44,7 +44,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("query", APPENDS)
 def test_these_append(query):
-    assert appends(query, SOURCES) is True
+    assert appends(query, SOURCES) == "joint"
 
 
 @pytest.mark.parametrize(("code", "query"), REFUSED.items())

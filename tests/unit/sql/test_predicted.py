@@ -15,7 +15,7 @@ PARTIAL = Partial("p", ("k",), "q", "c")
 GROUPS = Decomposition((PARTIAL,), "f", group_columns={"k": "k"})
 HIDDEN = Decomposition((PARTIAL,), "f")
 
-APPENDS = ViewPlan(True, NO, NO)
+APPENDS = ViewPlan("joint", NO, NO)
 BUCKETED = ViewPlan(NO, BUCKETS, GROUPS)
 GROUPED = ViewPlan(NO, NO, GROUPS)
 PILED = ViewPlan(NO, NO, HIDDEN)

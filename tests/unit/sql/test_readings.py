@@ -23,7 +23,8 @@ from tests.support.view_cases import SOURCES, H, M
 
 NOT = Reason("NOT_THIS_WAY", "in a test")
 NOTHING = ViewPlan(NOT, NOT, NOT)
-APPENDS = dataclasses.replace(NOTHING, appends=True)
+APPENDS = dataclasses.replace(NOTHING, appends="joint")
+APPENDS_EACH = dataclasses.replace(NOTHING, appends="each")
 STREAMS = {source.name for source in SOURCES if not source.static}
 
 
@@ -184,6 +185,19 @@ WRONG: Mapping[str, tuple[str, ViewPlan, str]] = {
             " clicks, orders"
         ),
     ),
+    "rows of one table alone": (
+        "rows",
+        APPENDS_EACH,
+        "appending: by our reading new rows' output can be added, by Spark's rows come from orders",
+    ),
+    "an outer join of two that change": (
+        "full using",
+        APPENDS_EACH,
+        (
+            "appending: by our reading new rows' output can be added, by Spark's Join is a join of"
+            " kind FullOuter whose other side changes"
+        ),
+    ),
     "chance": (
         "chance",
         APPENDS,
@@ -240,6 +254,15 @@ def test_rows_that_look_at_other_groups(name):
             " group, by Spark's at other groups as well"
         )
     ]
+
+
+def test_a_join_appends_what_each_tables_new_rows_make():
+    both = [source for source in SOURCES if source.name in ("orders", "clicks")]
+    assert differences(APPENDS_EACH, recorded("both"), both) == []
+    (found,) = differences(APPENDS, recorded("both"), both)
+    assert found.sparks == "rows come from clicks, orders"
+    (found,) = differences(APPENDS_EACH, recorded("both"), SOURCES)  # days have no part in it
+    assert found.fact == "appending"
 
 
 def test_a_table_that_we_do_not_know_of():

@@ -74,8 +74,8 @@ def noted(**seconds: float) -> Costs:
 @pytest.mark.parametrize(
     ("plan", "inserts", "rewrites"),
     [
-        (ViewPlan(True, BUCKETS, MERGE), "append", "bucket-recompute"),
-        (ViewPlan(True, UNBOUNDED, KEEPS), "append", "full"),
+        (ViewPlan("joint", BUCKETS, MERGE), "append", "bucket-recompute"),
+        (ViewPlan("joint", UNBOUNDED, KEEPS), "append", "full"),
         (ViewPlan(KEEPS, BUCKETS, MERGE), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, BUCKETS, KEEPS), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, UNBOUNDED, MERGE), "group-merge", "full"),
@@ -92,7 +92,7 @@ def test_what_is_right_comes_before_what_is_quick(plan, inserts, rewrites):
 
 def test_final_emission_leaves_the_recomputing_of_buckets():
     final = Table(emit="final")
-    assert strategy(final, ViewPlan(True, BUCKETS, MERGE)).name == "bucket-recompute"
+    assert strategy(final, ViewPlan("joint", BUCKETS, MERGE)).name == "bucket-recompute"
 
 
 def test_a_full_update_says_why():
@@ -143,7 +143,7 @@ def test_before_anything_is_measured_small_parents_are_read_as_a_whole():
         assert choose(plan, table=AUTO, sizes=GIGABYTES).name == incremental
         unknown = Sizes(changed_bytes=10_000, whole_bytes=None)
         assert choose(plan, table=AUTO, sizes=unknown).name == incremental
-    appends = ViewPlan(True, BUCKETS, MERGE)
+    appends = ViewPlan("joint", BUCKETS, MERGE)
     assert choose(appends, table=AUTO, costs=noted(append=9.0, full=1.0)).name == "append"
 
 

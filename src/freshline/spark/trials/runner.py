@@ -40,7 +40,7 @@ from freshline.spark.trials.inputs import REGIMES, Inputs, Regime
 from freshline.spark.trials.tables import Done, Tables
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
-from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Reason, ViewPlan
 from freshline.sql.strategy import HasRefreshSettings, Strategy, incremental
 from freshline.sql.strategy import chosen as by_cost
 from freshline.sql.text.reads import quoted, rewritten
@@ -138,7 +138,7 @@ def _lanes(table: TableDef, plan: ViewPlan) -> tuple[str, ...]:
     if table.emit == "final":
         return ("bucket-recompute",) if isinstance(plan.buckets, Buckets) else ()
     lanes = []
-    if plan.appends is True:
+    if not isinstance(plan.appends, Reason):
         lanes.append("append")
     if isinstance(plan.buckets, Buckets):
         lanes.append("bucket-recompute")

@@ -95,11 +95,26 @@ class Changes:
 
         See :meth:`freshline.delta.changelog.AddedFile.times_us`; None: the rows must be read.
         """
-        # Statistics are kept by names that a renamed column no longer has.
-        if self._logged.rewrote or self._renamed:
+        if not self._has_statistics:
             return None
         told = [file.times_us(column) for file in self._logged.added]
         return None if None in told else [each for each in told if each is not None]
+
+    def numbers(self, column: str) -> list[tuple[int, int]] | None:
+        """Per file added, what the log says of a column of whole numbers or dates.
+
+        See :meth:`freshline.delta.changelog.AddedFile.numbers`; None: the rows must be read.
+        """
+        if not self._has_statistics:
+            return None
+        told = [file.numbers(column) for file in self._logged.added]
+        return None if None in told else [each for spans in told for each in spans or ()]
+
+    @property
+    def _has_statistics(self) -> bool:
+        """Whether the log can say something of all change rows, by the columns' names."""
+        # Statistics are kept by names that a renamed column no longer has.
+        return not self._logged.rewrote and not self._renamed
 
     def replaced_us(self, column: str) -> tuple[list[tuple[int, int]], bool] | None:
         """Intervals of a TIMESTAMP column's values in all change rows, and whether NULL is there.

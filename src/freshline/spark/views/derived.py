@@ -250,7 +250,7 @@ class DerivedUpdates:
         change_rows = sum(each.rows for each in changed)
         costs = self._costs
         assert costs is not None
-        costs.guess_for(own_state=keeps_own_state(plan))
+        costs.guess_for(own_state=keeps_own_state(plan), joins=plan.appends == "each")
         whole_bytes = known_weight((parent.path, parent.changes.new) for parent in parents)
         if whole_bytes is None:  # the logs are elsewhere
             whole_bytes = sum(jvm.input_bytes(parent.frame) for parent in parents)

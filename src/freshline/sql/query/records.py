@@ -77,6 +77,28 @@ class Buckets:
 
 
 @dataclass(frozen=True, slots=True)
+class Equality:
+    """No row of ``source`` is used whose ``column`` is ``other_column`` in no row of ``other``.
+
+    Sources and columns are in lower case, sources as :attr:`Source.name` is.
+    """
+
+    source: str
+    column: str
+    other: str
+    other_column: str
+
+
+Linearity = Literal["joint", "each"]
+"""What rows a query's rows follow from.
+
+``joint``: a batch is a part of every source at once, whose rows meet only within a batch. ``each``:
+joins make the query linear in each source with the others whole, so what a change makes is the sum
+over the sources of what that source's change makes, those before it new and those behind it old.
+"""
+
+
+@dataclass(frozen=True, slots=True)
 class Partial:
     """One state from which a result is put together.
 
@@ -85,12 +107,14 @@ class Partial:
         keys: Columns of the state that identify a group; empty: there is one group.
         query: Over the sources: state rows of the input rows given.
         combine: Over the relation ``name``: one row per group, with the same columns.
+        equal: Of its query, where each source's changes meet the others whole.
     """
 
     name: str
     keys: tuple[str, ...]
     query: str
     combine: str
+    equal: tuple[Equality, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +127,7 @@ class Decomposition:
     Attributes:
         partials: At least one.
         final: Over relations named as the partials, each holding combined rows.
-        linearity: ``joint``: a batch is a part of every source at once (their rows meet only
-            within a batch). ``each``: joins make it linear in each source with the others
-            whole, so the state of a change is the sum over the sources of the state of that
-            source's change, those before it new and those behind it old.
+        linearity: Of each partial's query.
         group_columns: Where each output row is a function of one group of the only partial
             and shows its keys: state key by output column. Else None: after a change any
             output row can differ.
@@ -116,7 +137,7 @@ class Decomposition:
 
     partials: tuple[Partial, ...]
     final: str
-    linearity: Literal["joint", "each"] = "joint"
+    linearity: Linearity = "joint"
     group_columns: Mapping[str, str] | None = None
     own_state: Mapping[str, str] | None = None
 
@@ -126,20 +147,22 @@ class ViewPlan:
     """Every way in which a view can be maintained, and why not in the others.
 
     Attributes:
-        appends: The query over all rows is the query over the old ones plus the query over
-            the new ones, for insertions into all its sources at once: the output of new rows
-            can be appended. Else why not.
+        appends: What insertions add to the query's rows, and take nothing away: the output of the
+            new rows of all sources at once (``joint``), or what the new rows of each source make
+            with all rows of the others (``each``). Else why not.
         buckets: Where the output falls into buckets; else why it does not.
         merge: Where states merge; else why they do not.
         notes: What a user should know all the same, a sentence each.
         always_full: Code of why every update is in full whatever the query allows; "": it is not.
         holds_us: By parent that is a view, where final buckets are asked for: how far behind its
             freshness its rows are complete, by the column that is read.
+        equal: Of the query, where it appends what each source's new rows make.
     """
 
-    appends: Literal[True] | Reason
+    appends: Linearity | Reason
     buckets: Buckets | Reason
     merge: Decomposition | Reason
     notes: tuple[str, ...] = field(default=())
     always_full: str = ""
     holds_us: Mapping[str, int] = field(default_factory=dict)
+    equal: tuple[Equality, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.sql.explain import duration
-from freshline.sql.query.records import Buckets, Decomposition, Source, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Linearity, Reason, Source, ViewPlan
 from freshline.sql.readings.certainty import uncertain
 from freshline.sql.readings.choices import Chooser
 from freshline.sql.readings.ingredients import ingredients, same_origin
@@ -49,14 +49,14 @@ def differences(plan: ViewPlan, query: Tree, sources: Sequence[Source]) -> list[
     streams = {source.name.lower() for source in sources if not source.static}
     buckets = plan.buckets if isinstance(plan.buckets, Buckets) else None
     merges = isinstance(plan.merge, Decomposition)
-    if plan.appends is not True and buckets is None and not merges:
+    if isinstance(plan.appends, Reason) and buckets is None and not merges:
         return []
     found = list(_tables(query, {source.name.lower() for source in sources}))
     what = uncertain(query)
     if what is not None:
         found.append(Difference("the result", "follows from the rows", f"does not: {what}"))
-    if plan.appends is True:
-        found += _appended(query, streams)
+    if not isinstance(plan.appends, Reason):
+        found += _appended(plan.appends, query, streams)
     if buckets is not None:
         found += bucketed(buckets, query, streams)
     return found
@@ -86,12 +86,13 @@ def leaves(plan: Tree) -> list[Tree]:
     return own
 
 
-def _appended(query: Tree, streams: set[str]) -> list[Difference]:
+def _appended(linearity: Linearity, query: Tree, streams: set[str]) -> list[Difference]:
     ours = "new rows' output can be added"
     found = products(query, streams)
     if isinstance(found, NotLinear):
         return [Difference("appending", ours, f"{found.kind} {found.what}")]
-    if any(len(product) != 1 for product in found):
+    together = linearity == "each"
+    if any(product != streams if together else len(product) != 1 for product in found):
         sets = sorted(", ".join(sorted(each)) or "static tables alone" for each in found)
         return [Difference("appending", ours, f"rows come from {'; '.join(sets)}")]
     return []

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
+import sqlglot
 from sqlglot import exp
 
+from freshline.sql.query.equalities import equalities
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise
-from freshline.sql.query.records import Decomposition, Reason, Source
+from freshline.sql.query.records import Decomposition, Linearity, Partial, Reason, Source
 from freshline.sql.query.scopes import aliases_inside, items_of, own_nodes, windows_in
 from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
-from freshline.sql.states.linear import LinearAnalysis, Linearity
+from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.states.own_state import own_state
 from freshline.sql.states.starred_calls import refuse_starred_calls
 from freshline.sql.states.states import Typer
@@ -100,13 +103,19 @@ def _cut(
     _name_outputs(final, names)
     if groups is not None:
         groups = {outputs[column.lower()]: key for column, key in groups.items()}
+    partials = [_met(each) for each in cutter.partials] if linearity == "each" else cutter.partials
     return Decomposition(
-        tuple(cutter.partials),
+        tuple(partials),
         final.sql(dialect="spark"),
         linearity,
         groups,
         own_state(final, cutter.partials),
     )
+
+
+def _met(partial: Partial) -> Partial:
+    tree = sqlglot.parse_one(partial.query, dialect="spark")
+    return replace(partial, equal=equalities(tree))
 
 
 def _reads_states_once(final: exp.Query, cutter: Cutter) -> bool:

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sqlglot import exp
 
 from freshline.sql.query.normal import source_name
-from freshline.sql.query.records import Source
+from freshline.sql.query.records import Linearity, Source
 from freshline.sql.query.scopes import (
     conjuncts,
     equal_columns,
@@ -37,7 +36,6 @@ from freshline.sql.query.scopes import (
 from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.text.canonical import is_natural, side_of
 
-Linearity = Literal["joint", "each"]
 _ColumnName = tuple[str, str]
 """Alias and column."""
 

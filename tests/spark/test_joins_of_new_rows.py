@@ -1,0 +1,112 @@
+"""A join of two tables that grow reads few old rows for the new ones, and the right ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from freshline.spark.engine import pins
+from freshline.spark.views import partials
+from freshline.spark.views.incremental import Parent
+from freshline.spark.views.meeting import met_by
+from freshline.sql.query.records import Equality
+from tests.spark.arrivals import Arrivals
+
+pytestmark = pytest.mark.spark
+
+SUMS = """SELECT e.person, count(*) AS n, sum(v.cents) AS cents FROM events e
+    JOIN visits v ON e.id = v.id GROUP BY e.person"""
+MEANS = """SELECT e.person, avg(v.cents) AS mean FROM events e, visits v
+    WHERE v.id = e.id AND to_date(e.at) = to_date(v.at) GROUP BY e.person"""
+ONCE_MORE = """SELECT person, sum(n) AS n FROM (SELECT e.person, v.cents AS n
+    FROM events e JOIN visits v ON v.id = e.id
+    UNION ALL SELECT e.person, 1 FROM events e JOIN visits v ON v.cents = e.cents)
+    GROUP BY person"""
+VIEWS = {"sums": SUMS, "means": MEANS, "once_more": ONCE_MORE}
+
+
+@pytest.fixture
+def arrivals(shop) -> Arrivals:
+    for name in ("events", "visits"):
+        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
+        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
+    return Arrivals(shop, random.Random(11))
+
+
+def test_only_files_with_the_new_rows_keys_are_read(shop, arrivals, monkeypatch):
+    """Late items of old orders, items before their order, keys of NULL and far apart."""
+    read: dict[str, list[tuple[int, int]]] = {}
+
+    def noted(parent: Parent, changed: Parent, equal: Sequence[Equality]) -> str | None:
+        condition = met_by(parent, changed, equal)
+        if condition is not None:
+            frame = parent.before()
+            files = len(frame.where(condition).inputFiles()), len(frame.inputFiles())
+            read.setdefault(parent.name, []).append(files)
+        return condition
+
+    def come(table: str, ids: list[int | None]) -> None:
+        rows: list[dict[str, Any]] = arrivals.rows(1, len(ids))
+        arrivals.come(table, [{**row, "id": number} for row, number in zip(rows, ids, strict=True)])
+
+    for name, query in VIEWS.items():
+        shop.table(name, query, refresh="incremental")
+    for first in (0, 10, 20, 30):
+        come("events", [*range(first, first + 10), None])
+        come("visits", [*range(first, first + 10), *range(first, first + 10), None])
+    for name in VIEWS:
+        arrivals.update(name)
+    monkeypatch.setattr(partials, "met_by", noted)
+    monkeypatch.setattr(pins, "SMALL_BYTES", -1)  # of small tables Delta is not asked
+    steps: list[tuple[list[int | None], list[int | None]]] = [
+        ([40, 41], [40, 41, 42, None]),
+        ([42, -(2**63), 2**63 - 1], [3, 42]),
+        ([None], [2**63 - 1, 12]),
+        ([], [None, None]),
+    ]
+    for events, visits in steps:
+        for table, ids in (("events", events), ("visits", visits)):
+            if ids:
+                come(table, ids)
+        for name in VIEWS:
+            result = arrivals.update(name)
+            assert result.strategy == "group-merge", (name, result)
+    # Of the four old files none has the first step's keys; then those of the late items.
+    assert read["events"][0] == (0, 4)
+    assert read["visits"][0] == (0, 4)
+    assert min(few for few, _ in read["events"]) == 0
+    assert all(few <= files for few, files in (*read["events"], *read["visits"]))
+
+
+ROWS = """SELECT e.id, e.person, v.cents AS spent FROM events AS e JOIN visits v USING (id)
+    WHERE NOT v.cents <=> e.cents"""
+PAIRS = """with v as (select person as who, cents from visits where cents is not null)
+    SELECT e.at, e.cents, v.cents AS other FROM events e, v WHERE v.who = e.person
+    AND v.cents < e.cents UNION ALL SELECT v.at, -1, e.cents FROM events e JOIN visits v
+    ON e.id = v.id"""
+SPENT = "SELECT person, count(*) AS n, sum(spent) AS spent FROM items GROUP BY person"
+
+
+def test_what_new_rows_make_with_old_ones_is_appended(shop, arrivals):
+    """Rows on either side, on both at once, on none; views over it are merged into."""
+    for name, query in (("items", ROWS), ("pairs", PAIRS), ("spent", SPENT)):
+        shop.table(name, query, refresh="incremental")
+
+    def step(events: int, visits: int, older: int = 0) -> list[str]:
+        for table, count in (("events", events), ("visits", visits)):
+            if count:
+                arrivals.next_id = max(0, arrivals.next_id - older)
+                arrivals.come(table, arrivals.rows(1, count))
+        return [arrivals.update(name).code for name in ("items", "pairs", "spent")]
+
+    assert step(20, 1) == ["first-build"] * 3
+    assert step(0, 20, older=21) == ["joined", "joined", "merges"]
+    assert step(10, 30, older=15) == ["joined", "joined", "merges"]
+    assert step(10, 0, older=30) == ["joined", "joined", "merges"]
+    assert step(0, 0) == ["joined", "joined", "merges"]
+    arrivals.go("events", "id % 3 = 0")
+    assert step(5, 5, older=9)[:2] == ["parent-rewrote"] * 2
+    assert step(5, 5, older=9)[:2] == ["joined", "joined"]
