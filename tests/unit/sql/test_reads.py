@@ -20,7 +20,10 @@ def _names(query):
         ("SELECT * FROM stream AS s", ["stream"]),
         ("SELECT * FROM delta.`/d/x` JOIN c.`we``ird`.t", ["delta.`/d/x`", "c.`we``ird`.t"]),
         ("SELECT * FROM `a`", ["a"]),
+        ("SELECT i * 1. FROM a WHERE j > 2. ORDER BY b, c", ["a"]),
+        ("SELECT * FROM 2024_a x JOIN c.2024_b 1st, d", ["`2024_a`", "c.`2024_b`", "d"]),
         ("SELECT * FROM range(10) r, explode(x), a", ["a"]),
+        ("SELECT * FROM `range`(10) r, a", ["a"]),
         ("SELECT * FROM VALUES (1, x), (2, y) AS v(i, j), a", ["a"]),
         ("SELECT * FROM (a JOIN (b CROSS JOIN c))", ["a", "b", "c"]),
         ("SELECT * FROM ((SELECT * FROM a) UNION ALL (SELECT * FROM b)) u, c", ["a", "b", "c"]),
@@ -88,6 +91,7 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
         ("SELECT f.i FROM STREAM f WHERE f.i > 1", "SELECT f.i FROM n AS f WHERE f.i > 1"),
         ("SELECT f.i FROM STREAM(F)", "SELECT f.i FROM n AS F"),
         ("SELECT x.i FROM STREAM f x", "SELECT x.i FROM n x"),
+        ("SELECT 1st.i FROM f 1st", "SELECT 1st.i FROM n 1st"),
         ("SELECT x.i FROM STREAM f AS x", "SELECT x.i FROM n AS x"),
         ("SELECT 'STREAM f' FROM f, f g", "SELECT 'STREAM f' FROM n AS f, n g"),
         (
@@ -158,6 +162,7 @@ def test_rewriting_without_a_change_is_verbatim():
         (f"SELECT {'(' * 3000}1{')' * 3000}", "parentheses are more than 300 deep"),
         ("SELECT 1)", "a parenthesis is closed that was not opened"),
         ("SELECT * FROM identifier('a')", "a table's name is computed by IDENTIFIER"),
+        ('SELECT * FROM a JOIN "b"', "a table's name is in quotes, as a text is"),
         *[
             (f"SELECT * FROM {named}", "a table's name has a variable")
             for named in (

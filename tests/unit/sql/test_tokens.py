@@ -12,7 +12,9 @@ def _texts(sql):
     [
         ("a -- b\nc", ["a", "c"]),
         ("a -- b \\\n still\nc", ["a", "c"]),
+        ("a -- C:\\d\\\r\nb", ["a", "b"]),
         ("a /* b /* c */ d */ e", ["a", "e"]),
+        ("/* as /*+ b */ c", ["c"]),
         ("SELECT /*+ BROADCAST(t) */ 1", ["SELECT", "/*+", "BROADCAST", "(", "t", ")", "*/", "1"]),
         (r"'it''s' 'a\'b' x", ["'it''s'", r"'a\'b'", "x"]),
         (r"r'\' x", [r"r'\'", "x"]),
@@ -21,6 +23,8 @@ def _texts(sql):
         ("a|>b", ["a", "|>", "b"]),
         ("'--' \"/*\" `;`", ["'--'", '"/*"', "`;`"]),
         ("größe+1", ["größe", "+", "1"]),
+        ("2. FROM t", ["2.", "FROM", "t"]),
+        ("a>1.5 AND b<3.", ["a", ">", "1", ".", "5", "AND", "b", "<", "3."]),
     ],
 )
 def test_texts_are_cut_as_spark_cuts_them(sql, texts):
@@ -51,6 +55,11 @@ def test_what_is_not_closed_is_named_with_the_line_where_it_opens(sql, what):
     with pytest.raises(SqlTextError) as raised:
         tokens(sql)
     assert (raised.value.what, raised.value.line) == (what, 2)
+
+
+def test_a_word_that_begins_with_a_digit_is_a_name_unless_it_is_a_number():
+    texts = "2024_sales 1a 0x1F 7 7L 7y 7.5e 7e3 7bd 7. 7D"
+    assert [each.text for each in tokens(texts) if each.is_name] == ["2024_sales", "1a", "0x1F"]
 
 
 def test_values_and_names_lose_their_quotes():

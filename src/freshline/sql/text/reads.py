@@ -296,6 +296,10 @@ class _Walk:
                 return self._name(at + 1, end, ctes, stream_at=at)
         if token.is_name:
             return self._name(at, end, ctes)
+        if token.kind == "string":
+            raise SqlTextError(
+                "a table's name is in quotes, as a text is; names have backquotes", token.line
+            )
         return at + 1
 
     def _refuse_variable(self, at: int) -> None:
@@ -329,8 +333,8 @@ class _Walk:
         if any("${" in part for part in parts):
             raise SqlTextError(_VARIABLE, first.line)
         parenthesis = stream_at is None and at < end and self.tokens[at].is_symbol("(")
-        if parenthesis and last.kind == "word":
-            if parts[-1].upper() == "IDENTIFIER":
+        if parenthesis:
+            if last.is_word("IDENTIFIER"):
                 raise SqlTextError("a table's name is computed by IDENTIFIER", last.line)
             return at  # a table function; its arguments are walked as any parentheses
         if stream_at is not None and self.tokens[stream_at + 1].is_symbol("("):

@@ -3,8 +3,9 @@
 Only what decides where a statement, a clause or a table's name begins and ends: strings,
 backquoted names, comments, words and single symbols. The rules are those of Spark's own
 lexer: a backslash escapes inside strings but not inside raw ones, a doubled quote stands for
-itself, block comments nest, a hint ``/*+ ... */`` is no comment, and a backslash at the end
-of a line carries a ``--`` comment on.
+itself, block comments nest, a hint ``/*+ ... */`` is no comment and begins none within one,
+and a backslash at the end of a line carries a ``--`` comment on, unless the line ends as on
+Windows.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Literal
 
 Kind = Literal["word", "quoted", "string", "symbol"]
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[0-9]+\.(?!\w)|\w+")
+"""Or a number that ends with its point, as in ``SELECT 2. FROM t``: no column of a name FROM."""
+_NUMBER = re.compile(r"[0-9]+(?:\.|e[0-9]*)?(?:[lsyfd]|bd)?\Z", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
-_LINE_COMMENT = re.compile(r"--(?:\\\r?\n|[^\r\n])*")
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _STRINGS = {
     "'": re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL),
     '"': re.compile(r'"(?:[^"\\]|\\.|"")*"', re.DOTALL),
@@ -58,8 +61,8 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether it can name something: a word that does not start with a digit, or quoted."""
-        return self.kind == "quoted" or (self.kind == "word" and not self.text[0].isdigit())
+        """Whether it can name something: a word that is no number, as ``2024_sales``, or quoted."""
+        return self.kind == "quoted" or (self.kind == "word" and not _NUMBER.match(self.text))
 
     @property
     def name(self) -> str:
