@@ -12,6 +12,8 @@ from freshline.sql.text.rowwise import Verdict, minds_columns, row_wise
         "SELECT f.a FROM c.s x RIGHT JOIN STREAM f ON f.a = x.a",
         "SELECT f.a FROM c.s x, STREAM f",
         "SELECT a FROM (c.s x JOIN STREAM f ON x.a = f.a)",
+        "SELECT f.a FROM (STREAM f LEFT JOIN c.s x ON x.a = f.a)",
+        "SELECT f.a FROM (c.s x RIGHT JOIN STREAM f ON x.a = f.a)",
         "WITH x AS (SELECT a FROM STREAM f) SELECT a FROM x",
         "WITH m AS (SELECT a, max(b) FROM c.s GROUP BY a) SELECT a FROM STREAM f JOIN m USING (a)",
         "SELECT a, (SELECT max(b) FROM c.s) AS m FROM (SELECT * FROM STREAM f) q",
@@ -47,6 +49,14 @@ def test_row_wise_queries_pass(query):
             "SELECT f.a FROM c.s JOIN STREAM f ON f.a = s.a FULL JOIN c.t ON f.a = t.a",
             "the FULL JOIN keeps rows of the other side that no record of the feed meets",
         ),
+        *[
+            (query, "the FULL JOIN keeps rows of the other side that no record of the feed meets")
+            for query in (
+                "SELECT f.a FROM (STREAM f FULL JOIN c.t ON f.a = t.a)",
+                "SELECT q.a FROM ((SELECT a FROM STREAM f) q FULL JOIN c.t USING (a)) JOIN c.s",
+                "WITH x AS (SELECT a FROM STREAM f) SELECT a FROM (x FULL JOIN c.t USING (a))",
+            )
+        ],
         (
             "SELECT s.a FROM c.s LEFT SEMI JOIN STREAM f ON f.a = s.a",
             "the SEMI JOIN gives rows of the other side, not of the feed",
@@ -91,6 +101,28 @@ def test_what_looks_beyond_one_record_is_named(query, fault):
         (
             "SELECT a FROM STREAM f WHERE x IN (TABLE c.s) ORDER BY a",
             "ORDER BY sorts records",
+        ),
+        ("FROM STREAM f |> AS x |> LEFT JOIN c.s USING (a) |> SELECT x.a", None),
+        ("FROM c.s |> RIGHT JOIN (SELECT a FROM STREAM(f)) USING (a) |> DROP b", None),
+        (
+            "FROM STREAM f |> FULL OUTER JOIN c.s USING (a) |> DROP b",
+            "the FULL JOIN keeps rows of the other side that no record of the feed meets",
+        ),
+        (
+            "FROM c.s |> LEFT JOIN STREAM f USING (a) |> DROP b",
+            "the LEFT JOIN keeps rows of the other side that no record of the feed meets",
+        ),
+        (
+            "FROM c.s |> LEFT SEMI JOIN STREAM f USING (a) |> DROP b",
+            "the SEMI JOIN gives rows of the other side, not of the feed",
+        ),
+        (
+            "FROM c.s |> WHERE EXISTS (SELECT 1 FROM STREAM f WHERE f.a = s.a) |> DROP b",
+            "the feed is read inside an expression",
+        ),
+        (
+            "WITH x AS (SELECT a FROM STREAM f) FROM x |> JOIN x AS y ON x.a = y.b |> DROP b",
+            "a WITH query reads the feed, in a form that is known to Spark alone",
         ),
     ],
 )

@@ -15,7 +15,14 @@ from sqlglot import exp
 
 from freshline.sql.text.functions import volatile_call
 from freshline.sql.text.reads import reads_of, rewritten
-from freshline.sql.text.rowwise import CLAUSES, faults_of_words, mentions, own_fault, step_fault
+from freshline.sql.text.rowwise import (
+    CLAUSES,
+    faults_of_words,
+    joined_fault,
+    mentions,
+    own_fault,
+    step_fault,
+)
 from freshline.sql.text.tokens import tokens
 from freshline.sql.text.tree import tree_of
 
@@ -121,6 +128,7 @@ def _on_way(streams: list[exp.Table], tree: exp.Expr) -> Iterator[str]:
     left: list[exp.Expr] = list(streams)
     while left:
         node: exp.Expr | None = left.pop()
+        below: exp.Expr | None = None
         while node is not None:
             passed[id(node)] = passed.get(id(node), 0) + 1
             if isinstance(node, exp.Select) and passed[id(node)] > 1:
@@ -129,12 +137,14 @@ def _on_way(streams: list[exp.Table], tree: exp.Expr) -> Iterator[str]:
                 break
             parent = node.parent
             yield from _own(node)
+            if fault := joined_fault(node, below):
+                yield _of_stream(fault)
             if parent is not None and (fault := _step(node, parent)):
                 yield fault
             if isinstance(node, exp.CTE):
                 left += mentions(node, tree)
                 break
-            node = parent
+            node, below = parent, node
 
 
 def _own(node: exp.Expr) -> Iterator[str]:
@@ -156,7 +166,11 @@ def _step(node: exp.Expr, parent: exp.Expr) -> str | None:
     if isinstance(node, exp.Query) and isinstance(parent, exp.Union):
         return None
     fault = step_fault(node, parent)
-    return None if fault is None else fault.replace("the feed", "the stream")
+    return None if fault is None else _of_stream(fault)
+
+
+def _of_stream(fault: str) -> str:
+    return fault.replace("the feed", "the stream")
 
 
 def _without_watermark(query: str) -> str:

@@ -11,15 +11,15 @@ free.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from freshline.sql.text.canonical import is_aggregate, kind_of, side_of
 from freshline.sql.text.functions import AGGREGATES, is_call
-from freshline.sql.text.reads import reads_of, rewritten
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.reads import Read, reads_of, rewritten
+from freshline.sql.text.tokens import Token, tokens
 from freshline.sql.text.tree import tree_of
 
 _MARK = "__freshline_feed__"
@@ -62,11 +62,13 @@ class Verdict:
 
 def row_wise(query: str) -> Verdict:
     """Judges a query that reads exactly one feed, once."""
-    feed = next(read.name for read in reads_of(query) if read.stream)
+    read = next(read for read in reads_of(query) if read.stream)
+    feed = read.name
     tree = tree_of(rewritten(query, {feed: _MARK}))
     mention = tree and next((t for t in tree.find_all(exp.Table) if t.name == _MARK), None)
     if tree is None or mention is None:
-        return Verdict(fault_of_words(query), analysed=False)
+        fault = next(faults_of_words(query), None) or _fault_of_place(tokens(query), read)
+        return Verdict(fault, analysed=False)
     hiding = (cte for cte in tree.find_all(exp.CTE) if cte.alias.lower() == feed.lower())
     if any(mention not in cte.walk() for cte in hiding):
         return Verdict(f"its WITH query {feed} has the name of the feed", analysed=True)
@@ -75,17 +77,20 @@ def row_wise(query: str) -> Verdict:
 
 def _fault_on_way(node: exp.Expr, tree: exp.Expr) -> str | None:
     """The first fault on the way from ``node`` up to the root."""
+    below: exp.Expr | None = None
     while True:
         parent = node.parent
-        if fault := own_fault(node) or (parent and step_fault(node, parent)):
+        own = own_fault(node) or joined_fault(node, below)
+        if fault := own or (parent and step_fault(node, parent)):
             return fault
+        below = node
         if isinstance(node, exp.CTE):
             found = mentions(node, tree)
             if len(found) != 1:
                 return f"its WITH query {node.alias} is read {len(found)} times"
             if found[0].find_ancestor(exp.CTE) is node:
                 return f"its WITH query {node.alias} reads only itself"
-            node = found[0]
+            node, below = found[0], None
         elif parent is None:
             return None
         else:
@@ -127,6 +132,19 @@ def _aggregate(node: exp.Expr) -> str | None:
     return node.sql(dialect="databricks").split("(")[0].lower()
 
 
+def joined_fault(node: exp.Expr, below: exp.Expr | None) -> str | None:
+    """What keeps other rows of what ``node`` is joined to in its own parentheses.
+
+    Args:
+        node: On the way.
+        below: From where the way came to it; None: the way begins here.
+    """
+    if not isinstance(node, exp.Table | exp.Subquery) or isinstance(below, exp.Join):
+        return None
+    faults = (_join_fault(join, feed_is_right=False) for join in node.args.get("joins") or [])
+    return next((fault for fault in faults if fault is not None), None)
+
+
 def step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
     """What makes the step from ``node`` to ``parent`` more than passing records on."""
     if isinstance(parent, exp.Join):
@@ -156,13 +174,38 @@ def _join_fault(join: exp.Join, *, feed_is_right: bool) -> str | None:
     return None
 
 
-def fault_of_words(query: str) -> str | None:
-    """The first word that can make records depend on each other, wherever it stands."""
-    return next(faults_of_words(query), None)
+def _fault_of_place(found: Sequence[Token], feed: Read) -> str | None:
+    """What keeps records from being passed on where the feed stands, by the words around it.
+
+    Args:
+        found: The query's tokens.
+        feed: Where the feed is read.
+    """
+    at = next(at for at, token in enumerate(found) if token.start == feed.start)
+    around: list[int] = []
+    for each in range(at):
+        if found[each].is_symbol("("):
+            around.append(each)
+        elif found[each].is_symbol(")"):
+            around.pop()
+    for each in around:
+        if each and found[each - 1].is_word("AS"):
+            return "a WITH query reads the feed, in a form that is known to Spark alone"
+        if each and not (found[each - 1].is_word("FROM", "JOIN") or found[each - 1].text == "("):
+            return "the feed is read inside an expression"
+    for each, token in enumerate(found):
+        if token.is_word("JOIN"):
+            words = {before.text.upper() for before in found[max(each - 3, 0) : each]}
+            side = next((word for word in ("LEFT", "RIGHT", "FULL") if word in words), None)
+            kind = next((word for word in ("SEMI", "ANTI") if word in words), None)
+            join = exp.Join(side=side, kind=kind)
+            if fault := _join_fault(join, feed_is_right=each < at):
+                return fault
+    return None
 
 
 def faults_of_words(query: str) -> Iterator[str]:
-    """The same for every such word."""
+    """Every word that can make records depend on each other, wherever it stands."""
     found = tokens(query)
     for at, token in enumerate(found):
         if token.kind != "word":
