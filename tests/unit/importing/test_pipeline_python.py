@@ -186,6 +186,36 @@ def test_sql_over_what_python_streams_is_row_wise(written):
     ]
 
 
+def test_sql_streams_one_view_of_python_once_whatever_stands_in_front_of_it(written):
+    programs = PythonDefinitions(
+        [PythonOutput("temporary", each, "t/a.py", 7) for each in ("codes", "raw", "same")],
+        [
+            flow("codes", columns=("id",)),
+            flow("raw", feed="orders_feed", columns=("id",), streams={"x": "orders_feed"}),
+            flow("same", reads=("raw",), columns=("id",), names={"raw": "raw"}),
+        ],
+        [FEED],
+    )
+    _, errors = written(
+        programs,
+        "CREATE STREAMING TABLE fine AS SELECT r.id FROM codes JOIN STREAM raw r USING (id);\n"
+        "CREATE STREAMING TABLE kept AS SELECT c.id FROM codes c LEFT JOIN STREAM raw USING (id);\n"
+        "CREATE STREAMING TABLE pairs AS SELECT id FROM STREAM raw JOIN STREAM raw b USING (id);\n"
+        "CREATE STREAMING TABLE both AS SELECT id FROM STREAM raw JOIN STREAM same USING (id);",
+    )
+    assert [error.what for error in errors] == [
+        f"the query of {name} reads what is streamed and is not row-wise: {why}"
+        for name, why in (
+            (
+                "kept",
+                "the LEFT JOIN keeps rows of the other side that no record of the feed meets",
+            ),
+            ("pairs", "it reads them 2 times"),
+            ("both", "it reads them 2 times"),
+        )
+    ]
+
+
 def test_definitions_that_were_never_read_are_told(tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "spark-pipeline.yml").write_text(SPEC)

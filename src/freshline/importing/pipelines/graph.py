@@ -366,7 +366,7 @@ class Graph:
                 streamed = read.name
             elif len(read.parts) == 1 and flow.function is None:
                 self.made.add(read.parts[0], needs, self.feed_names)
-        self.found.errors += faults_of_streams(flow, output, text, needs)
+        self.found.errors += faults_of_streams(flow, output, text, needs, self.made)
         if output.kind == "streaming" and (streamed or needs.feed) is None:
             functions, errors = self.made.functions, self.found.errors
             notes = differences(flow, output, text, sources, self.views, functions, errors)

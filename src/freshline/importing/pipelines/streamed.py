@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from freshline.core.errors import UserError
 from freshline.importing.inlining import Source, View, queries
 from freshline.importing.pipelines.definitions import Flow, Output
-from freshline.importing.pipelines.session_views import Needs
+from freshline.importing.pipelines.session_views import Needs, SessionViews
 from freshline.project.names import listed
 from freshline.project.programs import PythonFlow
 from freshline.sql.text.reads import quoted, reads_of, rewritten
 
 
-def faults_of_streams(flow: Flow, output: Output, text: str, needs: Needs) -> Iterator[UserError]:
+def faults_of_streams(
+    flow: Flow, output: Output, text: str, needs: Needs, made: SessionViews
+) -> Iterator[UserError]:
     """What is wrong with a query over temporary views that stream from outside.
 
     Args:
@@ -21,10 +23,11 @@ def faults_of_streams(flow: Flow, output: Output, text: str, needs: Needs) -> It
         output: What it writes into.
         text: The query with its views put in.
         needs: What stands in its session beside tables.
+        made: What names in the text can stand for.
     """
-    if needs.feed is None:
-        return
-    if flow.function is None and (fault := _not_row_wise(text, needs)) is not None:
+    if not needs.programs:
+        return  # it is checked as what is written in SQL alone
+    if flow.function is None and (fault := _not_row_wise(text, needs, made)) is not None:
         yield UserError(
             "not-row-wise",
             f"the query of {flow.name} reads what is streamed and is not row-wise: {fault}",
@@ -32,7 +35,7 @@ def faults_of_streams(flow: Flow, output: Output, text: str, needs: Needs) -> It
             rule="each record of the feed makes its rows by itself",
             next_step="Keep the records here and do the rest in a materialized view.",
         )
-    if output.kind == "view":
+    if output.kind == "view" and needs.feed is not None:
         yield UserError(
             "view-reads-feed",
             f"the materialized view {output.name[-1]} streams from outside",
@@ -42,20 +45,32 @@ def faults_of_streams(flow: Flow, output: Output, text: str, needs: Needs) -> It
         )
 
 
-def _not_row_wise(text: str, needs: Needs) -> str | None:
+def _not_row_wise(text: str, needs: Needs, made: SessionViews) -> str | None:
     """Why a query over a temporary view that streams does more than make rows of each record."""
     from freshline.sql.text.rowwise import row_wise  # brings sqlglot: 0.3 s
 
-    programs = {program.name.lower() for program in needs.programs}
-    names = {
-        read.name: f"STREAM {read.name}"
-        for read in reads_of(text)
-        if len(read.parts) == 1 and read.parts[0].lower() in programs
-    }
-    fault = row_wise(rewritten(text, names)).fault
-    if fault is None and needs.parents:
+    streams = _from_outside(text, made)
+    if len(streams) > 1:
+        return f"it reads them {len(streams)} times"
+    fault = None
+    if needs.feed is not None:  # else it streams in its own text, which is judged later
+        (name,) = streams
+        fault = row_wise(rewritten(text, {name: f"STREAM {name}"})).fault
+    if streams and fault is None and needs.parents:
         return f"it joins them with {listed(needs.parents)}"
     return fault
+
+
+def _from_outside(text: str, made: SessionViews) -> list[str]:
+    """The feeds, and the views that stream one, that a query reads: a name for each mention."""
+    found = []
+    for read in reads_of(text):
+        needs = Needs()
+        if not read.stream and len(read.parts) == 1:
+            made.add(read.parts[0], needs)
+        if read.stream or needs.feed is not None:
+            found.append(read.name)
+    return found
 
 
 def differences(
