@@ -263,6 +263,11 @@ MERGES = {
     "left_join_whose_matches_alone_stay": "SELECT sale.shop, count(*), max(part.id) FROM sale "
     "LEFT JOIN part ON sale.pieces = part.pieces WHERE part.id > 1 GROUP BY sale.shop",
     "star_below": "SELECT count(*) FROM (SELECT * FROM sale) AS q",
+    "ranked_by_what_an_output_column_hides": "SELECT x.city, count(*), sum(id) FROM sale JOIN "
+    "(SELECT shop, city, -size AS size, row_number() OVER (PARTITION BY city ORDER BY size) AS at "
+    "FROM shop QUALIFY at = 1) AS x ON x.shop = sale.shop GROUP BY x.city",
+    "ranked_by_a_key_that_is_shown_otherwise": "SELECT -pieces AS k0, count(*) FROM sale "
+    "GROUP BY pieces QUALIFY rank() OVER (ORDER BY pieces) < 3",
 }
 
 

@@ -24,6 +24,7 @@ from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.text.canonical import kind_of
 from freshline.sql.text.reads import quoted_column
 from freshline.sql.text.tokens import Token, tokens
+from freshline.sql.text.written import for_spark
 
 
 def typer(session: Asks) -> Callable[[str], list[tuple[str, str]]]:
@@ -106,7 +107,7 @@ def same_plan(session: Asks, query: str) -> bool:
     try:
         trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
         own = _planned(session, _with_units_in_capitals(query))
-        texts = dict.fromkeys(tree.sql(dialect="spark") for tree in reversed(trees))
+        texts = dict.fromkeys(for_spark(tree) for tree in reversed(trees))
         # Another text even where sqlglot writes the same: what chance decides differs between two
         # analyses, and one is kept for each text.
         return any(_alike(own, _planned(session, f"{text}\n")) for text in texts)

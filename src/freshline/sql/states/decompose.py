@@ -27,6 +27,7 @@ from freshline.sql.states.linear import LinearAnalysis
 from freshline.sql.states.own_state import own_state
 from freshline.sql.states.starred_calls import refuse_starred_calls
 from freshline.sql.states.states import Typer
+from freshline.sql.text.written import for_spark
 
 _OTHER_WAY = frozenset({"JOIN_ACROSS_BATCHES"})
 """Reasons against batches of all streams at once that do not hold for one stream at a time."""
@@ -106,7 +107,7 @@ def _cut(
     partials = [_met(each) for each in cutter.partials] if linearity == "each" else cutter.partials
     return Decomposition(
         tuple(partials),
-        final.sql(dialect="spark"),
+        for_spark(final),
         linearity,
         groups,
         own_state(final, cutter.partials),

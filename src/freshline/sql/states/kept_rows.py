@@ -24,6 +24,7 @@ from freshline.sql.query.scopes import (
 )
 from freshline.sql.states.states import Typer
 from freshline.sql.text.canonical import side_of
+from freshline.sql.text.written import for_spark
 
 COUNT, BLOCK, COPY = "freshline_count", "freshline_block", "freshline_copy"
 """Columns of the texts: how often a row came, the number of a thousand copies, that of a copy."""
@@ -146,5 +147,5 @@ def _renamed(condition: exp.Expr, alias: str, new: str) -> exp.Expr:
 
 def _can_be_grouped(rows: exp.Select, typer: Typer) -> bool:
     """Whether equal rows are the same rows."""
-    kinds = [kind.lower() for _, kind in typer(rows.sql(dialect="spark"))]
+    kinds = [kind.lower() for _, kind in typer(for_spark(rows))]
     return all(kind in _SAME_IF_EQUAL or kind.startswith("decimal") for kind in kinds)

@@ -31,6 +31,7 @@ from freshline.sql.states.joined_partials import joined
 from freshline.sql.states.linear import is_plain
 from freshline.sql.states.replacing import Replacement, keyed
 from freshline.sql.states.states import PartialBuilder, typed
+from freshline.sql.text.written import for_spark
 
 _STRICT = (
     exp.Column, exp.Identifier, exp.Literal, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg,
@@ -162,7 +163,7 @@ def _types(cutter: Cutter, select: exp.Select, calls: Mapping[str, Call]) -> dic
             join.set("on", exp.true())
     columns = [exp.alias_(call.node.copy(), f"a{at}") for at, call in enumerate(calls.values())]
     probe.set("expressions", columns)
-    types = [kind for _, kind in cutter.typer(probe.sql(dialect="spark"))]
+    types = [kind for _, kind in cutter.typer(for_spark(probe))]
     return dict(zip(calls, types, strict=True))
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from freshline.sql.query.records import Partial
 from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import State
+from freshline.sql.text.written import for_spark
 
 Typer = Callable[[str], Sequence[tuple[str, str]]]
 """Column and Spark type of each output column of a query over the sources."""
@@ -73,7 +74,7 @@ class PartialBuilder:
         """
         if not self._keys and not self.states:
             self.key(exp.true())  # a group that is there if there is any row
-        types = [kind for _, kind in typer(self.query().sql(dialect="spark"))]
+        types = [kind for _, kind in typer(for_spark(self.query()))]
         for kind in types:
             if _NOT_STORED.search(kind):
                 raise unsupported(
@@ -106,8 +107,8 @@ class PartialBuilder:
         return Partial(
             self.name,
             tuple(self.key_names),
-            self.query().sql(dialect="spark"),
-            combine.sql(dialect="spark"),
+            for_spark(self.query()),
+            for_spark(combine),
         )
 
 
