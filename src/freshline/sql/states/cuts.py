@@ -33,6 +33,8 @@ from freshline.sql.states.merged_block import merged_block
 from freshline.sql.states.states import Typer
 from freshline.sql.text.canonical import side_of
 
+_HELPS = "EQUAL_NOT_SAME"
+"""A reason to be told even where rows could be kept: the query can be written otherwise."""
 _KEPT = "kept"
 """Mark of a relation whose rows are kept."""
 
@@ -218,7 +220,8 @@ class Cutter:
             return self._split_outer(select, whole, direct[0], derived, distinct=distinct)
         except Unsupported as split:
             if any(isinstance(item, exp.Table) for item in direct):
-                raise (why if why.reason.code == "JOIN_ACROSS_BATCHES" else split) from None
+                across = why.reason.code == "JOIN_ACROSS_BATCHES" and split.reason.code != _HELPS
+                raise (why if across else split) from None
             del self.partials[before:]
             return self._below_an_aggregate(whole)
 
@@ -247,8 +250,9 @@ class Cutter:
                 if all(is_inner(join) for join in joins):
                     return self._split_inner(attempt, select, one, derived, distinct=distinct)
                 return self._split_outer(attempt, select, one[0], derived, distinct=distinct)
-            except Unsupported:
+            except Unsupported as failed:
                 del self.partials[before:]
+                why = failed if failed.reason.code == _HELPS else why
         raise why
 
     def _keep(self, item: exp.Expr, select: exp.Select, *, distinct: bool) -> None:

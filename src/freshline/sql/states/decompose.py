@@ -81,8 +81,9 @@ def decompose(
     if keeps_rows and joint.code in ROWS_HELP:
         try:
             return _cut(tree, names, sources, typer, "joint", keeps_rows=True)
-        except Unsupported:
-            pass
+        except Unsupported as refused:
+            if refused.reason.code == "EQUAL_NOT_SAME":
+                return refused.reason
     return joint
 
 

@@ -18,6 +18,18 @@ _NOT_ALONE = (
 )  # fmt: skip
 """Nodes that are no value of their own, or none that is worth a key instead of its parts."""
 
+_SAME_OF_EQUALS = (
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is,
+    exp.Between, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod,
+    exp.Neg, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.IsNan, exp.Nullif, exp.Dot, exp.Bracket,
+    exp.Struct, exp.PropertyEQ, exp.Paren, exp.Alias, exp.Subquery, exp.Select, exp.Where,
+    exp.Exists,
+)  # fmt: skip
+"""Nodes that make equal values of equal values, whichever these are."""
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
+_OF_ONE_TYPE = (exp.Case, exp.Coalesce, exp.Greatest, exp.Least, exp.Array, exp.In)
+"""Nodes that make their values one type: without ANSI mode a number beside a text is a text."""
+
 
 class _Owner(Protocol):
     @property
@@ -33,15 +45,70 @@ def keyed(
         whole: The largest expressions that need nothing else become keys, as the partial can
             compute them; else the columns by themselves.
     """
+    return _keyed(tree, own, builder, whole=whole, told_by=None)
+
+
+def _keyed(
+    tree: exp.Expr,
+    own: AbstractSet[str],
+    builder: PartialBuilder,
+    *,
+    whole: bool,
+    told_by: exp.Expr | None,
+) -> exp.Expr:
+    """The same within a larger expression.
+
+    Args:
+        told_by: What is computed of ``tree`` and tells apart values that are equal, of which a
+            key holds one for all; None: nothing does.
+    """
     if isinstance(tree, exp.Column):
-        return builder.key(tree) if tree.table in own else tree
+        return builder.key(tree, told_by=told_by) if tree.table in own else tree
     if whole and _stands_alone(tree, own):
-        return builder.key(tree)
+        return builder.key(tree, told_by=told_by)
+    if told_by is None and _tells_equals_apart(tree):
+        told_by = tree.copy()
     for child in list(tree.iter_expressions()):
-        new = keyed(child, own, builder, whole=whole)
+        new = _keyed(child, own, builder, whole=whole, told_by=told_by)
         if new is not child:
             child.replace(new)
     return tree
+
+
+def _tells_equals_apart(tree: exp.Expr) -> bool:
+    """Whether a node can make other values of 0.0 and -0.0, as their texts are."""
+    if isinstance(tree, exp.Cast):  # TRY_CAST is one
+        return not _is_number(tree)
+    if isinstance(tree, exp.If):  # of CASE, too, which is asked about all its values
+        tree = tree.parent if isinstance(tree.parent, exp.Case) else exp.Case(ifs=[tree.copy()])
+    if not isinstance(tree, _OF_ONE_TYPE):
+        return not isinstance(tree, _SAME_OF_EQUALS)
+    values = _values(tree)
+    others = [value for value in values if not _is_number(value)]
+    beside = (value for value in values if value not in others)
+    return len(others) > 1 or (len(others) == 1 and any(map(_has_columns, beside)))
+
+
+def _values(tree: exp.Expr) -> list[exp.Expr]:
+    """What a node makes one type."""
+    if not isinstance(tree, exp.Case):
+        found = [tree.this, tree.args.get("query"), *tree.expressions]
+        return [each for each in found if isinstance(each, exp.Expr)]
+    ifs = tree.args["ifs"]
+    found = [each for one in ifs for each in (one.args["true"], one.args.get("false"))]
+    return [each for each in (*found, tree.args.get("default")) if each is not None]
+
+
+def _is_number(value: exp.Expr) -> bool:
+    """Whether a value is known to be a number, or NULL."""
+    value = value.unnest()
+    if isinstance(value, exp.Cast):
+        return bool(value.to.is_type(*exp.DataType.NUMERIC_TYPES, exp.DType.BOOLEAN))
+    return isinstance(value, (*_ARITHMETIC, exp.Null)) or value.is_number
+
+
+def _has_columns(value: exp.Expr) -> bool:
+    return value.find(exp.Column) is not None
 
 
 def _stands_alone(tree: exp.Expr, own: AbstractSet[str]) -> bool:

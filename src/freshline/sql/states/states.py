@@ -19,6 +19,8 @@ _NOT_STORED = re.compile(
     r"(\A|[<:,])(interval|void|time\(|geometry|geography|struct<>)|string collate "
 )
 """Spark's names of types that no Delta table can have, also within another type."""
+_EQUAL_NOT_SAME = re.compile(r"\b(double|float|variant)\b|\bmap<|string collate ")
+"""Spark's names of types of which equal values can differ: 0.0 and -0.0, maps by their order."""
 _NUMBERS = ("decimal", "double", "float", "bigint", "int", "smallint", "tinyint")
 
 
@@ -36,6 +38,7 @@ class PartialBuilder:
         self.states: list[State] = []
         self._rows = rows
         self._keys: dict[str, exp.Expr] = {}
+        self._told_by: dict[str, exp.Expr] = {}
         self._state_at: dict[str, int] = {}
 
     @property
@@ -43,9 +46,15 @@ class PartialBuilder:
         """Columns of the state that identify a group."""
         return [f"k{at}" for at in range(len(self._keys))]
 
-    def key(self, value: exp.Expr) -> exp.Column:
-        """The state's column that holds ``value``, a key of its groups from now on."""
+    def key(self, value: exp.Expr, *, told_by: exp.Expr | None = None) -> exp.Column:
+        """The state's column that holds ``value``, a key of its groups from now on.
+
+        Args:
+            told_by: What the final query computes of it that tells apart values that are equal.
+        """
         text = value.sql(dialect="spark")
+        if told_by is not None:
+            self._told_by.setdefault(text, told_by)
         if text not in self._keys:
             self._keys[text] = value.copy()
         return exp.column(f"k{list(self._keys).index(text)}", table=self.name)
@@ -70,7 +79,8 @@ class PartialBuilder:
         """No key or state is added any more: ask for the types of the states.
 
         Raises:
-            Unsupported: Delta cannot store a key or a state.
+            Unsupported: Delta cannot store a key or a state, or a group has several values of a
+                key that the final query tells apart.
         """
         if not self._keys and not self.states:
             self.key(exp.true())  # a group that is there if there is any row
@@ -81,6 +91,15 @@ class PartialBuilder:
                     "STATE_TYPE",
                     f"a state would have a column of type {kind}, which Delta cannot store;"
                     " cast the value in the query",
+                )
+        for text, kind in zip(self._keys, types, strict=False):
+            if text in self._told_by and _EQUAL_NOT_SAME.search(kind):
+                raise unsupported(
+                    "EQUAL_NOT_SAME",
+                    f"a state would hold equal values of type {kind} as one, such as 0.0 and -0.0,"
+                    " of which the query makes different ones; compute that in a subquery over the"
+                    " table alone",
+                    self._told_by[text],
                 )
         self.types = types[len(self._keys) :]
 

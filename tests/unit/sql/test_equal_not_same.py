@@ -1,0 +1,85 @@
+"""States group equal values as one: where a query tells these apart, it is not cut into states.
+
+0.0 and -0.0 are equal and have two texts; so are two maps with their entries in another order.
+Every shape of a query whose final part computes of a state's keys, with expressions that tell
+equal values apart, and with those that do not.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import sqlglot
+
+from freshline.sql.query.records import Decomposition, Reason, Source
+from freshline.sql.states.decompose import decompose
+
+SALE = Source("sale", {"shop": "string", "weight": "double", "pieces": "int"})
+PART = Source("part", {"shop": "string", "kind": "string"})
+SHOP = Source("shop", {"shop": "string", "city": "string"}, static=True)
+
+SHAPES = {
+    "group of an outer join": "SELECT {} AS x, count(*) AS n FROM part p LEFT JOIN sale s ON"
+    " p.shop = s.shop GROUP BY 1",
+    "group beside a static table": "SELECT {} AS x, count(*) AS n FROM shop p LEFT JOIN sale s ON"
+    " p.shop = s.shop GROUP BY 1",
+    "rows that count once": "SELECT DISTINCT {} AS x, p.kind FROM part p LEFT JOIN sale s ON"
+    " p.shop = s.shop",
+    "aggregate over a join": "SELECT p.n, max({}) AS x FROM sale s JOIN (SELECT shop, count(*) AS n"
+    " FROM part GROUP BY shop) p ON p.shop = s.shop GROUP BY p.n",
+    "condition that asks all rows": "SELECT count(*) AS x FROM sale s WHERE struct({}, 1) <"
+    " (SELECT struct(count(*), 1) FROM part)",
+}
+TELLS = (
+    *("concat(s.weight, p.n)", "CAST(s.weight AS STRING)", "hash(s.weight)", "s.weight || 'x'"),
+    *("to_json(struct(s.weight))", "coalesce(s.weight, p.n)", "coalesce(s.weight, '-')"),
+    *("CASE WHEN p.n > 1 THEN s.weight ELSE 'none' END", "s.weight LIKE '-%'"),
+    *("s.weight IN ('-0.0', p.n)", "concat(s.weight + 1, p.n)", "format_number(s.weight, 1)"),
+)
+DO_NOT = (
+    *("s.weight", "s.weight * 2 + p.n", "coalesce(s.weight, 0)", "s.weight > p.n"),
+    *("CASE WHEN s.weight > p.n THEN 1 ELSE 0 END", "CAST(s.weight AS INT) + p.n"),
+    *("abs(s.weight)", "nullif(s.weight, 0)", "s.weight IN (1, 2)"),
+)
+
+_IS_KEY = re.compile(r"weight`?( \+ 1)? AS k\d")
+
+
+def cut(shape: str, expression: str, type_: str) -> Decomposition | Reason:
+    """The shape with the expression, where the weight has the type."""
+    column = {"condition that asks all rows": "(SELECT count(*) FROM part)"}.get(shape, "p.shop")
+    query = SHAPES[shape]
+    query = query.format(expression if "p.n" in query else expression.replace("p.n", column))
+
+    def typer(query: str) -> list[tuple[str, str]]:
+        items = sqlglot.parse_one(query, dialect="spark").expressions
+        return [
+            (item.alias_or_name, type_ if "weight" in item.sql().lower() else "string")
+            for item in items
+        ]
+
+    return decompose(query, [SALE, PART, SHOP], typer, keeps_rows=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("expression", TELLS)
+@pytest.mark.parametrize("type_", ["double", "float", "map<string,int>", "struct<a:double>"])
+def test_what_tells_equal_values_apart_is_not_computed_of_groups(shape, expression, type_):
+    found = cut(shape, expression, type_)
+    if isinstance(found, Decomposition):  # a batch computes it of its rows, before they are groups
+        assert not [each for each in found.partials if _IS_KEY.search(each.query)]
+    else:
+        assert found.code == "EQUAL_NOT_SAME"
+
+
+@pytest.mark.parametrize("shape", [each for each in SHAPES if each != "rows that count once"])
+@pytest.mark.parametrize("expression", DO_NOT)
+def test_what_is_the_same_of_equal_values_merges(shape, expression):
+    assert isinstance(cut(shape, expression, "double"), Decomposition)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("expression", TELLS)
+def test_values_that_are_the_same_where_they_are_equal_merge(shape, expression):
+    assert isinstance(cut(shape, expression, "string"), Decomposition)
