@@ -76,6 +76,7 @@ def noted(**seconds: float) -> Costs:
     [
         (ViewPlan("joint", BUCKETS, MERGE), "append", "bucket-recompute"),
         (ViewPlan("joint", UNBOUNDED, KEEPS), "append", "full"),
+        (ViewPlan("each", UNBOUNDED, KEEPS), "append", "full"),
         (ViewPlan(KEEPS, BUCKETS, MERGE), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, BUCKETS, KEEPS), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, UNBOUNDED, MERGE), "group-merge", "full"),
@@ -88,6 +89,16 @@ def test_what_is_right_comes_before_what_is_quick(plan, inserts, rewrites):
     assert choose(plan).name == strategy(INCREMENTAL, plan).name == inserts
     assert strategy(AUTO, plan).name == inserts
     assert choose(plan, rewrote=True).name == rewrites
+
+
+def test_new_rows_alone_are_appended_always_and_a_join_of_them_where_that_is_quicker():
+    dear = noted(append=2.0, full=1.0)
+    alone, joined = (ViewPlan(each, UNBOUNDED, KEEPS) for each in ("joint", "each"))
+    assert choose(alone, costs=dear, table=AUTO).code == "row-wise"
+    assert choose(joined, costs=dear, table=AUTO).code == "cheaper"
+    assert choose(joined, costs=dear).code == "joined"
+    assert choose(joined, costs=noted(append=1.0, full=2.0), table=AUTO).code == "joined"
+    assert strategy(AUTO, joined).reason.endswith("is added; in full where that is quicker")
 
 
 def test_final_emission_leaves_the_recomputing_of_buckets():
