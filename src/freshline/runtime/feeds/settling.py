@@ -46,10 +46,13 @@ class Settling:
         now_s, old_s = self._elapsed(), self._wall() - _OLD_S - self.settle_s
         still, others, since = [], [], {}
         for file in files:
-            size_bytes, modified_s, since_s = self._since.get(file.name, (-1, 0.0, now_s))
+            watched = self._since.get(file.name)
+            size_bytes, modified_s, since_s = watched or (-1, 0.0, now_s)
             if (size_bytes, modified_s) != (file.size_bytes, file.modified_s):
                 since_s = now_s
-            if file.modified_s < old_s or now_s - since_s >= self.settle_s:
+            # Of one that was seen young the clock may have jumped, as after a machine slept.
+            is_old = watched is None and file.modified_s < old_s
+            if is_old or now_s - since_s >= self.settle_s:
                 still.append(file)
             else:
                 since[file.name] = (file.size_bytes, file.modified_s, since_s)

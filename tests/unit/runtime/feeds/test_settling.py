@@ -57,6 +57,21 @@ def test_a_file_that_went_and_came_again_begins_again():
     assert names(settling.split([file("a", 1)])) == [[], ["a"]]
 
 
+def test_a_clock_that_jumps_makes_no_file_whole():
+    """A machine that slept: to the producer, too, no time has passed."""
+    clock, wall = Clock(), Clock()
+    wall.s = NOW_S
+    settling = Settling(5.0, clock, wall)
+    assert names(settling.split([file("a", 1)])) == [[], ["a"]]
+    wall.s += 8 * 3600.0
+    clock.s = 0.1
+    assert names(settling.split([file("a", 1)])) == [[], ["a"]]
+    clock.s = 0.2
+    assert names(settling.split([file("a", 2, wall.s)])) == [[], ["a"]]
+    clock.s = 5.3
+    assert names(settling.split([file("a", 2, wall.s)])) == [["a"], []]
+
+
 @given(st.lists(st.tuples(st.floats(0.0, 3.0), st.integers(0, 2)), min_size=1, max_size=20))
 def test_what_is_loaded_had_its_size_for_the_whole_time(looks):
     clock = Clock()
