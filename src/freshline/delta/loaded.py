@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,13 +81,18 @@ def loaded_until_now(project: Project, table: str) -> dict[str, int]:
 
 
 def is_covered(project: Project, table: str, since: int) -> bool:
-    """Whether all commits above a version are there, so that none was cleaned up unread.
+    """Whether the log tells what was loaded above a version: no commit was cleaned up unread.
+
+    Or a later one loaded everything again, so that those before it say nothing any more.
 
     Raises:
         PlatformError: The log cannot be read.
     """
-    oldest = oldest_version(project.table_path(table))
-    return oldest is None or oldest <= since + 1
+    path = project.table_path(table)
+    oldest = oldest_version(path)
+    if oldest is None or oldest <= since + 1:
+        return True
+    return any(_replaces(record.metadata) for record in commits(path, since))
 
 
 def fold(project: Project, table: str) -> int | None:
@@ -131,14 +137,19 @@ def _loaded(path: str, before: Loaded | None, until: int | None = None) -> dict[
     for record in commits(path, -1 if before is None else before.version):
         if until is not None and record.version > until:
             break
-        if record.metadata.get("full"):
+        if _replaces(record.metadata):
+            names = {}
+        elif record.metadata.get("full"):
             # A Delta table took the place of what was loaded, and may show the same rows: files
             # that were loaded before stay so, as in the journal.
-            is_of_delta = Held.in_commit(record.metadata) is not None
-            kept = [each for each in names if is_of_delta and not is_version(each)]
-            names = {each: names[each] for each in kept}
+            names = {each: number for each, number in names.items() if not is_version(each)}
         names.update(dict.fromkeys(loaded_names(record.metadata), record.update))
     return names
+
+
+def _replaces(metadata: Mapping[str, Any]) -> bool:
+    """Whether a commit loaded all files of its feed again, in place of those before."""
+    return bool(metadata.get("full")) and Held.in_commit(metadata) is None
 
 
 def _reads_topic(project: Project, table: str) -> bool:

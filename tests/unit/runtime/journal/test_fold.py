@@ -283,3 +283,23 @@ def test_a_reload_needs_to_know_nothing(tmp_path):
     options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
     assert shop.warehouse(options).run() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+def test_after_a_reload_what_was_loaded_is_known_again(tmp_path):
+    """Also where commits before it are gone, so it can be folded, and the journal be lost."""
+    shop = made_shop(tmp_path, TABLES)
+    for minute in (1, 2):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    shop.executor._forget_log(shop.project.table_path("orders"))
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    for cleaned in (False, True):
+        if cleaned:
+            assert fold(shop.project, "orders") is not None
+            shop.executor._forget_log(shop.project.table_path("orders"))
+        for part in journal_path(shop.project).parent.glob("journal.db*"):
+            part.unlink()
+        shop.file("orders", 3 + cleaned, [3 + cleaned])
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + cleaned]
