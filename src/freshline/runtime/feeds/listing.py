@@ -29,7 +29,7 @@ from freshline.runtime.feeds.dated import DatedFolders, are_dates
 from freshline.runtime.feeds.folders import Folder, Folders
 from freshline.runtime.feeds.known import KnownNames
 from freshline.runtime.feeds.settling import Settling
-from freshline.runtime.feeds.sinks import LOG, SinkLog
+from freshline.runtime.feeds.sinks import LOG, SinkLog, logs_among
 
 _LOGS = frozenset({"_delta_log", ".hoodie"})
 """Folders beside the files of a table, whose rows its log alone tells: Delta's and Hudi's."""
@@ -340,11 +340,7 @@ class FeedListing:
 
     def _not_committed(self, infos: Collection[str], names: Collection[str]) -> set[str]:
         """As :meth:`_look_at_committed`, of a store; the files that may not be read."""
-        logs: dict[str, list[str]] = {}
-        for name in infos:
-            sink, slash, file = f"/{name}".rpartition(f"/{LOG}/")
-            if slash:
-                logs.setdefault(f"{sink}/".removeprefix("/"), []).append(file)
+        logs = logs_among(infos)
         self.sinks = set(logs)
         of_sinks: dict[str, list[str]] = {sink: [] for sink in logs}
         for name in names:
@@ -378,6 +374,8 @@ class FeedListing:
             inner, slash, _ = name[len(prefix) :].partition("/")
             if info.type == fs.FileType.File:
                 found[name] = info
+            elif info.base_name == LOG or info.base_name in _LOGS:  # maybe without any file yet
+                found[f"{name}/"] = info
             if slash or info.type == fs.FileType.Directory:
                 folders.add(inner)
         dated = self._levels[prefix] = are_dates(prefix, folders)

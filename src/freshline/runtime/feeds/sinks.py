@@ -73,6 +73,20 @@ class SinkLog:
         return self.left_out(names, os.listdir(log), lambda file: (log / file).read_text("utf-8"))  # noqa: PTH208
 
 
+def logs_among(names: Iterable[str]) -> dict[str, list[str]]:
+    """Of names below a feed: folders that streams write, with a slash, and the files of their logs.
+
+    The name of a log's folder, with a slash behind it, stands for no file: a stream makes the
+    folder before it writes its first ones.
+    """
+    logs: dict[str, list[str]] = {}
+    for name in names:
+        sink, slash, file = f"/{name}".rpartition(f"/{LOG}/")
+        if slash:
+            logs.setdefault(f"{sink}/".removeprefix("/"), []).append(file)
+    return logs
+
+
 def _paths(name: str, read: Callable[[str], str]) -> Iterator[str]:
     """The files that one file of a log names."""
     try:

@@ -202,6 +202,21 @@ def test_of_a_folder_that_a_stream_of_spark_writes_the_files_of_its_log_are_read
     assert names(listing.look().files) == ["sink/k=a%3Ab/4.csv"]
 
 
+@pytest.mark.parametrize("as_store", [False, True])
+@pytest.mark.parametrize("sink", ["", "sink/", "day=2026-01-05/"])
+def test_files_of_the_first_batch_of_a_stream_wait_for_its_log(listing, as_store, sink):
+    """Spark makes the log's folder when the stream starts, and its first file after the batch."""
+    root = Path(listing.feed.path)
+    put(listing, f"{sink}k=1/0.csv", f"{sink}k=1/of-a-failed-task.csv")
+    (root / sink / "_spark_metadata").mkdir()
+    listing = as_given(listing, as_store)
+    for _ in range(3):
+        look = listing.look()
+        assert (look.files, look.problems, look.left_out, len(look.sinks)) == ([], [], 2, 1)
+    logged(root / sink, "0", f"s3a://lake/{sink}k=1/0.csv")
+    assert names(listing.look().files) == [f"{sink}k=1/0.csv"]
+
+
 def test_a_file_of_a_failed_batch_is_looked_for_in_new_parts_of_the_log_alone():
     read: list[str] = []
     log = SinkLog()
