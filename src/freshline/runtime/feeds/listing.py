@@ -272,6 +272,8 @@ class FeedListing:
         try:
             status = entry.stat()
         except FileNotFoundError:
+            if entry.is_symlink():  # what it leads to may come without a change of the folder
+                self._folders.of(name).modified_ns = None
             return  # gone between the listing and the look
         except OSError as error:
             found.problems.append(self._unlisted(entry.path, error))

@@ -121,6 +121,19 @@ def test_a_file_system_that_keeps_no_times_is_listed_all_the_same(listing, clock
     assert found == ["day=2/b.csv"]
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_a_link_leads_to_is_told_when_it_is_there(listing, clock, tmp_path, folder):
+    """A disk that is mounted later changes no folder that it is not in."""
+    for day in range(5):
+        put(listing, f"day={day}/a.csv")
+    there = tmp_path / "later" / "b.csv"
+    Path(listing.feed.path, "link").symlink_to(there.parent if folder else there)
+    at_rest(listing, clock)
+    there.parent.mkdir()
+    there.write_text("1")
+    assert told(listing) == ["link/b.csv" if folder else "link"]
+
+
 def test_a_problem_is_told_as_long_as_it_lasts(listing, clock):
     put(listing, "day=1/a.csv")
     Path(listing.feed.path, "day=1", os.fsdecode(b"\xff.csv")).write_text("1")
