@@ -73,6 +73,27 @@ def test_rows_of_a_view_that_are_accepted_stay(was_a_view):
     assert shop.executor.numbers("orders") == [1, 2, 3, 7]
 
 
+def test_a_base_table_that_was_a_view_for_long_is_told_to_be_one(tmp_path):
+    """The commits that the journal knows it by are gone: of a view nobody needs them."""
+    tables = {"raw": (), "orders": ()}
+    before = made_shop(tmp_path, tables)
+    before.file("raw", 1, [1])
+    before.file("orders", 1, [7])
+    assert before.run_until_idle() == 0
+    view = Shop(made_project(tmp_path, {"raw": (), "orders": ("raw",)}))
+    assert view.run_until_idle() == 0
+    assert view.executor.numbers("orders") == [1]
+    view.executor._forget_log(view.project.table_path("orders"))
+    shop = Shop(made_project(tmp_path, tables))
+    shop.file("orders", 2, [8])
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("orders") == [1]
+    assert any("was computed as a view" in line for line in shop.recorder.lines)
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    assert shop.executor.numbers("orders") == [7, 8]
+
+
 def test_a_view_that_was_a_report_is_computed_though_nothing_arrives(tmp_path):
     shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
     shop.file("orders", 1, [1])

@@ -282,6 +282,7 @@ class Ledger:
             period_s=period_s,
             dropped=0,
             note=note,
+            **({} if kind == "base" else {"marked_version": None, "mark": None}),
         )
 
     def table_restored(
