@@ -254,8 +254,9 @@ def _repair(
 ) -> None:
     known = row["number"] if row else 0
     there = int(commit.metadata["update"]) if commit else 0
-    too_much = known > there and says_too_much(journal, table.name, there)
-    if too_much or _is_other_history(project, table, row, commit):
+    if (known > there and _is_in_log_alone(project, table, there, journal)) or _is_other_history(
+        project, table, row, commit
+    ):
         journal.write(
             "DELETE FROM files WHERE table_name=? AND state IN ('loaded','pending')", (table.name,)
         )
@@ -340,9 +341,30 @@ def _is_other_history(
         return False
     version = row["marked_version"]
     commit = commit_at(path, version)
-    if commit is None:  # the table went back behind it, or others have that version, or it is gone
-        return newest is not None and newest.version > version
-    return bool(commit.mark != row["mark"])
+    if commit is not None:
+        return bool(commit.mark != row["mark"])
+    if newest is None:
+        return False
+    # Others have that version, or it is gone; or the table went back behind it and on again, and
+    # updates of the same numbers have loaded other files.
+    return bool(newest.version > version or newest.update >= row["number"])
+
+
+def _is_in_log_alone(project: Project, table: TableDef, there: int, journal: Journal) -> bool:
+    """Whether the journal does not tell what is in a table that went back to update ``there``.
+
+    Ranges of a topic may be joined over it, or be of another history.
+    """
+    if says_too_much(journal, table.name, there):
+        return True
+    reads_topic = table.kind == "base" and project.feeds[table.feed or ""].kind == "kafka"
+    return reads_topic and _tells_all(project, table)
+
+
+def _tells_all(project: Project, table: TableDef) -> bool:
+    """Whether a base table's log, and what was folded of it, say all that is loaded."""
+    fold = folded(project, table.name)
+    return is_covered(project, table.name, -1 if fold is None else fold.version)
 
 
 def _as_in_log(
@@ -361,8 +383,7 @@ def _as_in_log(
                 (number, table.name, name, there),
             )
         return
-    fold = folded(project, table.name)
-    if is_covered(project, table.name, -1 if fold is None else fold.version):
+    if _tells_all(project, table):
         # Else a former history of the table may have loaded it.
         journal.write(
             "UPDATE files SET state='pending' WHERE table_name=? AND state='loaded'", (table.name,)

@@ -129,14 +129,15 @@ def test_ranges_that_were_lost_are_joined_like_loaded_ones(project, journal):
 
 
 class Log:
-    """Commits of a table that reads a topic, written by hand; update n has 10n to 10n+9."""
+    """Commits of a table that reads a topic, by hand; update n has 10n to 10n+9, or others."""
 
     def __init__(self, project) -> None:
         self._folder = Path(project.table_path("orders")) / "_delta_log"
         self._folder.mkdir(parents=True)
 
-    def commit(self, number) -> str:
-        name = f"t/0:{10 * number}-{10 * number + 10}"
+    def commit(self, number, first=None) -> str:
+        first = 10 * number if first is None else first
+        name = f"t/0:{first}-{first + 10}"
         info = {
             "freshline": 1, "table": "orders", "update": number, "strategy": "append", "rows": 1,
             "from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z", "parents": {},
@@ -170,6 +171,23 @@ def test_a_log_that_went_back_behind_joined_ranges_says_what_was_loaded(project,
     recover(project, journal, ledger)
     journal.flush()
     assert covered(names_in(journal, "true")) == {"t": {0: [(10, 150)]}}
+
+
+def test_a_log_that_went_back_and_on_again_says_what_was_loaded(project, journal):
+    """The journal has more updates, of a history in which others loaded other ranges."""
+    log, ledger = Log(project), Ledger(journal)
+    for number in range(1, 6):
+        ledger.files_loaded("orders", [log.commit(number)], number)
+    journal.put("tables", {"name": "orders"}, number=5, version=4, marked_version=4, mark="5")
+    journal.flush()
+    for number in range(2, 6):
+        log.file(number).unlink()
+    log.commit(2, 40)
+    log.commit(3, 60)
+    recover(project, journal, ledger)
+    journal.flush()
+    assert covered(names_in(journal)) == {"t": {0: [(10, 20), (40, 50), (60, 70)]}}
+    assert names_in(journal, "state<>'loaded'") == []
 
 
 def test_what_is_folded_of_a_topics_table_is_as_small(project, journal):

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from freshline.delta import log
 from freshline.delta.loaded import fold
@@ -131,3 +132,31 @@ def test_a_start_that_has_nothing_to_repair_does_not_read_the_whole_log_of_a_sto
     assert shop.run_until_idle() == 0
     assert asked
     assert None not in asked
+
+
+@pytest.mark.parametrize("updates", [1, 2, 3])
+def test_a_history_with_fewer_versions_and_as_many_updates_is_another_one(shop, tmp_path, updates):
+    """The journal is of a history in which others committed, too: its versions are not there."""
+    path, feed = Path(shop.project.table_path("orders")), shop.root / "feed" / "orders"
+    shutil.copytree(path, tmp_path / "two")
+    for interval in ("7", "8", "9"):
+        DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": interval})
+    elsewhere = [shop.file("orders", minute, [minute]) for minute in (3, 4)]
+    assert shop.run_until_idle() == 0
+    own = journal_path(shop.project).parent
+    shutil.copytree(own, tmp_path / "own")
+    put_back(tmp_path / "two", path)
+    for part in own.glob("journal.db*"):
+        part.unlink()
+    for name in elsewhere:
+        (feed / name).rename(tmp_path / name)
+    for minute in (5, 6, 7)[:updates]:
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    put_back(tmp_path / "own", own)
+    for name in elsewhere:
+        (tmp_path / name).rename(feed / name)
+    for _ in range(2):
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5, 6, 7][: 4 + updates]
+        assert shop.executor.numbers("doubled") == shop.executor.numbers("orders")
