@@ -247,11 +247,11 @@ class DeltaExecutor:
 
     def _check_standing(self, table: TableDef, path: str, request: UpdateRequest) -> None:
         """As Spark's executor does."""
-        if request.full or not request.filled:
+        if request.full:
             return
         newest = version(path)
         found = None if newest is None else (newest, None)
-        error = departure(table, path, found, None, request.accepted)
+        error = departure(table, path, found, None, request.accepted, filled=request.filled)
         if error is not None:
             raise error
 

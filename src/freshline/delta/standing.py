@@ -33,8 +33,10 @@ def departure(
     known: tuple[int, str] | None,
     accepted: int | None,
     feed_kind: str = "files",
+    *,
+    filled: bool = True,
 ) -> PlatformError | None:
-    """Why nothing more should be loaded into a table that updates of ours have filled.
+    """Why nothing more should be loaded into a table.
 
     Args:
         table: The base table.
@@ -42,8 +44,10 @@ def departure(
         found: Its newest version, and its identity where that is known; None: nothing is there.
         known: Both as our last update left them, where that is known.
         accepted: Up to which version what others did was accepted, -1 for their dropping it;
-            None: nothing was.
+            None: nothing was. A table that went back behind it, or is gone since, was not accepted.
         feed_kind: Of the feed that the table reads.
+        filled: Updates of ours have filled it, as far as is known: else what is in its place must
+            be empty.
 
     Returns:
         An error with one of :data:`CODES`; None: it has what was loaded.
@@ -52,24 +56,30 @@ def departure(
         PlatformError: The log cannot be read.
     """
     if found is None:
-        if accepted is not None:
+        if accepted == -1 or not filled:
             return None
         what = f"table {table.name} is gone: updates were committed to it, and {path} holds none"
-        return _error("table-vanished", what, table)
+        return _error("table-vanished", what, table, feed_kind)
     version, identity = found
+    if accepted is not None and version < accepted:
+        accepted = None  # what was accepted is not there any more
     last = last_commit(path)
+    if not filled and (
+        last is not None or (accepted is None and not rows_changed(table, path, -1, version))
+    ):
+        return None
     if accepted is None and (last is None or (known and identity not in (None, known[1]))):
         what = f"another table, at {path}, is in the place of table {table.name}"
-        return _error("table-replaced", what, table)
+        return _error("table-replaced", what, table, feed_kind, _ONCE if filled else _STAYS)
     if known is not None and version < known[0] and accepted is None:
         what = f"table {table.name} went back from version {known[0]} to {version}"
-        return _error("table-changed", what, table)
+        return _error("table-changed", what, table, feed_kind)
     # A fence or a compaction may have come after what others did.
     made = last_update(path) or last
     since = max(-1 if made is None else made.version, -1 if accepted is None else accepted)
     if since < version and rows_changed(table, path, since, version):
         what = f"others changed rows or columns of table {table.name} after version {since}"
-        return _error("table-changed", what, table)
+        return _error("table-changed", what, table, feed_kind)
     if made is None or (accepted is not None and accepted >= made.version):
         return None
     return _by_our_update(table, path, made, feed_kind)
@@ -82,10 +92,10 @@ def _by_our_update(
     other = _filled_otherwise(made.metadata, feed_kind)
     if other is not None:
         what = f"what is in table {table.name} {other}, and it reads a feed of kind {feed_kind} now"
-        return _error("table-replaced", what, table, _STAYS, can_reload=feed_kind != "kafka")
+        return _error("table-replaced", what, table, feed_kind, _STAYS)
     after = int(made.metadata.get("after", made.version - 1))
     if after + 1 < made.version and rows_changed(table, path, after, made.version - 1):
-        return changed_between(table, made.version)
+        return changed_between(table, made.version, feed_kind)
     return None
 
 
@@ -102,23 +112,24 @@ def _filled_otherwise(metadata: Mapping[str, Any], feed_kind: str) -> str | None
     return "was computed as a view"
 
 
-def changed_between(table: TableDef, version: int) -> PlatformError:
+def changed_between(table: TableDef, version: int, feed_kind: str) -> PlatformError:
     """The error for a commit of others that came while our update was on its way.
 
     Args:
         table: The base table.
         version: The one that our update made.
+        feed_kind: Of the feed that the table reads.
     """
     what = f"others changed rows or columns of table {table.name} just before version {version}"
-    return _error("table-changed", what, table)
+    return _error("table-changed", what, table, feed_kind)
 
 
 def _error(
-    code: str, what: str, table: TableDef, rule: str = _ONCE, *, can_reload: bool = True
+    code: str, what: str, table: TableDef, feed_kind: str, rule: str = _ONCE
 ) -> PlatformError:
     again = (
         f"`freshline refresh {table.name} --full` loads all files of its feed again"
-        if can_reload
+        if feed_kind != "kafka"
         else "a table with another name reads the topic from `starting:` on"
     )
     return PlatformError(

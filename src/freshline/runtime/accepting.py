@@ -66,14 +66,15 @@ def lost_standing(
     Raises:
         PlatformError: The log cannot be read.
     """
-    if table.kind != "base" or (commit is None and not (row and row["number"])):
+    if table.kind != "base":
         return None
+    filled = commit is not None or bool(row and row["number"])
     path = project.table_path(table.name)
     newest = version(path)
     found = None if newest is None else (newest, table_id(path, newest))
     accepted = row["accepted_version"] if row else None
     kind = project.feeds[table.feed or ""].kind
-    return departure(table, path, found, None, accepted, kind)
+    return departure(table, path, found, None, accepted, kind, filled=filled)
 
 
 def accept(project: Project, journal: Journal, table: TableDef) -> int:

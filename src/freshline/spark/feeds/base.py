@@ -98,22 +98,23 @@ class BaseUpdates:
             raise update_failed(self._project, self._table, error) from error
 
     def check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
-        """Refuse to load into a table that lost what was loaded before.
+        """Refuse to load into a table that lost what was loaded before, or that is not ours.
 
         Raises:
             PlatformError: One of ``freshline.delta.standing.CODES``.
         """
-        if request.full or not request.filled:
+        if request.full:
             return
-        accepted = request.accepted
+        accepted, kind = request.accepted, self._reader.feed.kind
         if self._unseen is not None and (accepted is None or 0 <= accepted < self._unseen):
-            raise changed_between(self._table, self._unseen)
+            raise changed_between(self._table, self._unseen, kind)
         found = None if not transaction.exists else (transaction.version, transaction.table_id)
         if found is not None and found == self._known:
             return  # nobody has committed since our last update
         path = self._project.table_path(self._table.name)
-        kind = self._reader.feed.kind
-        error = departure(self._table, path, found, self._known, accepted, kind)
+        error = departure(
+            self._table, path, found, self._known, accepted, kind, filled=request.filled
+        )
         if error is not None:
             raise error
 

@@ -124,6 +124,63 @@ def test_what_was_accepted_between_runs_holds_and_what_comes_later_does_not(shop
     assert "table-changed" in error_of(shop)
 
 
+def test_what_was_accepted_says_nothing_of_a_table_that_is_gone_since(shop):
+    shop.run_until_idle()
+    rows_deleted(shop)
+    assert accepted(shop)["ok"]
+    drop(shop)
+    shop.file("orders", 4, [4])
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("orders") == []
+    assert "table-vanished" in error_of(shop)
+    assert accepted(shop)["ok"]
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [4]
+
+
+def test_what_was_accepted_says_nothing_of_a_table_that_was_put_back_before_it(shop, tmp_path):
+    shop.run_until_idle()
+    path = Path(shop.project.table_path("orders"))
+    shutil.copytree(path, tmp_path / "copy")
+    for condition in ("n = 1", "n = 2"):
+        DeltaTable(path).delete(condition)
+    assert accepted(shop)["ok"]
+    shutil.rmtree(path)
+    shutil.copytree(tmp_path / "copy", path)
+    DeltaTable(path).delete("n = 3")
+    shop.file("orders", 4, [4])
+    assert shop.run_until_idle() > 0
+    assert "table-changed" in error_of(shop)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nothing_is_loaded_into_a_table_of_others_before_somebody_chooses(tmp_path, lost):
+    """At the first start, and where the journal is lost with the table whose place it has taken."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    path = shop.project.table_path("orders")
+    if lost:
+        assert shop.run_until_idle() == 0
+        drop(shop)
+        shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    write_deltalake(path, pa.table({"n": pa.array([1, 7], pa.int64())}))
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("orders") == [1, 7]
+    assert "table-replaced" in error_of(shop)
+    assert "would stay beside" in error_of(shop)
+    assert accepted(shop)["ok"]
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 1, 7]
+
+
+def test_an_empty_table_of_others_is_filled(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    DeltaTable.create(shop.project.table_path("orders"), pa.schema([("n", pa.int64())]))
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1]
+
+
 def test_what_others_do_that_changes_no_row_is_no_matter(shop):
     shop.run_until_idle()
     table = DeltaTable(shop.project.table_path("orders"))
