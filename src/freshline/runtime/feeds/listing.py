@@ -291,12 +291,12 @@ class FeedListing:
             return None
 
     def _leads_back(self, path: str) -> bool:
-        """Whether a link is to a folder on the way to it: each file in there has a name already."""
+        """Whether a link is to a folder that it is in: its files are on the way to it already."""
         with contextlib.suppress(OSError):
-            leads_to = os.stat(path)  # noqa: PTH116
+            leads_to = Path(path).resolve()
             while len(path) > len(self.feed.path):
                 path = os.path.dirname(path)  # noqa: PTH120
-                if os.path.samestat(os.stat(path), leads_to):  # noqa: PTH116
+                if Path(path).resolve().is_relative_to(leads_to):
                     return True
         return False
 

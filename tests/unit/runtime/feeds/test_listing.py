@@ -102,6 +102,21 @@ def test_a_link_to_a_folder_that_it_is_in_brings_no_file_again(listing):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_a_link_to_a_folder_above_the_feed_brings_no_file_again(listing, tmp_path, far):
+    put(listing, "a.csv", "south/b.csv")
+    feed, above = Path(listing.feed.path), Path(listing.feed.path).parent
+    if far:  # by way of a folder elsewhere
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "c.csv").write_text("1")
+        Path(feed, "south", "far").symlink_to(tmp_path / "elsewhere")
+    Path(feed, "south", *(["far"] if far else []), "up").symlink_to(above)
+    look = listing.look()
+    assert names(look.files) == ["a.csv", "south/b.csv", *(["south/far/c.csv"] if far else [])]
+    (problem,) = look.problems
+    assert "/up: it is a link to a folder that it is in" in problem.what
+
+
 def test_a_pipe_is_told_and_not_waited_for(listing):
     put(listing, "a.csv")
     os.mkfifo(f"{listing.feed.path}/b.csv")
