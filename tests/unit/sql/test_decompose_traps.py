@@ -416,6 +416,19 @@ def test_what_has_no_merge_is_refused_with_its_code(query):
     assert found.message
 
 
+def test_fields_of_a_struct_have_to_be_named():
+    query = "SELECT s.*, count(*) AS n FROM held GROUP BY s"
+    source = Source("held", {"s": "struct<a:int,b:int>"})
+
+    def typer(text):
+        names = ["a", "b", "n"] if text == query else sqlglot.parse_one(text).named_selects
+        return [(name, "int") for name in names]
+
+    found = decompose(query, [source], typer)
+    assert isinstance(found, Reason), found
+    assert (found.code, found.message) == ("SYNTAX", "the fields of a struct stand as *; name them")
+
+
 def decompose_with_any_type(query):
     """For queries that DuckDB itself would not type."""
     return decompose(query, [SALE, PART, SHOP], all_of("double"))

@@ -20,7 +20,7 @@ from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Linearity, Partial, Reason, Source
 from freshline.sql.query.scopes import aliases_inside, items_of, own_nodes, windows_in
-from freshline.sql.query.unsupported import Unsupported
+from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.states.aggregates import calls_in
 from freshline.sql.states.cuts import Cutter
 from freshline.sql.states.linear import LinearAnalysis
@@ -100,6 +100,8 @@ def _cut(
     analysis = LinearAnalysis(sources, linearity)
     cutter = Cutter(analysis, typer, taken, keeps_rows=keeps_rows)
     final = cutter.query(tree.copy())
+    if len(final.named_selects) != len(names):
+        raise unsupported("SYNTAX", "the fields of a struct stand as *; name them")
     groups = _groups_of(final, cutter.groups) if _reads_states_once(final, cutter) else None
     outputs = dict(zip([name.lower() for name in final.named_selects], names, strict=True))
     _name_outputs(final, names)
