@@ -52,11 +52,9 @@ def view_plan(
         session_zone: Time zone of the Spark session that runs the query.
         functions: User-defined functions that were declared deterministic, lower case.
     """
-    try:
-        tree = normalise(query, sources)
-        notes = cautions(tree)
-    except Unsupported as refusal:
-        return ViewPlan(refusal.reason, refusal.reason, refusal.reason)
+    notes = _safely(lambda: _notes(query, sources))
+    if isinstance(notes, Reason):
+        return ViewPlan(notes, notes, notes)
     if (unknown := of_elsewhere(query, functions=functions)) is not None:
         return ViewPlan(unknown, unknown, unknown)
     plan = ViewPlan(
@@ -69,13 +67,30 @@ def view_plan(
     )
     if not isinstance(plan.appends, Reason) or not isinstance(plan.buckets, Reason):
         return plan
-    joins = plan.appends.code == "STREAM_JOIN"
-    if joins and _safely(lambda: appends_of_each(tree, sources)) is True:
-        return replace(plan, appends="each", equal=equalities(tree))
+    joined = _safely(lambda: _joined(plan, query, sources))
+    if isinstance(joined, ViewPlan):
+        return joined
     merge = plan.merge
     if keeping is None or not isinstance(merge, Reason) or merge.code not in ROWS_HELP:
         return plan
     return replace(plan, merge=_safely(lambda: keeping(query, sources)))
+
+
+def _notes(query: str, sources: Sequence[Source]) -> tuple[str, ...] | Reason:
+    """What a user should know; or why a query cannot be analysed at all."""
+    try:
+        return cautions(normalise(query, sources))
+    except Unsupported as refusal:
+        return refusal.reason
+
+
+def _joined(plan: ViewPlan, query: str, sources: Sequence[Source]) -> ViewPlan | Reason:
+    """The plan where what each source's new rows make can be appended; else why nothing can."""
+    assert isinstance(plan.appends, Reason)
+    tree = normalise(query, sources)
+    if plan.appends.code != "STREAM_JOIN" or not appends_of_each(tree, sources):
+        return plan.appends
+    return replace(plan, appends="each", equal=equalities(tree))
 
 
 def _safely(analysis: Callable[[], T | Reason]) -> T | Reason:

@@ -24,6 +24,17 @@ def test_a_fault_of_one_analysis_leaves_the_other_ways(caplog):
     assert "in broken" in caplog.text
 
 
+def test_a_fault_before_all_analyses_costs_one_view_its_ways_and_no_more(monkeypatch):
+    def broken(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("freshline.sql.plan.normalise", broken)
+    plan = view_plan(HOURLY, SOURCES, decompose=decomposed)
+    for way in (plan.appends, plan.buckets, plan.merge):
+        assert isinstance(way, Reason)
+        assert way.code == FAULT
+
+
 @pytest.mark.parametrize(
     "call", ["strpos(usr, 'a')", "`To_Days`(ts)", "safe_divide(id, 2)", "list(id)"]
 )

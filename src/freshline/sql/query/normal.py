@@ -280,7 +280,8 @@ def _is_plain_table(node: exp.Expr) -> bool:
 def _named_columns(cte: exp.CTE) -> exp.Query:
     """The body of a WITH query, its columns called as ``name (a, b) AS`` says."""
     body = cte.this
-    assert isinstance(body, exp.Query)
+    if not isinstance(body, exp.Query):
+        raise unsupported("SYNTAX", "TABLE in WITH is not analysed; write SELECT * FROM", cte)
     names = cte.args["alias"].args.get("columns") if cte.args.get("alias") else None
     if not names:
         return body
