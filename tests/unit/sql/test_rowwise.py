@@ -23,6 +23,10 @@ from freshline.sql.text.rowwise import Verdict, minds_columns, row_wise
         "SELECT window(t, '1 hour').start AS hour FROM STREAM f",
         "SELECT f.a FROM STREAM f, LATERAL (SELECT f.a + 1)",
         "FROM STREAM f SELECT a",
+        "SELECT * FROM STREAM f UNPIVOT (v FOR k IN (a, b))",
+        "SELECT * FROM STREAM f JOIN c.s USING (a) UNPIVOT (v FOR k IN (b, c))",
+        "SELECT a FROM STREAM f JOIN (SELECT * FROM c.s PIVOT (sum(v) FOR k IN (1))) USING (a)",
+        "SELECT a FROM c.s PIVOT (sum(v) FOR k IN (1)) JOIN STREAM f USING (a)",
     ],
 )
 def test_row_wise_queries_pass(query):
@@ -57,6 +61,21 @@ def test_row_wise_queries_pass(query):
                 "WITH x AS (SELECT a FROM STREAM f) SELECT a FROM (x FULL JOIN c.t USING (a))",
             )
         ],
+        *[
+            (f"SELECT * FROM {joined} PIVOT (sum(v) FOR k IN (1, 2))", "PIVOT aggregates records")
+            for joined in (
+                "STREAM f",
+                "STREAM f JOIN c.s USING (a)",
+                "STREAM f CROSS JOIN c.s",
+                "STREAM f JOIN c.s USING (a) LEFT JOIN c.t ON s.b = t.b",
+                "c.s JOIN STREAM f ON s.a = f.a",
+                "c.s JOIN STREAM f",
+            )
+        ],
+        (
+            "SELECT * FROM (STREAM f JOIN c.s USING (a) PIVOT (sum(v) FOR k IN (1, 2)))",
+            "PIVOT aggregates records",
+        ),
         (
             "SELECT s.a FROM c.s LEFT SEMI JOIN STREAM f ON f.a = s.a",
             "the SEMI JOIN gives rows of the other side, not of the feed",

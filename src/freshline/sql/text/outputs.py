@@ -91,6 +91,8 @@ def _star(tree: exp.Select, item: exp.Expr, known: Mapping[str, Columns]) -> Col
         return None
     if star.args.get("rename") or star.args.get("replace"):
         return None
+    if any(each.args.get("pivots") for each in joins):
+        return None
     wanted = item.table.lower() if isinstance(item, exp.Column) else None
     columns: list[str] = []
     seen = False

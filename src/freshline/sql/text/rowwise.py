@@ -11,7 +11,7 @@ free.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -109,7 +109,7 @@ def own_fault(node: exp.Expr) -> str | None:
         return _SET_OPERATION.format(type(node).__name__.upper())
     if isinstance(node, exp.Select | exp.Subquery | exp.Table):
         for key, fault in CLAUSES.items():
-            if node.args.get(key):
+            if _pivots(node) if key == "pivots" else node.args.get(key):
                 return fault
     if isinstance(node, exp.Select):
         for part in _own_expressions(node):
@@ -118,6 +118,19 @@ def own_fault(node: exp.Expr) -> str | None:
             if name := _aggregate(part):
                 return f"the aggregate {name} looks at many records"
     return None
+
+
+def _pivots(node: exp.Expr) -> bool:
+    """Whether PIVOT stands behind ``node``; UNPIVOT makes rows of each row alone."""
+    return any(not pivot.args.get("unpivot") for pivot in node.args.get("pivots") or [])
+
+
+def _are_pivoted(joins: Iterable[exp.Join]) -> bool:
+    """Whether PIVOT stands behind a join: it is of all that is joined up to there.
+
+    In sqlglot's tree it is the join's, or that of what is joined last.
+    """
+    return any(_pivots(join) or _pivots(join.this) for join in joins)
 
 
 def _own_expressions(select: exp.Select) -> Iterator[exp.Expr]:
@@ -139,9 +152,12 @@ def joined_fault(node: exp.Expr, below: exp.Expr | None) -> str | None:
         node: On the way.
         below: From where the way came to it; None: the way begins here.
     """
+    joins = node.args.get("joins") or []
     if not isinstance(node, exp.Table | exp.Subquery) or isinstance(below, exp.Join):
         return None
-    faults = (_join_fault(join, feed_is_right=False) for join in node.args.get("joins") or [])
+    if _are_pivoted(joins):
+        return CLAUSES["pivots"]
+    faults = (_join_fault(join, feed_is_right=False) for join in joins)
     return next((fault for fault in faults if fault is not None), None)
 
 
@@ -151,7 +167,10 @@ def step_fault(node: exp.Expr, parent: exp.Expr) -> str | None:
         return _join_fault(parent, feed_is_right=True)
     if isinstance(node, exp.From | exp.Join):
         joins = parent.args.get("joins") or []
-        behind = joins[joins.index(node) + 1 :] if isinstance(node, exp.Join) else joins
+        at = joins.index(node) if isinstance(node, exp.Join) else -1
+        behind = joins[at + 1 :]
+        if _are_pivoted(joins[max(at, 0) :]):
+            return CLAUSES["pivots"]
         return next(
             (fault for join in behind if (fault := _join_fault(join, feed_is_right=False))), None
         )
