@@ -128,6 +128,10 @@ def test_what_looks_beyond_one_record_is_named(query, fault):
             "the FULL JOIN keeps rows of the other side that no record of the feed meets",
         ),
         (
+            "SELECT s.a FROM c.s JOIN STREAM f EXACT NEAREST 1 BY DISTANCE abs(s.a - f.a)",
+            "NEAREST BY compares records with each other",
+        ),
+        (
             "FROM c.s |> LEFT JOIN STREAM f USING (a) |> DROP b",
             "the LEFT JOIN keeps rows of the other side that no record of the feed meets",
         ),
