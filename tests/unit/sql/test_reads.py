@@ -38,6 +38,7 @@ def _names(query):
         ("SELECT x IS NOT DISTINCT FROM y, x IS DISTINCT FROM z FROM a", ["a"]),
         ("SELECT t.from, t.join, t.table, `from` FROM a t ORDER BY t.join, b", ["a"]),
         ("FROM a |> WHERE i > 1 |> JOIN b USING (i) |> UNION ALL (TABLE c)", ["a", "b", "c"]),
+        ("SELECT x:from, x:join.table[0] FROM a JOIN b ON i > :limit, c", ["a", "b", "c"]),
         ("FROM a SELECT i, j", ["a"]),
         ("SELECT 'FROM x', \"FROM y\" /* FROM z */ FROM a -- FROM w", ["a"]),
         ("SELECT i FROM a GROUP BY window(t, '1 hour'), j", ["a"]),

@@ -216,8 +216,8 @@ class _Walk:
         if token.kind == "symbol":
             return "ends" if token.text == "|>" else token.text
         role = _ROLES.get(token.text.upper(), "") if token.kind == "word" else ""
-        if at and self.tokens[at - 1].is_symbol("."):
-            return ""  # a column that is called like a keyword
+        if at and self.tokens[at - 1].text in {".", ":"}:
+            return ""  # a column or a path in one, or a parameter, that is called like a keyword
         if token.is_word("FROM") and self._is_distinct_from(at):
             return ""
         if token.is_word("LATERAL") and self._word(at + 1, end, "VIEW"):
