@@ -45,12 +45,30 @@ DO_NOT = (
 
 _IS_KEY = re.compile(r"weight`?( \+ 1)? AS k\d")
 
+_COUNTED = "(SELECT shop, count(*) AS n FROM part GROUP BY shop)"
+_LATER = "p ON p.shop = s.shop GROUP BY p.n"
+_ZEROS = "concat(max(coalesce(s.weight, 0)), 'x') AS x"
+OF_RESULTS = (
+    f"SELECT p.n, CAST(max(s.weight * p.n) AS STRING) AS x FROM sale s JOIN {_COUNTED} {_LATER}",
+    f"SELECT p.kind, {_ZEROS} FROM part p LEFT JOIN sale s USING (shop) GROUP BY p.kind",
+    "SELECT shop, CAST(median(weight) AS STRING) AS x FROM sale GROUP BY shop",
+    "SELECT hash(percentile(weight, 0.5)) AS x, count(DISTINCT pieces) FROM sale GROUP BY shop",
+    "SELECT shop FROM sale GROUP BY shop HAVING median(weight) LIKE '-%'",
+)
+"""What is told apart of an aggregate's result, which is one of the values of a key."""
+
 
 def cut(shape: str, expression: str, type_: str) -> Decomposition | Reason:
     """The shape with the expression, where the weight has the type."""
     column = {"condition that asks all rows": "(SELECT count(*) FROM part)"}.get(shape, "p.shop")
     query = SHAPES[shape]
-    query = query.format(expression if "p.n" in query else expression.replace("p.n", column))
+    return cut_query(
+        query.format(expression if "p.n" in query else expression.replace("p.n", column)), type_
+    )
+
+
+def cut_query(query: str, type_: str) -> Decomposition | Reason:
+    """The query, where the weight has the type."""
 
     def typer(query: str) -> list[tuple[str, str]]:
         items = sqlglot.parse_one(query, dialect="spark").expressions
@@ -83,3 +101,23 @@ def test_what_is_the_same_of_equal_values_merges(shape, expression):
 @pytest.mark.parametrize("expression", TELLS)
 def test_values_that_are_the_same_where_they_are_equal_merge(shape, expression):
     assert isinstance(cut(shape, expression, "string"), Decomposition)
+
+
+@pytest.mark.parametrize("query", OF_RESULTS)
+def test_what_tells_results_apart_is_not_computed_of_groups(query):
+    found = cut_query(query, "double")
+    assert isinstance(found, Reason)
+    assert found.code == "EQUAL_NOT_SAME"
+    assert isinstance(cut_query(query, "int"), Decomposition)
+
+
+@pytest.mark.parametrize(
+    "shown", ["max({})", "max({}) + 1 AS x", "CASE WHEN max({}) > 1 THEN 1 END AS x", "p.kind"]
+)
+@pytest.mark.parametrize("having", ["", " HAVING max(coalesce(s.weight, 0)) > 2"])
+def test_results_that_nothing_tells_apart_merge(shown, having):
+    query = (
+        f"SELECT p.kind, {shown.format('coalesce(s.weight, 0)')} FROM part p LEFT JOIN sale s ON"
+        f" p.shop = s.shop GROUP BY p.kind{having} ORDER BY max(coalesce(s.weight, 0))"
+    )
+    assert isinstance(cut_query(query, "double"), Decomposition)

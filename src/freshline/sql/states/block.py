@@ -10,9 +10,11 @@ from sqlglot import exp
 
 from freshline.sql.query.records import Partial
 from freshline.sql.query.scopes import free_aliases
-from freshline.sql.states.aggregates import Rule, call_of, rule_of
-from freshline.sql.states.replacing import keyed
+from freshline.sql.states.aggregates import Rule, call_of, calls_in, rule_of
+from freshline.sql.states.replacing import keyed, tells_equals_apart
 from freshline.sql.states.states import PartialBuilder
+
+_ONE_OF_VALUES = frozenset({"min", "max", "min_by", "max_by", "median", "percentile"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,15 @@ class Block:
         return bool(self.rest) or self.place is not None
 
 
-def add(rule: Rule, builder: PartialBuilder) -> tuple[list[int], list[exp.Column]]:
-    """Puts the states and keys of ``rule`` into ``builder``; where they are."""
-    keys = [builder.key(each) for each in rule.keys]
+def add(
+    rule: Rule, builder: PartialBuilder, told_by: exp.Expr | None
+) -> tuple[list[int], list[exp.Column]]:
+    """Puts the states and keys of ``rule`` into ``builder``; where they are.
+
+    Args:
+        told_by: See :func:`told_results`.
+    """
+    keys = [builder.key(each, told_by=told_by) for each in rule.keys]
     return [builder.state(each) for each in rule.states], keys
 
 
@@ -102,6 +110,22 @@ def grouping_expressions(group: exp.Group | None) -> list[exp.Expr]:
         for each in group.args.get(key) or []:
             visit(each)
     return list(found.values())
+
+
+def told_results(select: exp.Select) -> dict[str, exp.Expr]:
+    """What tells equal values apart of an aggregate's result, by the text of the call.
+
+    Of those alone whose result is one of their values: a sum is never -0.0, nor is a count.
+    """
+    found: dict[str, exp.Expr] = {}
+    for clause in clauses(select):
+        for node in calls_in(clause):
+            above = None if node is clause else node.parent
+            while above is not None and above is not select:
+                if call_of(node.copy()).name in _ONE_OF_VALUES and tells_equals_apart(above):
+                    found.setdefault(node.sql(dialect="spark"), above)
+                above = above.parent
+    return found
 
 
 def keep_partial(partials: list[Partial], builder: PartialBuilder) -> str:

@@ -25,6 +25,7 @@ from freshline.sql.states.block import (
     grouping_expressions,
     keep_partial,
     key_texts,
+    told_results,
 )
 from freshline.sql.states.cutter import Cutter
 from freshline.sql.states.joined_partials import joined
@@ -74,16 +75,17 @@ def _single(
     builder = PartialBuilder(cutter.next_name(), block.rows)
     whole = not block.can_be_missing
     groups = group_keys(block, builder)
+    told = told_results(select)
     held: list[exp.Expr] = [keyed(late, block.own, builder, whole=whole) for late in block.late]
     weight = None
     if len(rules) < len(calls):
         weight = exp.Coalesce(this=builder.column(count_rows(builder)), expressions=[_one()])
     weighted = {
-        text: _weighted(call, types[text], block, builder, weight)
+        text: _weighted(call, types[text], block, builder, weight, told.get(text))
         for text, call in calls.items()
         if text not in rules and weight is not None
     }
-    used = {text: add(rule, builder) for text, rule in rules.items()}
+    used = {text: add(rule, builder, told.get(text)) for text, rule in rules.items()}
     replacement = Replacement(block, builder, groups)
     if block.distinct:
         for clause in clauses(select):
@@ -188,10 +190,17 @@ def _local(block: Block, call: Call) -> bool:
 
 
 def _weighted(
-    call: Call, type_: str, block: Block, builder: PartialBuilder, weight: exp.Expr
+    call: Call,
+    type_: str,
+    block: Block,
+    builder: PartialBuilder,
+    weight: exp.Expr,
+    told_by: exp.Expr | None,
 ) -> exp.Expr:
     """An aggregate over joined rows that each stand for several."""
-    args = tuple(keyed(arg.copy(), block.own, builder, whole=False) for arg in call.args)
+    args = tuple(
+        keyed(arg.copy(), block.own, builder, whole=False, told_by=told_by) for arg in call.args
+    )
     rule = rule_of(Call(call.node, call.name, args, call.distinct), type_)
     merged = []
     for state in rule.states:

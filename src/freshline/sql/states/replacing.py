@@ -23,6 +23,7 @@ _SAME_OF_EQUALS = (
     exp.Between, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod,
     exp.Neg, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.IsNan, exp.Nullif, exp.Dot, exp.Bracket,
     exp.Struct, exp.PropertyEQ, exp.Paren, exp.Alias, exp.Subquery, exp.Select, exp.Where,
+    exp.Having, exp.Qualify, exp.Order, exp.Ordered,
     exp.Exists,
 )  # fmt: skip
 """Nodes that make equal values of equal values, whichever these are."""
@@ -37,28 +38,18 @@ class _Owner(Protocol):
 
 
 def keyed(
-    tree: exp.Expr, own: AbstractSet[str], builder: PartialBuilder, *, whole: bool
+    tree: exp.Expr,
+    own: AbstractSet[str],
+    builder: PartialBuilder,
+    *,
+    whole: bool,
+    told_by: exp.Expr | None = None,
 ) -> exp.Expr:
     """``tree`` with what it takes from the aliases ``own`` replaced by keys of the partial.
 
     Args:
         whole: The largest expressions that need nothing else become keys, as the partial can
             compute them; else the columns by themselves.
-    """
-    return _keyed(tree, own, builder, whole=whole, told_by=None)
-
-
-def _keyed(
-    tree: exp.Expr,
-    own: AbstractSet[str],
-    builder: PartialBuilder,
-    *,
-    whole: bool,
-    told_by: exp.Expr | None,
-) -> exp.Expr:
-    """The same within a larger expression.
-
-    Args:
         told_by: What is computed of ``tree`` and tells apart values that are equal, of which a
             key holds one for all; None: nothing does.
     """
@@ -66,16 +57,16 @@ def _keyed(
         return builder.key(tree, told_by=told_by) if tree.table in own else tree
     if whole and _stands_alone(tree, own):
         return builder.key(tree, told_by=told_by)
-    if told_by is None and _tells_equals_apart(tree):
+    if told_by is None and tells_equals_apart(tree):
         told_by = tree.copy()
     for child in list(tree.iter_expressions()):
-        new = _keyed(child, own, builder, whole=whole, told_by=told_by)
+        new = keyed(child, own, builder, whole=whole, told_by=told_by)
         if new is not child:
             child.replace(new)
     return tree
 
 
-def _tells_equals_apart(tree: exp.Expr) -> bool:
+def tells_equals_apart(tree: exp.Expr) -> bool:
     """Whether a node can make other values of 0.0 and -0.0, as their texts are."""
     if isinstance(tree, exp.Cast):  # TRY_CAST is one
         return not _is_number(tree)
