@@ -25,6 +25,8 @@ from tests.support.shop import PATIENCE_S, made_project
 
 HOUR_S = 3600.0
 START_S = 1000 * HOUR_S
+_MOST_TURNS = 50
+"""Of the loop at one instant: whatever happens is over by then."""
 
 
 def report_project(root: Path, *, tracks: int = 2, deadline: str = "10 minutes") -> Project:
@@ -48,12 +50,14 @@ class Batches:
         self.repeated = False
         self.done: Counter[tuple[str, float]] = Counter()
         self.finals: list[Window] = []
+        self.read = True
+        self._newest: dict[str, int] = {}
 
     def run_batch(self, request: BatchRequest) -> BatchResult:
         if self.failures:
             raise PlatformError("made-to-fail", self.failures.pop(0))
         if request.final:
-            self.finals.append(request.window)
+            self._commit(request.window)
         if self.code:
             version = 0 if request.final else None
             return BatchResult(int(request.final), 0, 0.0, 0.0, version, 1, self.code, "why")
@@ -63,7 +67,14 @@ class Batches:
         if request.final:
             del self.done[window]
         version = 0 if request.final else None
-        return BatchResult(done, 1, 0.0, 0.0, version, 1, repeated=self.repeated)
+        return BatchResult(done, 1, 0.0, 0.0, version, 1, repeated=self.repeated, read=self.read)
+
+    def _commit(self, window: Window) -> None:
+        """As Spark's part does it: a table shows its newest window."""
+        if window.number < self._newest.get(window.counted_as, 0):
+            raise PlatformError("window-overtaken", "its table shows a later window")
+        self._newest[window.counted_as] = window.number
+        self.finals.append(window)
 
 
 @dataclass
@@ -141,6 +152,7 @@ class Play:
     def run(self, arrivals: list[tuple[float, int]], until_s: float) -> None:
         """Go on until a time: (time of arrival, rows) come in between."""
         coming = [(START_S + at_s, rows) for at_s, rows in arrivals]
+        turns = 0
         while True:
             ends_s = self.ending[0] if self.ending is not None else float("inf")
             wakeup_s = max(self.now_s, self.reports.next_wakeup_s())
@@ -151,6 +163,8 @@ class Play:
             if next_s > START_S + until_s:
                 self.now_s = START_S + until_s
                 return
+            turns = turns + 1 if next_s == self.now_s else 0
+            assert turns < _MOST_TURNS, "the loop is woken again and again, and never sleeps"
             self.now_s = next_s
             if self.ending is not None and ends_s <= next_s:
                 outcome, self.ending = self.ending[1], None

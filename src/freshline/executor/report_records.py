@@ -80,6 +80,7 @@ class BatchResult:
         reason: The same in words.
         repeated: The result was committed before.
         parents: Versions that were read, of the parents and of static Delta tables.
+        read: Whether any rows were read; False: those of earlier batches are all there are.
     """
 
     batches: int
@@ -92,6 +93,14 @@ class BatchResult:
     reason: str = ""
     repeated: bool = False
     parents: Mapping[str, int] = field(default_factory=dict)
+    read: bool = True
+
+    def continues(self, batches: int) -> bool:
+        """Whether it read what came since the first so many batches, no more and no less.
+
+        Else a process that died had worked off some of it, or the query was another one then.
+        """
+        return bool(self.code) or (self.read and self.batches == batches + 1)
 
 
 class ReportExecutor(Protocol):

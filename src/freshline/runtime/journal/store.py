@@ -87,7 +87,7 @@ CREATE TABLE IF NOT EXISTS reports (
   deadline_s REAL, group_rows INTEGER, state TEXT, asked_s REAL, batches INTEGER DEFAULT 0,
   cost_s REAL DEFAULT 0, arrived_rows INTEGER DEFAULT 0, taken_rows INTEGER DEFAULT 0,
   planned TEXT, slack_s REAL, foreseen INTEGER DEFAULT 0, finish_s REAL, version INTEGER,
-  rows INTEGER, code TEXT, late TEXT, error TEXT, complete INTEGER);
+  rows INTEGER, code TEXT, late TEXT, error TEXT, complete INTEGER, definition TEXT);
 CREATE TABLE IF NOT EXISTS report_batches (
   id INTEGER PRIMARY KEY, report TEXT, view TEXT, start_s REAL, rows INTEGER, seconds REAL,
   final_s REAL, expected_s REAL, batches INTEGER, error TEXT);

@@ -11,7 +11,7 @@ measured is told to the planner when it differs from what it was told before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.core.events import TrackReserved
@@ -38,7 +38,14 @@ from freshline.reports.policies import ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
-from freshline.runtime.reports.in_progress import LATENESS, MOST_FAILURES, Promise, ReportInProgress
+from freshline.runtime.reports.in_progress import (
+    LATENESS,
+    MOST_FAILURES,
+    Order,
+    Promise,
+    ReportInProgress,
+    closings_s,
+)
 from freshline.runtime.reports.lateness import reason
 from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
 from freshline.runtime.reports.recording import Recording
@@ -65,17 +72,6 @@ _DIFFERS = 0.25
 """A batch that took this share more or less than expected teaches the planner."""
 _SECOND_S = 1.0
 _NEVER = float("inf")
-
-
-@dataclass(slots=True)
-class _Order:
-    """A batch to start when the track is free; wanted by ``due_s``, though it may go before."""
-
-    live: ReportInProgress
-    final: bool
-    planned: bool
-    expected_s: float
-    due_s: float = float("-inf")
 
 
 class Reports:
@@ -117,9 +113,10 @@ class Reports:
         self._windows = ReportWindows(project, journal, ended_only=until_idle)
         self._live: dict[str, ReportInProgress] = {}
         self._events: list[Event] = []
-        self._queue: list[_Order] = []
+        self._queue: list[Order] = []
         self._running: Job | None = None
         self._look_s = float("-inf")
+        self._now_s = float("-inf")
         self._tables_idle = False
         self._dirty = True
         self._submissions = 0
@@ -160,21 +157,21 @@ class Reports:
         if self._off:
             return _NEVER
         wakeups_s = [self._planner.next_wakeup_s(), self._look_s]
-        for live in self._live.values():
-            if not live.closed:
-                wakeups_s.append(max(live.window.end_s, live.close_by_s()))
-            if live.not_before_s > self._planner.now_s:
-                wakeups_s.append(live.not_before_s)
-        return min(wakeups_s)
+        if not self._until_idle:  # there reports wait for nothing but the tables
+            wakeups_s += closings_s(self._live.values(), self._now_s).values()
+        pauses_s = (live.not_before_s for live in self._live.values())
+        return min([*wakeups_s, *(each_s for each_s in pauses_s if each_s > self._now_s)])
 
     def step(self, now_s: float) -> list[TrackReserved]:
         """Take in what happened, and plan; what the core must be told."""
         if self._off:
             return []
+        self._now_s = now_s
         if now_s >= self._look_s:
             self._open_windows(now_s)
+        closings = closings_s(self._live.values(), now_s)
         for live in list(self._live.values()):
-            self._update_report(live, now_s)
+            self._update_report(live, now_s, closings.get(live.name))
         self._dirty = False
         events, self._events = self._events, []
         if events or self._planner.next_wakeup_s() <= now_s:
@@ -230,8 +227,9 @@ class Reports:
         batches = result.batches if result is not None else live.batches
         batch_s = outcome.seconds - final_s
         if result is None or (result.batches and not result.repeated):  # it did something
+            counts = result is None or not job.planned or result.continues(live.batches)
             note_batch(
-                self._journal, live.wanted, start_s=now_s - outcome.seconds, rows=job.rows,
+                self._journal, live.wanted, start_s=now_s - outcome.seconds, rows=job.rows * counts,
                 seconds=batch_s, final_s=final_s, expected_s=job.expected_s, batches=batches,
                 error=error,
             )  # fmt: skip
@@ -313,8 +311,10 @@ class Reports:
         self._live[wanted.name] = live
         self._journal.flush()
 
-    def _update_report(self, live: ReportInProgress, now_s: float) -> None:
-        """What came for one report since the last step."""
+    def _update_report(
+        self, live: ReportInProgress, now_s: float, close_by_s: float | None
+    ) -> None:
+        """What came for one report since the last step; see `closings_s` for ``close_by_s``."""
         looked = self._dirty
         if self._dirty:
             self._recount(live)
@@ -322,8 +322,8 @@ class Reports:
         if may and (live.stale or self._dirty or now_s >= live.window.end_s):
             self._submit(live, now_s)
             looked = True
-        if not live.closed and now_s >= live.window.end_s:
-            over = self._tables_idle if self._until_idle else now_s >= live.close_by_s()
+        if close_by_s is not None and now_s >= live.window.end_s:
+            over = self._tables_idle if self._until_idle else now_s >= close_by_s
             if live.complete or over:
                 live.closed = True
                 live.late_input = not live.complete
@@ -385,7 +385,7 @@ class Reports:
         if before_end and cold:
             if live.arrived_rows and not (live.probing or live.once):
                 live.probing = True
-                self._queue.append(_Order(live, final=False, planned=False, expected_s=0.0))
+                self._queue.append(Order(live, final=False, planned=False, expected_s=0.0))
             return  # until its first batch is measured
         if self._until_idle or cold:  # what nobody knows the cost of does not wait
             report = replace(found.report, deadline_s=min(found.report.deadline_s, now_s))
@@ -426,10 +426,10 @@ class Reports:
             # Up to there the core starts only updates that end in time.
             reserved_s = self._share.reserved_s
             due_s = self._planner.now_s if reserved_s is None else reserved_s
-            self._queue.append(_Order(live, command.final, True, command.expected_s, due_s))
+            self._queue.append(Order(live, command.final, True, command.expected_s, due_s))
         elif live is not None:
             # Everything is worked off: what is left is to combine it.
-            self._queue.append(_Order(live, True, False, expected_s=live.final_s()))
+            self._queue.append(Order(live, True, False, expected_s=live.final_s()))
 
     def _note_plans(self) -> None:
         now_s = self._planner.now_s

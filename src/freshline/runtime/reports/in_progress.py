@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from freshline.core.model import Table
@@ -177,6 +178,40 @@ class ReportInProgress:
             "waited": self.waited,
         }
         return next((name for name, there in reasons.items() if there), "unexplained")
+
+
+@dataclass(slots=True)
+class Order:
+    """A batch to start when the track is free; wanted by ``due_s``, though it may go before."""
+
+    live: ReportInProgress
+    final: bool
+    planned: bool
+    expected_s: float
+    due_s: float = -math.inf
+
+
+def closings_s(reports: Iterable[ReportInProgress], now_s: float) -> dict[str, float]:
+    """Until when reports wait for their streams, by name; before a window's end, until that.
+
+    They share one track, so each starts so early that those due later can still follow. The
+    table of a view shows its newest window, so a window waits until those before it are made,
+    however long that takes: it is not named.
+    """
+    every = sorted(reports, key=lambda each: each.wanted.start_s)
+    first = {each.wanted.view: each for each in reversed(every)}
+    found: dict[str, float] = {}
+    next_s = math.inf
+    for each in sorted(every, key=lambda each: each.wanted.deadline_s, reverse=True):
+        if each.closed:
+            continue
+        close_s = each.window.end_s
+        if now_s >= close_s:
+            alone_s = each.close_by_s()
+            close_s = next_s = min(alone_s, next_s - (each.wanted.deadline_s - alone_s))
+        if first[each.wanted.view] is each:
+            found[each.name] = close_s
+    return found
 
 
 LATENESS = {

@@ -37,6 +37,7 @@ class WantedReport:
         file: Where that query stands.
         start_s, end_s, deadline_s: Seconds since the epoch.
         groups: Rows that the result should have.
+        definition: A short name for what a view computes; empty for an ad hoc report.
     """
 
     name: str
@@ -47,6 +48,7 @@ class WantedReport:
     end_s: float
     deadline_s: float
     groups: int = 1
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,10 @@ def note_wanted(journal: Journal, wanted: WantedReport, state: str, now_s: float
     journal.write("DELETE FROM reports WHERE name=?", (wanted.name,))
     journal.write(
         "INSERT INTO reports (name, view, query, file, start_s, end_s, deadline_s, group_rows,"
-        " state, asked_s) VALUES (?,?,?,?,?,?,?,?,?,?)",
+        " state, asked_s, definition) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
         (
             wanted.name, wanted.view, wanted.query, wanted.file, wanted.start_s, wanted.end_s,
-            wanted.deadline_s, wanted.groups, state, now_s,
+            wanted.deadline_s, wanted.groups, state, now_s, wanted.definition,
         ),
     )  # fmt: skip
 
@@ -153,7 +155,8 @@ def begin(journal: Journal, wanted: WantedReport, now_s: float) -> ReportStatus 
     """Write down that a report is being made.
 
     Returns:
-        How it stood before; None where it is begun anew, as a window is that has another end now.
+        How it stood before; None where it is begun anew, as a window is that has another end or
+        another query now.
     """
     found = next((each for each in read_reports(journal) if each.wanted == wanted), None)
     if found is None:
@@ -331,6 +334,8 @@ def _status(row: Row) -> ReportStatus:
     wanted = WantedReport(
         row["name"], row["view"], row["query"], row["file"], row["start_s"], row["end_s"],
         row["deadline_s"], row["group_rows"] or 1,
+        # As below.
+        (row["definition"] or "") if "definition" in row.keys() else "",  # noqa: SIM118
     )  # fmt: skip
     return ReportStatus(
         wanted,

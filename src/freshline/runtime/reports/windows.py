@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from freshline.core.errors import Place, UserError
 from freshline.delta.log import last_commit
 from freshline.project.asked import asked_table
+from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.project.windows import SESSION_ZONE, window_at
 from freshline.runtime.journal.store import Journal
@@ -79,6 +80,9 @@ class ReportWindows:
                 ends_s += [each.end_s for each in mine if each.query is None]
                 since_s = max((each for each in ends_s if each <= first_s), default=0.0)
                 faults += self._never_begun(view, since_s, first_s, rows.keys(), now_s)
+            if windows and self._next_s[view.name] is None:
+                # Also where the clock jumps over windows, as while a machine sleeps.
+                self._next_s[view.name] = windows[0].start_s
         made = {wanted.name for wanted, _ in found}
         faults += [
             (wanted, _left_behind(wanted, self._project))
@@ -179,7 +183,10 @@ def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport
     start_s, end_s = window_at(moment_s, settings.window_s, _zone(project))
     name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
     deadline_s = settings.deadline.after(end_s)
-    return WantedReport(name, view.name, None, None, start_s, end_s, deadline_s, settings.groups)
+    return WantedReport(
+        name, view.name, None, None, start_s, end_s, deadline_s, settings.groups,
+        definition_of(view),
+    )  # fmt: skip
 
 
 def read_since_s(project: Project, journal: Journal) -> dict[str, float]:

@@ -67,6 +67,7 @@ class _Run:
     started_s: float
     state_rows: int = 0
     batch_s: float = 0.0
+    read: bool = True
 
     def elapsed_s(self) -> float:
         """Seconds since it began."""
@@ -200,12 +201,15 @@ class ReportBatches:
             run.pinned = _with_statics(run, last.statics)
             if not last.whole:  # the process died between its partials
                 self._add(run, plan, state, last)
-        if last is None or dict(last.pins) != dict(run.request.pins):
+        run.read = last is None or dict(last.pins) != dict(run.request.pins)
+        if run.read:
             last = self._next(run, plan, state, last)
             batches.append(last)
         run.batch_s = run.elapsed_s()
         if not run.request.final:
-            return BatchResult(last.number, run.state_rows, run.batch_s, parents=run.versions())
+            return BatchResult(
+                last.number, run.state_rows, run.batch_s, parents=run.versions(), read=run.read
+            )
         failpoint("report.before_final")
         counted = [each for each in batches if each.number >= last.base]
         result = self._final(run, plan, state, counted)
@@ -294,7 +298,7 @@ class ReportBatches:
         version, rows, final_s = self._commit(run, output, parts, Reason("", ""))
         return BatchResult(
             len(batches), run.state_rows, run.batch_s, final_s, version, rows,
-            parents=run.versions(),
+            parents=run.versions(), read=run.read,
         )  # fmt: skip
 
     # ---- once ----

@@ -211,7 +211,7 @@ def test_windows_begun_before_a_view_showed_any_are_made_however_late(root: Path
     play.arrive(3 * HOUR_S, 0)
     play.run([], 3 * HOUR_S + 300)
     assert [line for line in play.trace if "final" in line][1:] == [
-        "10800: final of 0 rows", "10807: final of 500 rows", "10864: final of 0 rows",
+        "10800: final of 500 rows", "10857: final of 0 rows", "10864: final of 0 rows",
     ]  # fmt: skip
     found = play.status(WINDOW)
     assert (found.state, found.late, found.arrived_rows) == ("done", "restarted", 500)
