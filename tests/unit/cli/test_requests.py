@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 
 import pytest
 
 from freshline.executor.distrust import distrust
 from freshline.executor.verified import Difference, VersionCheck
 from freshline.project.definition import definition_of
+from freshline.runtime.journal import store
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
@@ -173,3 +175,55 @@ def test_a_view_found_wrong_is_trusted_again_when_retry_names_it(freshline, shop
         "big: 0 files are tried again at the next start; it is maintained from changes again\n"
     )
     assert json.loads(freshline("status", "--json").stdout)["tables"][1]["wrong"] is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pause", "big"),
+        ("retry", "big"),
+        ("backfill", "big", "--from", "2026-01-01", "--to", "2026-01-02"),
+        ("report", "submit", "QUERY", "--window", "2100-01-01..2100-01-02", "--deadline", "1 h"),
+        ("report", "withdraw", "asked"),
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_what_cannot_be_written_is_not_said_to_be_noted(freshline, shop, monkeypatch, command):
+    """Without a run nobody tries again later."""
+    query = shop.root / "often.sql"
+    query.write_text("SELECT n, count(*) AS times FROM orders GROUP BY n;\n")
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    line = ("submit", str(query), "--window", "2100-01-01..2100-01-02", "--deadline", "1 h")
+    assert freshline("report", *line, "--name", "asked").exit_code == 0
+
+    def is_full(name: str) -> None:
+        if name == "journal.before_commit":
+            raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(store, "failpoint", is_full)
+    done = freshline(*(str(query) if each == "QUERY" else each for each in command))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"[journal] cannot write {journal_path(shop.project)}: its disk is full, or another process"
+        " holds it. Check the disk and the permissions, then ask again.\n"
+    )
+
+
+def test_a_damaged_journal_is_not_moved_aside_in_silence_by_a_backfill(freshline, shop):
+    path = journal_path(shop.project)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database" * 1000)
+    done = freshline("backfill", "big", "--from", "2026-01-01", "--to", "2026-01-02")
+    assert done.stderr.startswith("the journal was damaged: it is kept as ")
+
+
+def test_what_a_run_is_asked_that_ends_just_then_is_not_taken_for_something_else(
+    freshline, monkeypatch
+):
+    monkeypatch.setattr("freshline.cli.commands.refresh.running_process", lambda _: 7)
+    done = freshline("refresh", "big")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "[not-running] the process that ran this warehouse has just ended. Ask again.\n"
+    )

@@ -11,10 +11,8 @@ import typer
 from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
-from freshline.runtime.journal.paths import journal_path
-from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests.backfills import argument_of, check_backfill, note_backfill
-from freshline.runtime.requests.client import ask, running_process
+from freshline.runtime.requests.client import ask, kept_journal, running_process
 from freshline.runtime.subset import named_tables
 
 
@@ -38,12 +36,9 @@ def backfill(
     if running_process(found) is not None:
         answers = ask(found, "backfill", [name], argument_of(from_s, to_s))
         return tell(answers, as_json=as_json)
-    journal = Journal(journal_path(found), create=True)
-    try:
+    with kept_journal(found) as journal:
         check_backfill(found, journal, name, from_s, to_s)
         note_backfill(journal, name, from_s, to_s, time.time())
-    finally:
-        journal.close()
     message = f"{name}: noted; no warehouse is running, so it begins with the next `freshline run`"
     return tell({name: {"ok": True, "message": message}}, as_json=as_json)
 

@@ -48,7 +48,7 @@ from freshline.runtime.reports.store import (
 )
 from freshline.runtime.reports.together import Ahead, look_ahead, table_of
 from freshline.runtime.reports.windows import window_of
-from freshline.runtime.requests.client import ask, opened_journal, running_process
+from freshline.runtime.requests.client import ask, kept_journal, running_process
 from freshline.texts import EndlessFileError, whole_text
 from freshline.times import brief_s
 
@@ -135,7 +135,7 @@ def _submit(
     if running_process(project) is not None:
         answer = ask(project, SUBMIT, [wanted.name], argument_of(wanted))[wanted.name]
     else:
-        with closing(opened_journal(project, create=True)) as journal:
+        with kept_journal(project) as journal:
             answer = submit(journal, argument_of(wanted), now_s)
         if answer["ok"]:
             answer["message"] += "; no warehouse is running, so the next `freshline run` makes it"
@@ -189,7 +189,7 @@ def _withdraw(project: Project, name: str, *, as_json: bool) -> int:
         with _looked_into(project) as journal:
             _check_wanted(project, journal, name)
         return tell(ask(project, WITHDRAW, [name]), as_json=as_json)
-    with closing(opened_journal(project, create=True)) as journal:
+    with kept_journal(project) as journal:
         _check_wanted(project, journal, name)
         answer = withdraw_offline(journal, name)
     return tell({name: answer}, as_json=as_json)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
@@ -17,6 +18,7 @@ from freshline.runtime.requests.handler import Answer, accept_offline, carry_out
 
 _PATIENCE_S = 5.0
 _LOOK_S = 0.05
+_OFFLINE = ("pause", "resume", "retry", "accept")
 
 
 def running_process(project: Project) -> int | None:
@@ -32,26 +34,56 @@ def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -
         is done there.
 
     Raises:
+        UserError: None runs, and the journal cannot do it (``not-running``).
         PlatformError: The running warehouse does not answer, or the journal cannot be
             written.
     """
     pid = running_process(project)
-    journal = opened_journal(project, create=pid is None)
-    try:
-        if pid is None and kind == "accept":
+    if pid is None:
+        return _offline(project, kind, names)
+    with closing(opened_journal(project, create=False)) as journal:
+        try:
+            asked = {name: journal.ask(time.time(), kind, name, argument) for name in names}
+            return _answers(journal, asked, pid)
+        except sqlite3.OperationalError as error:
+            raise _unwritten(journal, f": {error}") from error
+
+
+def _offline(project: Project, kind: str, names: Iterable[str]) -> dict[str, Answer]:
+    if kind not in _OFFLINE:
+        raise UserError(
+            "not-running",
+            "the process that ran this warehouse has just ended",
+            next_step="Ask again.",
+        )
+    with kept_journal(project) as journal:
+        if kind == "accept":
             return {name: accept_offline(project, journal, name) for name in names}
-        if pid is None:
-            return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
-        asked = {name: journal.ask(time.time(), kind, name, argument) for name in names}
-        return _answers(journal, asked, pid)
-    except sqlite3.OperationalError as error:
-        raise PlatformError(
-            "journal",
-            f"cannot write {journal.path}: {error}",
-            next_step="Check the disk and the permissions.",
-        ) from error
-    finally:
-        journal.close()
+        return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
+
+
+@contextmanager
+def kept_journal(project: Project) -> Iterator[Journal]:
+    """The journal where no process runs the warehouse, for what the next run is to do.
+
+    Raises:
+        PlatformError: It cannot be opened, or what was told to it cannot be written.
+    """
+    with closing(opened_journal(project, create=True)) as journal:
+        try:
+            yield journal
+        except sqlite3.OperationalError as error:
+            raise _unwritten(journal, f": {error}") from error
+    if journal.behind:  # a run tries again later; here nobody does
+        raise _unwritten(journal, ": its disk is full, or another process holds it")
+
+
+def _unwritten(journal: Journal, why: str) -> PlatformError:
+    return PlatformError(
+        "journal",
+        f"cannot write {journal.path}{why}",
+        next_step="Check the disk and the permissions, then ask again.",
+    )
 
 
 def opened_journal(project: Project, *, create: bool) -> Journal:
