@@ -62,7 +62,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
                     os.dup2(nowhere, stream.fileno())
                 status = 0
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
-            status = show(_full_disk(error) or _long_path(error) or _internal(error), **told)
+            status = show(fault_in(error), **told)
         if status:
             raise typer.Exit(int(status))
 
@@ -88,6 +88,11 @@ def show(error: FreshlineError, *, as_json: bool, in_log: bool = False) -> int:
         with contextlib.suppress(OSError):
             print_json(told)
     return error.exit_status
+
+
+def fault_in(error: Exception) -> FreshlineError:
+    """Whose fault an error is that nobody expected."""
+    return _full_disk(error) or _long_path(error) or _internal(error)
 
 
 def _reader_is_gone() -> bool:

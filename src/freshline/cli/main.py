@@ -13,14 +13,14 @@ import keyword
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from freshline.cli.errors import error_record, reported
+from freshline.cli.errors import error_record, fault_in, reported, show
 from freshline.cli.signals import STARTS_SPARK, ending
 from freshline.core.errors import UserError
 from freshline.render.output import print_json
@@ -36,30 +36,46 @@ Where the name is a word of Python's, both have an underscore behind it, and one
 """
 
 
+_OF_COMMANDS = ("--project", "--spec", "--json")
+
+
 class _Program(TyperGroup):
     """With ``--json`` also a command or an option that there is not is an object."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the command; see ``invoke``."""
+        with _told(as_json="--json" in args):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and tell a wrong use of it; the caller shows that to people."""
-        as_json = "--json" in ctx.args
-        try:
+        with _told(as_json="--json" in ctx.args):
             return super().invoke(ctx)
-        except Exception as error:
-            _name_the_option(error)
-            # What is wrong with a command line has this; its class typer keeps to itself.
-            message = getattr(error, "format_message", None)
-            if as_json and message is not None:
-                told = UserError("bad-usage", message(), next_step="See the command's --help.")
-                with contextlib.suppress(OSError):  # the exit status says it, too
-                    print_json({"error": error_record(told)})
-            raise
+
+
+@contextlib.contextmanager
+def _told(*, as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        _name_the_option(error)
+        # What is wrong with a command line has this; its class typer keeps to itself.
+        message = getattr(error, "format_message", None)
+        if as_json and message is not None:
+            told = UserError("bad-usage", message(), next_step="See the command's --help.")
+            with contextlib.suppress(OSError):  # the exit status says it, too
+                print_json({"error": error_record(told)})
+        raise
 
 
 def _name_the_option(error: Any) -> None:
-    """To an argument too many, in words of typer's, add where a project's folder is given."""
+    """Where options stand, for an argument too many and for an option before its command."""
     command = getattr(getattr(error, "ctx", None), "command", None)
     options = {each.name for each in getattr(command, "params", ())}
     message = str(getattr(error, "message", ""))
+    if isinstance(command, _Program) and getattr(error, "option_name", "") in _OF_COMMANDS:
+        error.message = f"{message}; it stands behind the command, like in freshline status --json"
+        error.possibilities = None
     if "project" in options and "unexpected extra argument" in message:
         error.message = f"{message}; the project's folder is given with --project"
 
@@ -72,6 +88,8 @@ def main() -> None:
         app_for(_completed() or sys.argv[1:])()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:  # noqa: BLE001 - of --version or --help, which are no commands
+        status = show(fault_in(error), as_json=False)
     flushed = True
     for stream in (sys.stdout, sys.stderr):
         try:

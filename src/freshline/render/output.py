@@ -64,7 +64,11 @@ def percent(share: float) -> str:
 
 def console(*, stderr: bool = False) -> Console:
     """Where tables are printed. Square brackets, of an error's text say, are no markup."""
-    from rich.console import Console  # a tenth of a second, only for eyes
+    from rich import console as rich_console  # a tenth of a second, only for eyes
+
+    class Console(rich_console.Console):
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 - whoever reads it has enough; rich would exit with 1
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PIPE_COLUMNS

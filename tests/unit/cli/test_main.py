@@ -79,6 +79,8 @@ def test_what_nobody_knows_is_the_users_error(arguments, tmp_path):
         (("pause", "--json"), "Missing argument"),
         (("run", "--log-format", "xml", "--json"), "'xml' is not one of"),
         (("run", "shop", "--json"), "(shop); the project's folder is given with --project"),
+        (("--json", "status"), "--json; it stands behind the command"),
+        (("--project", "shop", "status", "--json"), "--project; it stands behind the command"),
     ],
 )
 def test_with_json_a_wrong_use_is_an_object_on_standard_output_too(arguments, says, tmp_path):
@@ -216,6 +218,17 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     assert (tmp_path / "shop" / "freshline.yml").exists()
 
 
+@pytest.mark.parametrize("arguments", [("status",), ("status", "--json"), ("report", "list")])
+def test_a_reader_of_tables_that_has_enough_is_no_error(shop, arguments):
+    """The library that draws them would end the process with 1."""
+    read, write = os.pipe()
+    os.close(read)
+    line = [sys.executable, "-m", "freshline", *arguments, "--project", str(shop.root)]
+    done = subprocess.run(line, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_fault_of_ours_is_one_line_and_a_traceback_only_on_request(monkeypatch):
     monkeypatch.delenv("FRESHLINE_DEBUG", raising=False)
     done = ending(KeyError("a\nb"))
@@ -257,12 +270,14 @@ def test_what_an_encoding_does_not_have_is_written_as_its_number(tmp_path, monke
     assert "\\u8868" in run("init", f"{tmp_path}/表/shop").stdout
 
 
-@pytest.mark.parametrize("arguments", [("status",), ("status", "--json"), ("status", "--check")])
+@pytest.mark.parametrize(
+    "arguments", [("status",), ("status", "--json"), ("status", "--check"), ("--help",)]
+)
 def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(shop, arguments):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "freshline", *arguments, "--project", str(shop.root)],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            [sys.executable, "-m", "freshline", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=shop.root,
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == (

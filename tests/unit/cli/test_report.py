@@ -190,6 +190,7 @@ def test_a_damaged_journal_is_moved_aside_with_a_word_and_not_by_a_look(shop, fr
     [
         (("report", "sumbit", "x.sql"), "bad-option"),
         (("report", "plan"), "bad-option"),
+        (("report", "list", "often"), "bad-option"),
         (("report", "plan", "nobody"), "unknown-report"),
         (("report", "submit", "gone.sql", *WINDOW), "no-file"),
         (("report", "submit", "QUERY"), "bad-option"),
@@ -201,6 +202,10 @@ def test_a_damaged_journal_is_moved_aside_with_a_word_and_not_by_a_look(shop, fr
         ),
         (
             ("report", "submit", "QUERY", "--window", "2100-01-01..2100-01-02", "--deadline", "x"),
+            "bad-option",
+        ),
+        (
+            ("report", "submit", "QUERY", "--window", "2100-01-01..9999-12-31T23:59", *WINDOW[2:]),
             "bad-option",
         ),
     ],

@@ -83,8 +83,14 @@ def report(
 ) -> int:
     """Submit a query over a window with a deadline; list, plan or withdraw reports."""
     found = opened(project)
-    if action == "list":
+    if action == "list" and what is None:
         return _list(found, as_json=as_json)
+    if action == "list":
+        raise UserError(
+            "bad-option",
+            f"'report list' shows all reports, not '{what}' alone",
+            next_step=f"Leave the name out, or see `freshline report plan {what}`.",
+        )
     if action not in _ACTIONS or what is None:
         raise UserError(
             "bad-option",
@@ -247,7 +253,7 @@ def _deadline_s(text: str, end_s: float) -> float:
         pass  # no moment; it may be one of the forms that the property has
     try:
         return read_deadline(text).after(end_s)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UserError(
             "bad-option",
             f"--deadline is '{text}': {error}",

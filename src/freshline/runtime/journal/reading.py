@@ -28,7 +28,16 @@ def journal_read(project: Project) -> Iterator[Journal | None]:
         PlatformError: It cannot be opened or read.
     """
     path = journal_path(project)
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:  # its folder is private
+        raise PlatformError(
+            "journal",
+            f"cannot see the journal {path}: {error.strerror}",
+            next_step="Run this as the user who runs the warehouse, or as one who may read its"
+            " storage.",
+        ) from error
+    if not there:
         yield None
         return
     journal = Journal(path, create=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -136,3 +138,19 @@ def test_every_column_that_a_journal_of_before_lacks_is_added(tmp_path):
 
 
 TABLES = "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_one_in_the_private_folder_of_another_user_is_no_fault_of_ours(
+    project, monkeypatch, reader
+):
+    path, exists = journal_path(project), Path.exists
+
+    def refused(asked):
+        if asked == path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(asked))
+        return exists(asked)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    with pytest.raises(PlatformError, match="Run this as the user who runs the warehouse"):
+        reader(project)
