@@ -140,10 +140,7 @@ def test_every_column_that_a_journal_of_before_lacks_is_added(tmp_path):
 TABLES = "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_one_in_the_private_folder_of_another_user_is_no_fault_of_ours(
-    project, monkeypatch, reader
-):
+def test_one_in_the_private_folder_of_another_user_is_no_fault_of_ours(project, monkeypatch):
     path, exists = journal_path(project), Path.exists
 
     def refused(asked):
@@ -153,4 +150,4 @@ def test_one_in_the_private_folder_of_another_user_is_no_fault_of_ours(
 
     monkeypatch.setattr(Path, "exists", refused)
     with pytest.raises(PlatformError, match="Run this as the user who runs the warehouse"):
-        reader(project)
+        utilisation(project)
