@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from freshline.delta.metadata import BACKFILL
 from freshline.reports.learned import NEWEST
 from freshline.runtime.journal.store import Journal, Row
+from freshline.runtime.journal.strategies import NO_UPKEEP
 
 OPEN = ("asked", "live")
 """States of reports that are still to make."""
@@ -24,6 +26,12 @@ KEPT_WINDOWS = 200
 """Of one view: twice as many as are looked back for to be made (``windows.py``)."""
 
 KEPT_BATCHES = 100_000
+
+_BROUGHT = (
+    f"state='done' AND {NO_UPKEEP} AND strategy IS NOT '{BACKFILL}' AND NOT coalesce(full, 0)"
+)
+"""SQL on a row of ``updates``: its rows had arrived since the one before, and were not read again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +287,7 @@ def arrivals(
             _arrival(row)
             for row in journal.rows(
                 "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=?"
-                " AND state='done' AND to_s>? AND to_s<=?",
+                f" AND {_BROUGHT} AND to_s>? AND to_s<=?",
                 (name, start_s, end_s),
             )
         ]
@@ -297,7 +305,7 @@ def brought(
     for name in tables:
         row = journal.row(
             "SELECT count(*) AS updates, sum(rows) AS rows, sum(finish_s - to_s) AS delay_s"
-            " FROM updates WHERE table_name=? AND state='done' AND to_s>? AND to_s<=?",
+            f" FROM updates WHERE table_name=? AND {_BROUGHT} AND to_s>? AND to_s<=?",
             (name, start_s, end_s),
         )
         if row is not None and row["updates"]:
@@ -308,10 +316,10 @@ def brought(
 
 
 def newest_arrival(journal: Journal, table: str) -> Arrival | None:
-    """The update that brought a table to where it is now."""
+    """The update that brought a table to where it is now; later ones left it there."""
     row = journal.row(
         "SELECT finish_s, rows, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
-        " AND to_s IS NOT NULL ORDER BY to_s DESC, id DESC",
+        " AND to_s IS NOT NULL ORDER BY to_s DESC, id",
         (table,),
     )
     return None if row is None else _arrival(row)

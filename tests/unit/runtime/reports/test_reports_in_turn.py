@@ -12,7 +12,14 @@ import pytest
 
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.requests import argument_of, submit
-from freshline.runtime.reports.store import WantedReport, measured, note
+from freshline.runtime.reports.store import (
+    WantedReport,
+    arrivals,
+    brought,
+    measured,
+    newest_arrival,
+    note,
+)
 from freshline.runtime.reports.windows import ReportWindows
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
 
@@ -149,3 +156,31 @@ def test_what_a_dead_process_worked_off_teaches_nothing_of_costs(root: Path, lef
     play.run([], 3590.0)
     assert play.trace[-1] == "3580: batch of 590 rows"
     assert measured(play.journal, "sales").batches == KNOWN
+
+
+@pytest.mark.parametrize(
+    ("strategy", "full", "rows"),
+    [("compact", 0, 0), ("backfill", 0, 50_000), ("append", 1, 50_000)],
+)
+def test_upkeep_and_what_is_loaded_again_are_no_arrivals(
+    root: Path, strategy: str, full: int, rows: int
+) -> None:
+    """Else the stream lags by as much as they came later, or brings so many times the rows."""
+    play = _play(root, "30 seconds")
+    play.run(MINUTES[:30], 1850.0)
+    play.journal.write(
+        "INSERT INTO updates (table_name, number, state, finish_s, to_s, rows, strategy, full)"
+        " VALUES ('orders', 1000, 'done', ?, ?, ?, ?, ?)",
+        (START_S + 1850.0, START_S + 1800.0, rows, strategy, full),
+    )
+    play.journal.flush()
+    streams = (play.journal, ["orders"], START_S, START_S + HOUR_S)
+    assert sum(each.rows for each in arrivals(*streams)) == 300
+    assert brought(*streams) == (300, 0.0)
+    newest = newest_arrival(play.journal, "orders")
+    assert newest is not None
+    assert newest.at_s == START_S + 1800.0
+    play.reports.committed()
+    play.run(MINUTES[30:], HOUR_S + 110)
+    assert play.trace[1:] == ["3540: batch of 590 rows", "3601: final of 10 rows"]
+    play.check_replay()
