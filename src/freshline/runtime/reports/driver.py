@@ -45,6 +45,7 @@ from freshline.runtime.reports.in_progress import (
     Promise,
     ReportInProgress,
     closings_s,
+    told,
 )
 from freshline.runtime.reports.lateness import reason
 from freshline.runtime.reports.outlook import MARGIN, outlook, stream_names
@@ -222,7 +223,7 @@ class Reports:
                 self._tell(JobWithdrawn(job.name, job.request.window))
             return
         live.running_rows = 0
-        error = None if outcome.error is None else _told(outcome.error)
+        error = None if outcome.error is None else told(outcome.error)
         final_s = result.final_seconds if result is not None else 0.0
         batches = result.batches if result is not None else live.batches
         batch_s = outcome.seconds - final_s
@@ -286,7 +287,7 @@ class Reports:
         self._look_s = self._windows.next_s(now_s)
         due, faults = self._windows.due(now_s, set(self._live))
         for wanted, error in faults:
-            note(self._journal, wanted.name, state=GIVEN_UP, error=_told(error), planned="[]")
+            note(self._journal, wanted.name, state=GIVEN_UP, error=told(error), planned="[]")
             self._share.changed = True
             self._notice(f"report {wanted.name} is given up: {error.render()}")
         self._journal.flush()
@@ -318,6 +319,9 @@ class Reports:
         looked = self._dirty
         if self._dirty:
             self._recount(live)
+        if close_by_s is None and not live.closed and now_s >= live.window.end_s:
+            self._resubmit(live)  # when the windows before it are made: it would be in their way
+            return
         may = live.outlook is None and live.has_data and now_s >= live.not_before_s
         if may and (live.stale or self._dirty or now_s >= live.window.end_s):
             self._submit(live, now_s)
@@ -487,14 +491,10 @@ class Reports:
         hopeless = isinstance(error, UserError) or (
             isinstance(error, FreshlineError) and error.code == "window-overtaken"
         )
-        note(self._journal, live.name, error=_told(error))
+        note(self._journal, live.name, error=told(error))
         live.probing = False
         self._resubmit(live)
         if hopeless or live.failures >= MOST_FAILURES:
             note(self._journal, live.name, state=GIVEN_UP, planned="[]")
             self._forget(live)
-            self._notice(f"report {live.name} is given up: {_told(error)}")
-
-
-def _told(error: Exception) -> str:
-    return error.what if isinstance(error, FreshlineError) else f"{type(error).__name__}: {error}"
+            self._notice(f"report {live.name} is given up: {told(error)}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from freshline.core.errors import FreshlineError
 from freshline.core.model import Table
 from freshline.executor.report_records import Window
 from freshline.project.model import TableDef
@@ -212,6 +213,11 @@ def closings_s(reports: Iterable[ReportInProgress], now_s: float) -> dict[str, f
         if first[each.wanted.view] is each:
             found[each.name] = close_s
     return found
+
+
+def told(error: Exception) -> str:
+    """What went wrong, for the journal and the log."""
+    return error.what if isinstance(error, FreshlineError) else f"{type(error).__name__}: {error}"
 
 
 LATENESS = {

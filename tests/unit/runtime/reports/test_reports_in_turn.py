@@ -48,8 +48,13 @@ def test_windows_of_a_view_are_made_in_their_order_also_where_a_later_one_is_sho
     play = _play(root)
     play.run(MINUTES[:50], 3000.0)  # and dies
     play.begin(4 * HOUR_S)
-    play.arrive(4 * HOUR_S, 0)
+    for hour, rows in ((1.5, 300), (2.5, 100), (3.5, 50), (4.0, 0)):
+        play.arrive(hour * HOUR_S, rows)
     play.run([], 4 * HOUR_S + 300)
+    assert [line for line in play.trace if "final" in line][1:] == [
+        "14400: final of 500 rows", "14457: final of 300 rows", "14494: final of 100 rows",
+        "14511: final of 50 rows",
+    ], "one after the other: the track does not stand idle for one that may not run yet"  # fmt: skip
     hours = [(window.start_s - START_S) / HOUR_S for window in play.batches.finals]
     assert hours == [-1.0, 0.0, 1.0, 2.0, 3.0]
     assert play.status(WINDOW).state == "done"
