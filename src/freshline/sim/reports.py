@@ -9,7 +9,12 @@ from typing import Any, TextIO
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.numbers import is_number
-from freshline.reports.arrivals import Arrivals, ConstantRate, ListedArrivals
+from freshline.reports.arrivals import (
+    COUNT_TOLERANCE,
+    Arrivals,
+    ConstantRate,
+    ListedArrivals,
+)
 from freshline.reports.auto_slack import choose_slack_factor
 from freshline.reports.costs import TOLERANCE_S, CostModel, FinalCost, LinearCost, PiecewiseCost
 from freshline.reports.events import InputKind, Report
@@ -18,7 +23,7 @@ from freshline.reports.planning.planner import plan_window, solvers
 from freshline.reports.policies import KEYS, ReportPolicy
 from freshline.reports.scheduler import ReportScheduler
 from freshline.reports.virtual_run import BatchRun, Outcome, ReportInput, VirtualRun
-from freshline.sim.scenario.report_fields import Fields
+from freshline.sim.scenario.report_fields import MOST, Fields
 
 DIGITS = 9
 """Decimals of printed seconds: finer than any tolerance, coarser than floating-point noise."""
@@ -309,7 +314,9 @@ def _cost(fields: Fields) -> CostModel:
         tuples, seconds = float(point[0]), float(point[1])
         if tuples < 0 or seconds < 0:
             raise cost.bad("points", f"must not be negative, as in {point!r}", "", place)
-        if read and tuples <= read[-1][0]:
+        if max(tuples, seconds) > MOST:
+            raise cost.bad("points", f"must be at most {MOST:g}, not as in {point!r}", "", place)
+        if read and tuples <= read[-1][0] + COUNT_TOLERANCE:
             raise cost.bad("points", "must increase in tuples", f"{point!r} does not", place)
         if read and seconds < read[-1][1] - TOLERANCE_S:
             raise cost.bad("points", "must not decrease in seconds", f"{point!r} does", place)

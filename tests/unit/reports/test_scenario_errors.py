@@ -54,6 +54,7 @@ def document(tmp_path: Path, text: str) -> YamlFile:
         ("rate: 1", "arrivals: [0, 1]", 2, "'arrivals' holds 0, which is outside the window"),
         ("rate: 1", "arrivals: [2, 1]", 2, "'arrivals' must not decrease, but 1 follows 2"),
         ("rate: 1", "arrivals: [two]", 2, "'arrivals' must hold numbers, not 'two'"),
+        ("deadline: 12", "deadline: 1e300", 3, "'deadline' must lie between -1e+12 and 1e+12"),
         ("deadline: 12", "deadline: soon", 3, "'deadline' must be a number, not 'soon'"),
         ("deadline: 12\n", "", 1, "the key 'deadline' is missing in 'the document'"),
         ("kind: linear", "kind: cubic", 4, "'kind' is not known: 'cubic'"),
@@ -78,6 +79,8 @@ def test_a_wrong_plan_file(tmp_path: Path, old: str, new: str, line: int, what: 
         ("[[0, 2], [1, 1]]", "must not decrease in seconds"),
         ("[[0, -1], [1, 1]]", "must not be negative"),
         ("[[0, 1, 2], [1, 1]]", "must hold pairs"),
+        ("[[0, 1], [1, 1.0e+300]]", "must be at most 1e.12, not as in .1, 1e.300"),
+        ("[[0, 1], [1.0e-300, 2]]", "must increase in tuples"),
     ],
 )
 def test_a_wrong_piecewise_cost(tmp_path: Path, points: str, what: str) -> None:

@@ -10,6 +10,9 @@ from freshline.core.errors import UserError
 from freshline.project.yaml.file import Path_, YamlFile
 from freshline.project.yaml.numbers import is_number
 
+MOST = 1e12
+"""Seconds, tuples and costs are multiplied and added up: no sum may be infinite."""
+
 
 class Fields:
     """One mapping of a document; every key must be known."""
@@ -68,12 +71,14 @@ class Fields:
         return self.data[key]
 
     def number(self, key: str, default: float | None = None, *, least: float = -math.inf) -> float:
-        """A finite number, at least ``least``."""
+        """A number from ``least`` to `MOST`."""
         value = self.require(key) if default is None else self.data.get(key, default)
         if not is_number(value):
             raise self.bad(key, f"must be a number, not {value!r}")
         if value < least:
             raise self.bad(key, f"must be at least {least:g}, not {value!r}")
+        if abs(value) > MOST:
+            raise self.bad(key, f"must lie between -{MOST:g} and {MOST:g}, not {value!r}")
         return float(value)
 
     def whole(self, key: str, default: int, *, least: int) -> int:
@@ -97,7 +102,7 @@ class Fields:
             raise self.bad(key, f"is not known: {value!r}", f"known: {', '.join(names)}")
         return str(value)
 
-    def times(self, key: str, least: float, most: float = math.inf, *, open_: bool) -> list[float]:
+    def times(self, key: str, least: float, most: float = MOST, *, open_: bool) -> list[float]:
         """Nondecreasing times from ``least`` (itself left out if ``open_``) to ``most``."""
         values = self.data[key]
         if not isinstance(values, list):
