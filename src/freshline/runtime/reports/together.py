@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from freshline.core.errors import Place, UserError
 from freshline.project.asked import asked_table
+from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.reports.events import Report
 from freshline.reports.joint.together import Together, plan_together
@@ -192,6 +193,8 @@ def _outlook(
     now_s: float,
     status: ReportStatus | None,
 ) -> Outlook:
+    if status is not None and wanted.query is None and wanted.definition != definition_of(table):
+        status = None  # it was begun under another query, and is begun anew
     return outlook(
         project, journal, table, wanted, now_s,
         taken_rows=0 if status is None else status.taken_rows,

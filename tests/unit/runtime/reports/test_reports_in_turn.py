@@ -20,6 +20,7 @@ from freshline.runtime.reports.store import (
     newest_arrival,
     note,
 )
+from freshline.runtime.reports.together import look_ahead
 from freshline.runtime.reports.windows import ReportWindows
 from tests.support.report_play import HOUR_S, START_S, Play, report_project
 
@@ -54,7 +55,7 @@ def test_windows_of_a_view_are_made_in_their_order_also_where_a_later_one_is_sho
     assert [line for line in play.trace if "final" in line][1:] == [
         "14400: final of 500 rows", "14457: final of 300 rows", "14494: final of 100 rows",
         "14511: final of 50 rows",
-    ], "one after the other: the track does not stand idle for one that may not run yet"  # fmt: skip
+    ], "the track does not stand idle for one that may not run yet"  # fmt: skip
     hours = [(window.start_s - START_S) / HOUR_S for window in play.batches.finals]
     assert hours == [-1.0, 0.0, 1.0, 2.0, 3.0]
     assert play.status(WINDOW).state == "done"
@@ -139,7 +140,11 @@ def test_what_another_query_worked_off_is_worked_off_again(root: Path) -> None:
     same = play.project
     play.begin(3000.0)
     assert play.status(WINDOW).taken_rows == 490
-    play.project = replace(same, reports=(replace(view, query="SELECT sum(n) FROM orders"),))
+    view = replace(view, query="SELECT sum(n) FROM orders")
+    play.project = replace(same, reports=(view,))
+    status = play.status(WINDOW)
+    ahead = look_ahead(play.project, play.journal, status.wanted, view, play.now_s, status=status)
+    assert ahead.outlook.taken_rows == 0, "also where it is only asked about"
     play.begin(3000.0)
     play.arrive(3000.0, 0)
     play.run(MINUTES[50:], HOUR_S + 110)
