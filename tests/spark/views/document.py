@@ -23,7 +23,7 @@ An update of a view uses one of these strategies. freshline considers them in th
 
 | strategy | possible where | what an update does |
 |---|---|---|
-| `append` | each new row makes its output rows by itself, or with rows of the other tables in inner joins | adds the output of the new rows |
+| `append` | new rows make output rows by themselves, or in inner joins | adds these rows |
 | `bucket-recompute` | the output falls into buckets of time | computes the touched buckets again |
 | `bucket-merge` | the same, where that was slow and aggregates merge | merges new aggregates in |
 | `group-merge` | there are no buckets, but aggregates that merge | merges new aggregates in |

@@ -421,8 +421,11 @@ def test_fields_of_a_struct_have_to_be_named():
     source = Source("held", {"s": "struct<a:int,b:int>"})
 
     def typer(text):
-        names = ["a", "b", "n"] if text == query else sqlglot.parse_one(text).named_selects
-        return [(name, "int") for name in names]
+        tree = sqlglot.parse_one(text)
+        assert isinstance(tree, exp.Query)
+        return [
+            (name, "int") for name in (["a", "b", "n"] if text == query else tree.named_selects)
+        ]
 
     found = decompose(query, [source], typer)
     assert isinstance(found, Reason), found

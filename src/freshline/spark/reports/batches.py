@@ -201,8 +201,9 @@ class ReportBatches:
             run.pinned = _with_statics(run, last.statics)
             if not last.whole:  # the process died between its partials
                 self._add(run, plan, state, last)
-        run.read = last is None or dict(last.pins) != dict(run.request.pins)
-        if run.read:
+        run.read = False
+        if last is None or dict(last.pins) != dict(run.request.pins):
+            run.read = True
             last = self._next(run, plan, state, last)
             batches.append(last)
         run.batch_s = run.elapsed_s()
