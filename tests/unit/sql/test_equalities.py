@@ -59,6 +59,10 @@ def test_a_source_that_is_mentioned_again_is_not_left_out():
     assert found(query) == MET[:1]
 
 
+def test_rows_of_a_function_are_not_those_of_a_table_of_its_name():
+    assert found("SELECT count(*) FROM s JOIN t(3) AS f ON s.id = f.id CROSS JOIN t") == []
+
+
 def test_a_field_within_a_column_is_no_column():
     assert (
         equalities(

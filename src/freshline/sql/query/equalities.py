@@ -29,13 +29,13 @@ def equalities(query: exp.Expr) -> tuple[Equality, ...]:
         tables = {
             item.alias_or_name: source_name(item)
             for item in items_of(select)
-            if isinstance(item, exp.Table)
+            if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier)
         }
         conditions = conjuncts(select.args.get("where"))
         for join in select.args.get("joins") or []:
             conditions += conjuncts(join.args.get("on")) if is_inner(join) else []
         for pair in equal_columns(conditions):
-            # Others are of an outer query, or fields within a column.
+            # Others are of an outer query or a table function, or fields within a column.
             if any(each.table not in tables or each.args.get("db") for each in pair):
                 continue
             for column, other in (pair, pair[::-1]):
