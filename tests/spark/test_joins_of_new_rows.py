@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 
-from freshline.spark.engine import pins
+from freshline.spark.engine import jvm, pins
 from freshline.spark.views import partials
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.meeting import met_by
@@ -110,3 +112,20 @@ def test_what_new_rows_make_with_old_ones_is_appended(shop, arrivals):
     arrivals.go("events", "id % 3 = 0")
     assert step(5, 5, older=9)[:2] == ["parent-rewrote"] * 2
     assert step(5, 5, older=9)[:2] == ["joined", "joined"]
+
+
+def test_all_is_computed_where_the_log_no_longer_tells_the_old_rows(shop, arrivals):
+    """The commits since are there, and those are gone that the version before is made of."""
+    shop.table("items", ROWS, refresh="incremental")
+    for _ in range(3):
+        for table in ("events", "visits"):
+            arrivals.come(table, arrivals.rows(1, 5))
+    assert arrivals.update("items").code == "first-build"
+    for table in ("events", "visits"):
+        arrivals.come(table, arrivals.rows(1, 5))
+        deltalake.DeltaTable(shop.path(table)).create_checkpoint()
+        Path(shop.path(table), "_delta_log", f"{0:020d}.json").unlink()
+    jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+    assert arrivals.update("items").code == "changes-gone"
+    arrivals.come("events", arrivals.rows(1, 5))
+    assert arrivals.update("items").code == "joined"

@@ -24,7 +24,7 @@ _GONE = re.compile(
     r"|DELTA_VERSION_NOT_FOUND|DELTA_CANNOT_FIND_VERSION|DELTA_CDC_START_VERSION_AFTER_LATEST"
     r"|DELTA_(?:TABLE|PATH|LOG)_[A-Z_]*NOT_(?:FOUND|EXIST)|TIMESTAMP_OUT_OF_RANGE|PATH_NOT_FOUND"
     r"|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE|DELTA_CANNOT_RECONSTRUCT|VERSION_INVALID"
-    r"|load a non-existent version"
+    r"|DELTA_TRUNCATED_TRANSACTION_LOG|load a non-existent version"
 )
 _OF_STORES = re.compile(
     r"(?:java\.(?:net|io|nio)|javax\.net|org\.apache\.(?:hadoop|http)|com\.amazonaws"
