@@ -74,8 +74,12 @@ STRATEGIES = (
     ),
     *faults_in(
         "spark/views/partials.py",
-        ("both sides of a join are new at once", "if other < number:", "if other <= -1:"),
-        ("new rows meet new rows twice", "frame = parent.before()", "frame = parent.frame"),
+        ("both sides of a join are new at once", "if other < number else", "if other <= -1 else"),
+        ("new rows meet new rows twice", "else parent.before()\n", "else parent.frame\n"),
+    ),
+    *faults_in(
+        "spark/views/meeting.py",
+        ("the last key is not met", "{_written(last, kind)}", "{_written(last - 1, kind)}"),
     ),
     *faults_in(
         "spark/views/merge.py",

@@ -332,7 +332,15 @@ UNUSUAL = (
     ),
     "select d, usr, count(*) as n from days where usr is not null group by d, usr",
 )
+JOINED = (
+    "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.usr = c.usr AND o.id = c.n",
+    (
+        "SELECT o.id, c.n FROM orders o JOIN clicks c ON o.id = c.id UNION ALL SELECT -o.id, c.usr"
+        " FROM clicks c JOIN orders o ON c.n > o.usr"
+    ),
+)
 TRIED = (
+    *JOINED,
     *(BY_TIME[0], BY_TIME[3], BY_TIME[11], MERGING[0], GROUPS_OF_TWO, GROUPS_OF_TIMES),
     *(BY_TIME[16], MERGING[17], APPENDING[5], MERGING[31]),
 )
@@ -354,4 +362,5 @@ ALL = (
     *DEEPER,
     *APPENDING,
     *UNUSUAL,
+    *JOINED,
 )
