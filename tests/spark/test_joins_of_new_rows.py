@@ -127,5 +127,3 @@ def test_all_is_computed_where_the_log_no_longer_tells_the_old_rows(shop, arriva
         Path(shop.path(table), "_delta_log", f"{0:020d}.json").unlink()
     jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
     assert arrivals.update("items").code == "changes-gone"
-    arrivals.come("events", arrivals.rows(1, 5))
-    assert arrivals.update("items").code == "joined"
