@@ -21,9 +21,9 @@ _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def met_by(parent: Parent, changed: Parent, equal: Iterable[Equality]) -> str | None:
-    """SQL over a parent's columns; None: nothing is known.
+    """SQL over a parent's columns: only rows for which it is true can meet changed rows.
 
-    No row of it for which that is not true meets a changed row in the query.
+    None: nothing is known.
 
     Args:
         parent: Of which rows are read.

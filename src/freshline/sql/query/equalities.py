@@ -18,10 +18,10 @@ from freshline.sql.query.scopes import conjuncts, equal_columns, is_inner, items
 def equalities(query: exp.Expr) -> tuple[Equality, ...]:
     """What a normalised query, or one made from it, says.
 
-    A condition of WHERE or of an inner join drops each row whose column is NULL or has no equal,
-    and drops it as well where an outer join had put NULLs in its place. So a source that is
-    mentioned once can be given without such rows. One that is mentioned twice cannot: the
-    other mention may have no such condition.
+    ``items.order_id = orders.id`` in WHERE or in an inner join drops each row in which one of the
+    columns is NULL or the other has another value, and so it drops a row in which an outer join
+    has put NULLs. Items without an order in ``orders`` can be left out then, unless the query
+    mentions them twice: the other mention may have no such condition.
     """
     mentions = Counter(source_name(table) for table in query.find_all(exp.Table))
     found: dict[Equality, None] = {}
@@ -38,8 +38,9 @@ def equalities(query: exp.Expr) -> tuple[Equality, ...]:
             # Others are of an outer query or a table function, or fields within a column.
             if any(each.table not in tables or each.args.get("db") for each in pair):
                 continue
-            for column, other in (pair, pair[::-1]):
-                one, two = tables[column.table], tables[other.table]
-                if one != two and mentions[one] == 1:
-                    found[Equality(one, column.name.lower(), two, other.name.lower())] = None
+            for column, other_column in (pair, pair[::-1]):
+                source, other = tables[column.table], tables[other_column.table]
+                names = column.name.lower(), other_column.name.lower()
+                if source != other and mentions[source] == 1:
+                    found[Equality(source, names[0], other, names[1])] = None
     return tuple(found)

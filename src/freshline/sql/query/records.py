@@ -78,7 +78,7 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """No row of ``source`` is used whose ``column`` is ``other_column`` in no row of ``other``.
+    """Only rows of ``source`` are used whose ``column`` equals ``other_column`` in ``other``.
 
     Sources and columns are in lower case, sources as :attr:`Source.name` is.
     """

@@ -107,9 +107,11 @@ def _cut(
     _name_outputs(final, names)
     if groups is not None:
         groups = {outputs[column.lower()]: key for column, key in groups.items()}
-    partials = [_met(each) for each in cutter.partials] if linearity == "each" else cutter.partials
+    partials = tuple(cutter.partials)
+    if linearity == "each":
+        partials = tuple(map(_with_equalities, partials))
     return Decomposition(
-        tuple(partials),
+        partials,
         for_spark(final),
         linearity,
         groups,
@@ -117,7 +119,7 @@ def _cut(
     )
 
 
-def _met(partial: Partial) -> Partial:
+def _with_equalities(partial: Partial) -> Partial:
     tree = sqlglot.parse_one(partial.query, dialect="spark")
     return replace(partial, equal=equalities(tree))
 
