@@ -41,7 +41,7 @@ class Kind:
     Attributes:
         name: Of the view.
         query: Over the sources, static ones under their plain names.
-        way: Strategy of its updates, or ``full CODE``.
+        way: Strategy of its updates, ``full`` and ``append`` with a code where it is another one.
         duckdb: The same query for DuckDB; None: Spark alone judges.
         why: What it is, for the table in the docs.
     """
@@ -123,11 +123,11 @@ _MORE = (
     ("union of streams", "bucket-merge", ("SELECT ts, usr FROM orders UNION SELECT ts, usr "
      "FROM clicks")),
     # Rows of each stream with all of the others.
-    ("unbounded join", "append", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c "
+    ("unbounded join", "append joined", ("SELECT o.ts, o.id, c.id AS c FROM orders o JOIN clicks c "
      "ON o.usr = c.usr")),
-    ("unbounded join by number", "append", ("SELECT o.ts, c.id AS c, u.name FROM orders o, clicks "
-     "c LEFT JOIN users u ON u.usr = c.usr WHERE c.n = o.id AND o.amount > 1")),
-    ("unbounded joins in a union", "append", ("SELECT o.id, c.n FROM orders o JOIN clicks c "
+    ("unbounded join by number", "append joined", ("SELECT o.ts, c.id AS c, u.name FROM orders o, "
+     "clicks c LEFT JOIN users u ON u.usr = c.usr WHERE c.n = o.id AND o.amount > 1")),
+    ("unbounded joins in a union", "append joined", ("SELECT o.id, c.n FROM orders o JOIN clicks c "
      "ON o.id = c.id UNION ALL SELECT -o.id, c.usr FROM clicks c JOIN orders o ON c.n > o.usr")),
     # In full.
     ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "

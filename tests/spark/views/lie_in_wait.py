@@ -184,7 +184,7 @@ SELECT id, at FROM sale WHERE shop NOT IN (SELECT shop FROM shop WHERE shop IS N
 exists of the same key | full
 SELECT s.id, s.at FROM sale s WHERE EXISTS (SELECT 1 FROM part p WHERE p.id = s.id)
 
-join of streams by key | full
+join of streams by key | append
 SELECT s.id, s.shop, p.kind, p.price FROM sale s JOIN part p ON s.id = p.id
 
 join of streams by key, grouped | merge

@@ -77,7 +77,7 @@ def test_each_view_has_the_strategy_that_its_query_allows(proving):
     for view in proving.views:
         plan = proving.shop.plans[view]
         way = strategy(proving.shop.project.table(view), plan)
-        name = f"full {way.code}" if way.name == "full" else way.name
+        name = f"{way.name} {way.code}" if way.name == "full" or way.code == "joined" else way.name
         merged = name == "bucket-recompute" and proving.merges(view)
         told[view] = "bucket-merge" if merged else name
     assert told == WAYS
@@ -114,10 +114,12 @@ class Expected:
 
     def update(self, *, rewrote: bool) -> None:
         """One more, after rows came and ``rewrote`` tells whether others were rewritten."""
-        name, code = self.way, CODES.get(self.way, self._code)
+        name, code = self.way, self._code or CODES.get(self.way, "")
         # A parent that is a view has rewritten rows of its own whenever rows came.
         if rewrote or self._over_a_view:
-            if name in ("append", "bucket-merge"):
+            if code == "joined":
+                name, code = TAKEN_BACK
+            elif name in ("append", "bucket-merge"):
                 name, code = "bucket-recompute", "buckets"
             elif name == "group-merge":
                 name, code = ("group-recompute", "groups") if self._tells else TAKEN_BACK
