@@ -22,7 +22,7 @@ from freshline.spark.updates import SparkExecutor
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
-from tests.spark.arrivals import SCHEMA, START, Arrivals
+from tests.spark.arrivals import SCHEMA, START, Arrivals, arrivals_in
 from tests.spark.conftest import Shop
 from tests.spark.proof.support import UtcSessions
 from tests.spark.test_incremental_updates import (
@@ -35,7 +35,6 @@ from tests.spark.test_incremental_updates import (
     PEOPLES_STATES,
     SIZES,
     arrivals,
-    arrivals_in,
     view,
 )
 from tests.spark.views.proving import session_in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -22,8 +21,7 @@ from freshline.sql.query.records import (
     Reason,
     ViewPlan,
 )
-from tests.spark.arrivals import START, Arrivals
-from tests.spark.conftest import Shop
+from tests.spark.arrivals import START, Arrivals, arrivals_in
 from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -109,14 +107,6 @@ SIZES_STATES = Decomposition(
 @pytest.fixture
 def arrivals(shop) -> Arrivals:
     return arrivals_in(shop)
-
-
-def arrivals_in(shop: Shop) -> Arrivals:
-    """Two base tables that a test fills itself."""
-    for name in ("events", "visits"):
-        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
-        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
-    return Arrivals(shop, random.Random(5))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from freshline.spark.views import partials
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.meeting import met_by
 from freshline.sql.query.records import Equality
-from tests.spark.arrivals import Arrivals
+from tests.spark.arrivals import Arrivals, arrivals_in
 
 pytestmark = pytest.mark.spark
 
@@ -32,10 +31,7 @@ VIEWS = {"sums": SUMS, "means": MEANS, "once_more": ONCE_MORE}
 
 @pytest.fixture
 def arrivals(shop) -> Arrivals:
-    for name in ("events", "visits"):
-        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
-        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
-    return Arrivals(shop, random.Random(11))
+    return arrivals_in(shop, 11)
 
 
 def test_only_files_with_the_new_rows_keys_are_read(shop, arrivals, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +17,7 @@ from freshline.spark.views import bucket, derived, groups, whole
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.timesets import TimeSet
 from freshline.sql.costs import Costs, Sizes
-from tests.spark.arrivals import START, Arrivals
+from tests.spark.arrivals import START, Arrivals, arrivals_in
 
 pytestmark = pytest.mark.spark
 
@@ -39,11 +38,7 @@ VIEWS = {"people": PEOPLE, "hourly": HOURLY, "means": MEANS, "everything": ALL, 
 
 @pytest.fixture
 def arrivals(shop) -> Arrivals:
-    """Two base tables that a test fills itself."""
-    for name in ("events", "visits"):
-        shop.feed(f"{name}_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
-        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
-    return Arrivals(shop, random.Random(7))
+    return arrivals_in(shop, 7)
 
 
 def begin(shop, arrivals: Arrivals, *names: str) -> None:

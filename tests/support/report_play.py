@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import Place, PlatformError
@@ -25,6 +26,9 @@ from tests.support.shop import PATIENCE_S, made_project
 
 HOUR_S = 3600.0
 START_S = 1000 * HOUR_S
+WINDOW = "sales@1970-02-11T16:00:00Z"
+MINUTES = [(60.0 * minute, 10) for minute in range(1, 63)]
+KNOWN = ((100, 12.0), (1000, 102.0))
 _MOST_TURNS = 50
 """Of the loop at one instant: whatever happens is over by then."""
 
@@ -205,3 +209,12 @@ class Play:
         self.journal.flush()
         for run in range(1, self.runs + 1):
             assert replay_reports(self.journal, run, POLICY) == []
+
+
+def new_play(root: Path, deadline: str = "2 minutes", *, known: bool = True, **more: Any) -> Play:
+    """A play of that project, whose stream is there; ``known``: what a report costs is, too."""
+    play = Play(report_project(root, deadline=deadline), **more)
+    if known:
+        play.known(*KNOWN)
+    play.arrive(-2 * HOUR_S, 0)
+    return play

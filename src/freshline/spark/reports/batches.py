@@ -201,11 +201,11 @@ class ReportBatches:
             run.pinned = _with_statics(run, last.statics)
             if not last.whole:  # the process died between its partials
                 self._add(run, plan, state, last)
-        run.read = False
         if last is None or dict(last.pins) != dict(run.request.pins):
-            run.read = True
             last = self._next(run, plan, state, last)
             batches.append(last)
+        else:
+            run.read = False
         run.batch_s = run.elapsed_s()
         if not run.request.final:
             return BatchResult(

@@ -24,10 +24,15 @@ from freshline.runtime.reports.requests import argument_of, submit, withdraw_off
 from freshline.runtime.reports.store import WantedReport, measured, note, read_report
 from freshline.runtime.reports.windows import ReportWindows
 from freshline.times import rfc3339
-from tests.support.report_play import HOUR_S, START_S, Play, report_project
-
-WINDOW = "sales@1970-02-11T16:00:00Z"
-MINUTES = [(60.0 * minute, 10) for minute in range(1, 63)]
+from tests.support.report_play import (
+    HOUR_S,
+    MINUTES,
+    START_S,
+    WINDOW,
+    Play,
+    new_play,
+    report_project,
+)
 
 
 @pytest.fixture
@@ -35,16 +40,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _play(root: Path, deadline: str = "2 minutes", *, known: bool = True, **more) -> Play:
-    play = Play(report_project(root, deadline=deadline), **more)
-    if known:
-        play.known((100, 12.0), (1000, 102.0))
-    play.arrive(-2 * HOUR_S, 0)  # the stream is there
-    return play
-
-
 def test_one_batch_where_the_deadline_allows_it(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES, HOUR_S + 110)
     assert play.trace == ["60: final of 0 rows", "3600: final of 600 rows"]
     found = play.status(WINDOW)
@@ -53,7 +50,7 @@ def test_one_batch_where_the_deadline_allows_it(root: Path) -> None:
 
 
 def test_more_batches_where_it_does_not(root: Path) -> None:
-    play = _play(root, "30 seconds")
+    play = new_play(root, "30 seconds")
     play.run(MINUTES, HOUR_S + 200)
     assert play.trace[1:] == ["3540: batch of 590 rows", "3601: final of 10 rows"]
     found = play.status(WINDOW)
@@ -62,7 +59,7 @@ def test_more_batches_where_it_does_not(root: Path) -> None:
 
 
 def test_the_slack_follows_what_is_left_to_do(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES, 1800.0)
     before = play.status(WINDOW).slack_s
     play.run([], HOUR_S - 20.0)
@@ -70,13 +67,13 @@ def test_the_slack_follows_what_is_left_to_do(root: Path) -> None:
     assert before == pytest.approx(36.25, abs=2.0)
     assert play.status(WINDOW).slack_s == pytest.approx(36.25, abs=2.0)
 
-    play = _play(root / "again", "5 seconds")
+    play = new_play(root / "again", "5 seconds")
     play.run(MINUTES, 1800.0)
     assert play.status(WINDOW).slack_s == pytest.approx(5.0 - 83.75, abs=2.0)
 
 
 def test_a_deadline_that_no_plan_can_meet_is_foreseen(root: Path) -> None:
-    play = _play(root, "5 seconds")
+    play = new_play(root, "5 seconds")
     play.run(MINUTES, HOUR_S + 200)
     found = play.status(WINDOW)
     assert (found.foreseen, found.late) == (True, "foreseen")
@@ -88,7 +85,7 @@ def test_a_deadline_that_no_plan_can_meet_is_foreseen(root: Path) -> None:
 
 
 def test_what_nobody_knows_the_cost_of_is_measured_first_and_does_not_wait(root: Path) -> None:
-    play = _play(root, known=False)
+    play = new_play(root, known=False)
     play.run(MINUTES, HOUR_S + 100)
     assert play.trace == [
         "60: batch of 10 rows", "63: final of 0 rows", "3600: final of 590 rows",
@@ -97,7 +94,7 @@ def test_what_nobody_knows_the_cost_of_is_measured_first_and_does_not_wait(root:
 
 
 def test_what_runs_once_runs_at_the_end(root: Path) -> None:
-    play = _play(root, known=False)
+    play = new_play(root, known=False)
     play.batches.code = "ORDER_DEPENDENT"
     play.run(MINUTES, 2 * HOUR_S + 120)
     assert play.trace == [
@@ -111,7 +108,7 @@ def test_what_runs_once_runs_at_the_end(root: Path) -> None:
 
 
 def test_a_feed_that_stops_does_not_stop_its_report(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], HOUR_S + 120)
     # What is there is worked off, and the rest waited for as long as it could still be in time.
     assert play.trace[1:] == ["3631: batch of 500 rows", "3711: final of 0 rows, incomplete"]
@@ -121,7 +118,7 @@ def test_a_feed_that_stops_does_not_stop_its_report(root: Path) -> None:
 
 
 def test_a_machine_slower_than_the_margin_is_the_reason(root: Path) -> None:
-    play = _play(root, batch_s=lambda rows: 10.0 + 0.4 * rows)
+    play = new_play(root, batch_s=lambda rows: 10.0 + 0.4 * rows)
     play.run(MINUTES, HOUR_S + 500)
     assert play.status(WINDOW).late == "slower"
     assert play.trace[-1] == (
@@ -132,7 +129,7 @@ def test_a_machine_slower_than_the_margin_is_the_reason(root: Path) -> None:
 
 
 def test_more_rows_than_a_plan_expected_are_a_reason(root: Path) -> None:
-    play = _play(root, "30 seconds")
+    play = new_play(root, "30 seconds")
     play.run([*MINUTES[:58], (3590.0, 800), (3600.0, 0)], HOUR_S + 300)
     assert play.trace[-1] == (
         f"3690: report {WINDOW} is 60 s behind its deadline: more rows came than were expected, or"
@@ -143,7 +140,7 @@ def test_more_rows_than_a_plan_expected_are_a_reason(root: Path) -> None:
 
 
 def test_two_reports_at_once_are_a_reason_though_each_could_be_in_time(root: Path) -> None:
-    play = _play(root, "10 minutes")
+    play = new_play(root, "10 minutes")
     play.arrive(0.0, 1000)
     play.known((100, 12.0), (1000, 102.0), view="one")
     play.known((100, 12.0), (1000, 102.0), view="two")
@@ -161,14 +158,14 @@ def test_two_reports_at_once_are_a_reason_though_each_could_be_in_time(root: Pat
 
 
 def test_what_was_measured_too_late_is_a_reason(root: Path) -> None:
-    play = _play(root, "2 minutes", known=False, batch_s=lambda rows: 3.0 * rows)
+    play = new_play(root, "2 minutes", known=False, batch_s=lambda rows: 3.0 * rows)
     play.run([(3590.0, 60), (3600.0, 0)], HOUR_S + 400)
     assert play.status(WINDOW).late == "unmeasured"
     play.check_replay()
 
 
 def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
-    play = _play(root, "80 seconds")
+    play = new_play(root, "80 seconds")
     play.batches.failures = ["no", "no"]
     play.run(MINUTES[:5], 400)
     finals = ["60: final of 0 rows", "69: final of 0 rows", "80: final of 0 rows"]
@@ -176,7 +173,7 @@ def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
     assert play.status().late == "failed"
     play.check_replay()
 
-    play = _play(root / "again")
+    play = new_play(root / "again")
     play.batches.failures = ["no"] * 5
     play.run(MINUTES[:5], 400)
     assert play.trace[-1] == "125: report sales@1970-02-11T15:00:00Z is given up: no"
@@ -185,7 +182,7 @@ def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
 
 
 def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
-    play = _play(root, "30 seconds")
+    play = new_play(root, "30 seconds")
     play.run(MINUTES, 3580.0)
     assert play.trace[-1] == "3540: batch of 590 rows"  # and dies during it
     play.begin(3580.0)
@@ -197,7 +194,7 @@ def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
 
 
 def test_what_a_dead_process_had_committed_teaches_nothing_of_costs(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.batches.repeated = True
     play.run(MINUTES, HOUR_S + 110)
     assert play.status(WINDOW).state == "done"
@@ -205,7 +202,7 @@ def test_what_a_dead_process_had_committed_teaches_nothing_of_costs(root: Path) 
 
 
 def test_windows_begun_before_a_view_showed_any_are_made_however_late(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], 3000.0)  # and dies
     play.begin(3 * HOUR_S)  # when the window's deadline is over, too
     play.arrive(3 * HOUR_S, 0)
@@ -219,7 +216,7 @@ def test_windows_begun_before_a_view_showed_any_are_made_however_late(root: Path
 
 @pytest.mark.parametrize("change", ["length", "gone", "old"])
 def test_a_window_begun_that_is_not_made_any_more_is_given_up(root: Path, change: str) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], 3000.0)
     days_s = 0.0
     if change == "length":
@@ -238,7 +235,7 @@ def test_a_window_begun_that_is_not_made_any_more_is_given_up(root: Path, change
 
 
 def test_a_window_that_ends_later_now_is_begun_anew(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], 3000.0)
     view = play.project.reports[0]
     longer = ReportSettings(2 * HOUR_S, read_deadline("2 minutes"))
@@ -251,7 +248,7 @@ def test_a_window_that_ends_later_now_is_begun_anew(root: Path) -> None:
 
 
 def test_asked_and_withdrawn(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.arrive(0.0, 100)
     wanted = WantedReport(
         "again", "again", "SELECT n FROM orders", "again.sql", START_S - HOUR_S, START_S,
@@ -285,7 +282,7 @@ def _ask(play: Play, query: str, end_s: float = START_S, *, now_s: float = START
 def test_one_that_no_longer_fits_the_project_is_given_up_and_the_others_are_made(
     root: Path,
 ) -> None:
-    play = _play(root)
+    play = new_play(root)
     _ask(play, "SELECT n FROM renamed")
     play.run(MINUTES, HOUR_S + 110)
     (told,) = [line for line in play.trace if "given up" in line]
@@ -302,7 +299,7 @@ def test_one_that_no_longer_fits_the_project_is_given_up_and_the_others_are_made
 def test_one_that_is_withdrawn_before_its_batch_starts_leaves_the_track_to_the_others(
     root: Path,
 ) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.arrive(0.0, 100)
     _ask(play, "SELECT n FROM orders")
     play.reports.abandon(OSError("Spark is away"), START_S)
@@ -316,7 +313,7 @@ def test_one_that_is_withdrawn_before_its_batch_starts_leaves_the_track_to_the_o
 
 
 def test_a_report_asked_for_again_is_made_again(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.arrive(0.0, 100)
     _ask(play, "SELECT n FROM orders")
     play.run([], 100.0)
@@ -339,7 +336,7 @@ def test_a_report_asked_for_again_is_made_again(root: Path) -> None:
 
 
 def test_one_whose_window_is_not_looked_at_yet_can_be_withdrawn(root: Path) -> None:
-    play = _play(root, until_idle=True)
+    play = new_play(root, until_idle=True)
     _ask(play, "SELECT n FROM orders", START_S + HOUR_S)
     play.run([], 5.0)
     assert play.reports.withdraw("again")
@@ -348,7 +345,7 @@ def test_one_whose_window_is_not_looked_at_yet_can_be_withdrawn(root: Path) -> N
 
 
 def test_until_idle_makes_what_is_over_and_waits_for_nothing(root: Path) -> None:
-    play = _play(root, known=False, until_idle=True)
+    play = new_play(root, known=False, until_idle=True)
     play.arrive(-1800.0, 100)
     play.run([], 5.0)
     assert not play.reports.idle()
@@ -358,7 +355,7 @@ def test_until_idle_makes_what_is_over_and_waits_for_nothing(root: Path) -> None
 
 
 def test_the_track_is_reserved_for_the_next_start(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     told: list[TrackReserved] = []
     reserve = play._reserve
     play._reserve = lambda event: (told.append(event), reserve(event))  # type: ignore[assignment,func-returns-value]

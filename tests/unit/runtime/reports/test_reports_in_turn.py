@@ -22,11 +22,15 @@ from freshline.runtime.reports.store import (
 )
 from freshline.runtime.reports.together import look_ahead
 from freshline.runtime.reports.windows import ReportWindows
-from tests.support.report_play import HOUR_S, START_S, Play, report_project
-
-KNOWN = ((100, 12.0), (1000, 102.0))
-MINUTES = [(60.0 * minute, 10) for minute in range(1, 63)]
-WINDOW = "sales@1970-02-11T16:00:00Z"
+from tests.support.report_play import (
+    HOUR_S,
+    KNOWN,
+    MINUTES,
+    START_S,
+    WINDOW,
+    new_play,
+    report_project,
+)
 
 
 @pytest.fixture
@@ -34,19 +38,11 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _play(root: Path, deadline: str = "2 minutes", *, known: bool = True, **more) -> Play:
-    play = Play(report_project(root, deadline=deadline), **more)
-    if known:
-        play.known(*KNOWN)
-    play.arrive(-2 * HOUR_S, 0)  # the stream is there
-    return play
-
-
 def test_windows_of_a_view_are_made_in_their_order_also_where_a_later_one_is_shorter(
     root: Path,
 ) -> None:
     """Its table shows the newest: an older one that comes after it can no longer be made."""
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], 3000.0)  # and dies
     play.begin(4 * HOUR_S)
     for hour, rows in ((1.5, 300), (2.5, 100), (3.5, 50), (4.0, 0)):
@@ -63,7 +59,7 @@ def test_windows_of_a_view_are_made_in_their_order_also_where_a_later_one_is_sho
 
 
 def test_a_later_window_waits_while_an_earlier_one_fails(root: Path) -> None:
-    play = _play(root, "40 minutes")
+    play = new_play(root, "40 minutes")
     play.run(MINUTES[:59], HOUR_S - 20)
     play.batches.failures = ["no"]
     play.begin(2 * HOUR_S)
@@ -75,7 +71,7 @@ def test_a_later_window_waits_while_an_earlier_one_fails(root: Path) -> None:
 
 
 def test_reports_that_wait_for_one_stream_leave_each_other_their_time(root: Path) -> None:
-    play = _play(root, "20 minutes")
+    play = new_play(root, "20 minutes")
     play.batches.code = "ORDER_DEPENDENT"
     play.arrive(-60.0, 1000)  # and nothing more: the last minute is missing
     for name in ("one", "two"):
@@ -97,7 +93,7 @@ def test_reports_that_wait_for_one_stream_leave_each_other_their_time(root: Path
 
 def test_a_pause_that_is_over_wakes_nobody(root: Path) -> None:
     """A loop that is woken for what is past turns all day beside Spark."""
-    play = _play(root, "1 second", known=False)
+    play = new_play(root, "1 second", known=False)
     play.begin(10.0)  # only the window of now
     play.arrive(-2 * HOUR_S, 0)
     play.batches.failures = ["no"]
@@ -110,7 +106,7 @@ def test_a_pause_that_is_over_wakes_nobody(root: Path) -> None:
 
 
 def test_until_idle_a_deadline_that_is_past_wakes_nobody(root: Path) -> None:
-    play = _play(root, until_idle=True)
+    play = new_play(root, until_idle=True)
     play.arrive(-1800.0, 100)
     play.run([], 1000.0)  # the tables are loaded meanwhile
     assert play.trace == ["0: batch of 100 rows"]
@@ -132,7 +128,7 @@ def test_a_window_that_the_clock_jumped_over_is_made(root: Path) -> None:
 
 
 def test_what_another_query_worked_off_is_worked_off_again(root: Path) -> None:
-    play = _play(root)
+    play = new_play(root)
     play.run(MINUTES[:50], 3000.0)
     note(play.journal, WINDOW, taken_rows=490, batches=1)
     play.journal.flush()
@@ -153,7 +149,7 @@ def test_what_another_query_worked_off_is_worked_off_again(root: Path) -> None:
 
 @pytest.mark.parametrize("left", ["all of it", "a batch"])
 def test_what_a_dead_process_worked_off_teaches_nothing_of_costs(root: Path, left: str) -> None:
-    play = _play(root, "30 seconds")
+    play = new_play(root, "30 seconds")
     play.run(MINUTES, 3580.0)
     assert play.trace[-1] == "3540: batch of 590 rows"  # and dies during it
     play.begin(3580.0)
@@ -176,7 +172,7 @@ def test_upkeep_and_what_is_loaded_again_are_no_arrivals(
     root: Path, strategy: str, full: int, rows: int
 ) -> None:
     """Else the stream lags by as much as they came later, or brings so many times the rows."""
-    play = _play(root, "30 seconds")
+    play = new_play(root, "30 seconds")
     play.run(MINUTES[:30], 1850.0)
     play.journal.write(
         "INSERT INTO updates (table_name, number, state, finish_s, to_s, rows, strategy, full)"
