@@ -3,8 +3,8 @@
 Orders and their items arrive, four items an order, their numbers in the order of arrival. One view
 sums the items by the orders' customers, the other shows each item with its order's customer. Each
 stands twice over the same tables, kept up from changes and in full. In each repeat 250 orders come
-with 1,000 items, ``near``; then as many of which 100 items are of orders from all of the history,
-``far``. All of it alternates in one JVM.
+with 1,000 items of their own (``near``), then as many, but 100 of the items belong to orders of any
+age (``far``). All of it alternates in one JVM.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Shop:
         return took_s
 
     def _come(self, items: int, far: int) -> None:
-        """Orders and their items, the last of which are of orders from all of the history."""
+        """Orders and their items; the last ``far`` of these belong to orders of any age."""
         first, count = self._orders, items // _ITEMS_AN_ORDER
         self._orders += count
         self._load("orders", count, f"id + {first} AS id", f"CAST(id % {_CUSTOMERS} AS INT) AS c")
