@@ -42,9 +42,11 @@ from freshline.spark.storable import check_storable, noted
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.emission import needs_buckets
 from freshline.spark.views.plans import plan_of
+from freshline.spark.views.readings import analysed_tree
 from freshline.spark.views.strict import not_incremental
 from freshline.sql.predicted import PredictedStrategies
 from freshline.sql.query.records import ViewPlan
+from freshline.sql.readings.linearity import row_wise_fault
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
@@ -217,7 +219,9 @@ class _Work:
             return one
         one.schema = jvm.schema_of(result)
         one.errors += _column_faults(table, result, one.schema)
-        if table.kind == "derived":
+        if table.kind == "base":
+            _confirm_row_wise(table, result, one)
+        else:
             parents = {name: self._accepted[name] for name in table.parents}
             columns_of = self._accepted.__getitem__
             one.plan = plan_of(self._session, self._project, table, parents, columns_of, asked)
@@ -229,6 +233,26 @@ class _Work:
             self._own.sessions = {}
         sessions: _Sessions = self._own.sessions
         return sessions
+
+
+def _confirm_row_wise(table: TableDef, result: DataFrame, found: _Judged) -> None:
+    """Look in Spark's plan of a base table's query for what its text may not have shown."""
+    try:
+        fault = row_wise_fault(analysed_tree(result), str(table.feed))
+    except Exception as error:  # noqa: BLE001 - a plan of a shape that is not known here
+        found.notes.append(f"Spark's plan of table {table.name} was not read: {error!r}")
+        return
+    if fault is not None:
+        found.errors.append(
+            UserError(
+                "not-row-wise",
+                f"the query of the base table {table.name} is not row-wise as Spark reads it:"
+                f" {fault}",
+                where=table.query_place,
+                rule="each record of the feed makes its rows by itself",
+                next_step="Keep the records here and do the rest in a materialized view.",
+            )
+        )
 
 
 def _unkept(table: TableDef, plan: ViewPlan, *, rewrote: bool) -> list[UserError]:

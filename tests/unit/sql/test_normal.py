@@ -143,6 +143,7 @@ def test_one_shape(query, normal):
         ("SELECT (", "PARSE"),
         ("SELECT 'open", "PARSE"),
         ("FROM t |> WHERE x > 1", "SYNTAX"),
+        ("FROM t |> EXCEPT SELECT x FROM u", "SYNTAX"),
         ("WITH x AS (TABLE t) SELECT * FROM x", "SYNTAX"),
         ("INSERT INTO t SELECT * FROM u", "SYNTAX"),
         ("SELECT date_trunc(hour, ts) FROM t", "SYNTAX"),

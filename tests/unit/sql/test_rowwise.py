@@ -121,6 +121,18 @@ def test_what_looks_beyond_one_record_is_named(query, fault):
             "SELECT a FROM STREAM f WHERE x IN (TABLE c.s) ORDER BY a",
             "ORDER BY sorts records",
         ),
+        *[
+            (f"FROM STREAM f |> {steps}", fault)
+            for steps, fault in (
+                ("SELECT DISTINCT a", "DISTINCT compares records with each other"),
+                ("WHERE a > 1 |> SELECT a", None),
+                ("AGGREGATE my_sum(a) AS s", "AGGREGATE groups records"),
+                (
+                    "WHERE a > 1 |> EXCEPT SELECT a FROM c.s",
+                    "EXCEPT adds or compares rows beside the feed's",
+                ),
+            )
+        ],
         ("FROM STREAM f |> AS x |> LEFT JOIN c.s USING (a) |> SELECT x.a", None),
         ("FROM c.s |> RIGHT JOIN (SELECT a FROM STREAM(f)) USING (a) |> DROP b", None),
         (

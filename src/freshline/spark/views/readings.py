@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.sql import DataFrame
+
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import activate, java_frame
 from freshline.spark.views.asked import Asks
@@ -65,6 +67,10 @@ def _compared(
 
 def spark_plan(session: Asks, query: str) -> Tree:
     """Spark's analysed plan of a query, as it is read."""
-    frame = session.sql(query)
+    return analysed_tree(session.sql(query))
+
+
+def analysed_tree(frame: DataFrame) -> Tree:
+    """Spark's analysed plan of a frame, as it is read."""
     activate(frame.sparkSession)  # times in the plan are written by the active session's clock
     return simplified(parsed(java_frame(frame).queryExecution().analyzed().toJSON()))

@@ -29,7 +29,7 @@ from freshline.sql.query.unsupported import unsupported
 from freshline.sql.text.canonical import canonical, is_aggregate, is_natural, kind_of, side_of
 from freshline.sql.text.functions import CLOCK_WORDS
 from freshline.sql.text.sqlglot_compat import legible
-from freshline.sql.text.tokens import SqlTextError, Token, tokens
+from freshline.sql.text.tokens import Token, tokens
 
 _DIALECT = "spark"
 _REMEMBERED, _TYPES = 8, 1024
@@ -104,12 +104,13 @@ def parsed(query: str) -> exp.Query:
         Unsupported: sqlglot cannot read it (PARSE), or it is not a plain query (SYNTAX).
     """
     try:
-        tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
-    except (SqlglotError, SqlTextError, RecursionError) as error:
-        what = str(error).splitlines()[0] if str(error) else "too deep"
+        piped = any(token.text == "|>" for token in tokens(query))
+        tree = None if piped else sqlglot.parse_one(legible(query), dialect=_DIALECT)
+    except Exception as error:  # whatever stops sqlglot, Spark can still run it
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise unsupported("PARSE", f"the query's text cannot be analysed: {what}") from error
-    tree = canonical(tree)
-    if not isinstance(tree, exp.Query) or "|>" in (token.text for token in tokens(query)):
+    tree = tree and canonical(tree)
+    if not isinstance(tree, exp.Query):
         raise unsupported("SYNTAX", "only SELECT, WITH and set operations are analysed")
     _require_literal_units(query)
     return tree

@@ -14,7 +14,10 @@ from freshline.sql.readings.trees import Tree
 Product = frozenset[str]
 """Sources a row of each of which makes a row together; none: static tables alone."""
 
-_ROW_BY_ROW = ("Project", "Filter", "Generate", "Expand", "Sort", "LateralJoin")
+_ROW_BY_ROW = (
+    "Project", "Filter", "Generate", "Expand", "Sort", "LateralJoin", "EventTimeWatermark",
+    "TypedFilter", "MapElements", "SerializeFromObject", "DeserializeToObject",
+)  # fmt: skip
 _INNER = ("Inner", "Cross")
 _KEEPS_LEFT = ("LeftOuter", "LeftSemi", "LeftAnti")
 
@@ -39,16 +42,15 @@ def products(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear
         plan: A simplified plan.
         changing: Names of the sources that change, lower case.
     """
-    if plan.kind == "View":
-        name = plan.text("desc").lower()
-        return [frozenset({name})] if name in changing else [frozenset()]
+    if plan.kind == "View" and plan.text("desc").lower() in changing:
+        return [frozenset({plan.text("desc").lower()})]
     for expression in plan.expressions():
         for inner in _subqueries(expression):
             if mentioned(inner, changing):
                 return NotLinear("SubqueryExpression", "has a subquery that reads rows that change")
     if not mentioned(plan, changing):
         return [frozenset()]
-    if plan.kind in _ROW_BY_ROW:
+    if plan.kind in _ROW_BY_ROW or plan.kind == "View":
         return products(plan.children[0], changing)
     if plan.kind == "Join":
         return _join(plan, changing)
@@ -61,6 +63,24 @@ def products(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear
             found += branch
         return found
     return NotLinear(plan.kind, "looks at several rows at once")
+
+
+def row_wise_fault(plan: Tree, feed: str) -> str | None:
+    """What keeps each record of a feed from making its rows of a plan by itself; None: nothing.
+
+    Args:
+        plan: A simplified plan.
+        feed: The feed's name as the query reads it.
+    """
+    name = feed.lower()
+    found = products(plan, {name})
+    if isinstance(found, NotLinear):
+        return f"{found.kind} {found.what}"
+    if not any(found):
+        return f"nothing of {feed} is read"
+    if not all(found):
+        return f"there are rows beside those of {feed}"
+    return None
 
 
 def _join(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear:
@@ -84,9 +104,8 @@ def _join(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear:
 
 def mentioned(plan: Tree, names: Collection[str]) -> set[str]:
     """Those of the sources that a plan reads anywhere."""
-    if plan.kind == "View":
-        name = plan.text("desc").lower()
-        return {name} if name in names else set()
+    if plan.kind == "View" and plan.text("desc").lower() in names:
+        return {plan.text("desc").lower()}
     found: set[str] = set()
     for child in plan.children:
         found |= mentioned(child, names)

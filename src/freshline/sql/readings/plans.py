@@ -15,7 +15,7 @@ from freshline.sql.readings.trees import Tree
 
 _NO_ROW_CHANGED = (
     "SubqueryAlias", "ResolvedHint", "Repartition", "RepartitionByExpression",
-    "RebalancePartitions",
+    "RebalancePartitions", "PipeOperator",
 )  # fmt: skip
 _MOST_NODES = 200_000
 

@@ -237,6 +237,8 @@ def faults_of_words(query: str) -> Iterator[str]:
             yield CLAUSES["distinct"]
         if word == "OVER" and behind is not None and behind.is_symbol("("):
             yield "a window function (OVER) looks at other records"
+        if word == "AGGREGATE" and at and found[at - 1].text == "|>":
+            yield "AGGREGATE groups records"
         if word == "NEAREST" and at and found[at - 1].is_word("APPROX", "EXACT"):
             yield "NEAREST BY compares records with each other"
         if word in {"UNION", "EXCEPT", "INTERSECT", "MINUS"}:

@@ -7,15 +7,12 @@ answer is then None and each caller says what it does without a tree.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from freshline.sql.text.canonical import canonical
 from freshline.sql.text.sqlglot_compat import legible
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import SqlTextError, tokens
 
 _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's does not
 
@@ -23,13 +20,16 @@ _DIALECT = sqlglot.Dialect.get_or_raise("databricks")  # reads STREAM; spark's d
 def tree_of(query: str) -> exp.Query | None:
     """The syntax tree of ``query``, or None where sqlglot cannot read it.
 
-    It does not know where what ``|> AS x`` names is read.
+    It misreads pipes: DISTINCT of ``|> SELECT DISTINCT`` is lost, and ``|> WHERE`` moves behind a
+    later ``|> RIGHT JOIN``.
     """
-    if any(one.text == "|>" and other.is_word("AS") for one, other in pairwise(tokens(query))):
+    if any(token.text == "|>" for token in tokens(query)):
         return None
     try:
         tree = sqlglot.parse_one(legible(query), dialect=_DIALECT)
-    except (SqlglotError, RecursionError):
+    except SqlTextError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever stops sqlglot, Spark can still run it
         return None
     tree = canonical(tree)
     return tree if isinstance(tree, exp.Query) else None
