@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from freshline.spark.analysis import analyse
@@ -61,6 +63,33 @@ def test_several_errors_come_at_once_each_with_its_line(orders):
             " 'ORDER'; Spark names it PARSE_SYNTAX_ERROR. Correct the query's syntax."
         ),
     ]
+
+
+def test_a_table_that_the_text_does_not_show_is_found_in_sparks_plan(orders):
+    stored = f"parquet.`{orders.root / 'lent'}`"
+    orders.session.range(3).write.parquet(str(orders.root / "lent"))
+    orders.session.sql(
+        "CREATE OR REPLACE FUNCTION most_lent(least BIGINT) RETURNS BIGINT"
+        f" RETURN (SELECT max(id) FROM {stored} WHERE id > least)"
+    )
+    orders.table("seen", f"SELECT id FROM orders WHERE id IN (SELECT id FROM {stored})")
+    orders.table("unseen", f"SELECT id FROM orders WHERE id IN (SELECT id FROM {stored} /*hid*/)")
+    orders.table("called", "SELECT most_lent(id) AS m FROM orders")
+    orders.table("base", f"SELECT f.id FROM STREAM f JOIN {stored} /*hid*/ USING (id)")
+    tables = tuple(
+        replace(table, statics=()) if "/*hid*/" in table.query else table
+        for table in orders.project.tables
+    )
+    found = analyse(replace(orders.project, tables=tables), orders.session).errors
+    orders.session.sql("DROP FUNCTION most_lent")
+    assert [error.code for error in found] == ["unseen-table"] * 3
+    assert [error.where and error.where.file for error in found] == [
+        "tables/unseen.sql", "tables/called.sql", "tables/base.sql",
+    ]  # fmt: skip
+    assert found[1].what == (
+        "Spark reads a table for the query of table called that is not named in it:"
+        " Relation [id] parquet"
+    )
 
 
 def test_a_column_list_names_columns_in_the_order_of_the_query(orders):

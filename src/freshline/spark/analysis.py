@@ -41,7 +41,7 @@ from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.storable import check_storable, noted
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.emission import needs_buckets
-from freshline.spark.views.plans import plan_of
+from freshline.spark.views.plans import plan_of, unseen_table
 from freshline.spark.views.readings import analysed_tree
 from freshline.spark.views.strict import not_incremental
 from freshline.sql.predicted import PredictedStrategies
@@ -219,6 +219,8 @@ class _Work:
             return one
         one.schema = jvm.schema_of(result)
         one.errors += _column_faults(table, result, one.schema)
+        if not table.programs and (unseen := unseen_table(asked, table)) is not None:
+            one.errors.append(_not_seen(table, unseen))
         if table.kind == "base":
             _confirm_row_wise(table, result, one)
         else:
@@ -253,6 +255,17 @@ def _confirm_row_wise(table: TableDef, result: DataFrame, found: _Judged) -> Non
                 next_step="Keep the records here and do the rest in a materialized view.",
             )
         )
+
+
+def _not_seen(table: TableDef, what: str) -> UserError:
+    return UserError(
+        "unseen-table",
+        f"Spark reads a table for the query of table {table.name} that is not named in it: {what}",
+        where=table.query_place,
+        rule="a query names every table that it reads, so that no change of one is missed",
+        next_step="Read that table in the query itself, not through a function of the catalog."
+        " If the query does name it, report this.",
+    )
 
 
 def _unkept(table: TableDef, plan: ViewPlan, *, rewrote: bool) -> list[UserError]:

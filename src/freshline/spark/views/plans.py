@@ -7,7 +7,8 @@ name them whatever their own names are (:func:`static_names`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -29,10 +30,20 @@ from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
 from freshline.sql.states.states import Typer
-from freshline.sql.text.reads import rewritten
+from freshline.sql.text.reads import quoted, rewritten
 from freshline.sql.text.tokens import tokens
 
 _STATIC = "freshline_static_"
+_STORED = (
+    "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "StreamingRelation",
+    "StreamingRelationV2",
+)  # fmt: skip
+"""Spark's operators that read a table."""
+
+_FEW_COLUMNS = 3
+_NUMBER = re.compile(r"#\d+L?")
+"""Behind a column's name, in what Spark writes of a plan."""
+
 _WIDEST = "decimal(38,"
 """Of fewer digits a sum has room for ten more than its values."""
 
@@ -108,6 +119,39 @@ def plan_of(
         return ViewPlan(why, why, why)
 
 
+def unseen_table(asked: Remembered, table: TableDef) -> str | None:
+    """A table that Spark reads for a query and that was not found in its text, as Spark says it.
+
+    The view would not be updated when it changes. A function of the catalog may read one, too.
+
+    Args:
+        asked: It sees the feed or the tables of the project that the query reads.
+        table: Whose query it is; no Python function stands behind it.
+    """
+    names = {name: plain for name, plain, _ in _shown_statics(asked, table)}
+    if table.feed is not None:
+        names[table.feed] = quoted(table.feed)
+    try:
+        frame = asked.sql(rewritten(table.query, names) if names else table.query)
+    except SparkError:
+        return None  # a column is named by its table's full name
+    plan = jvm.java_frame(frame).queryExecution().analyzed()
+    for part in (plan, *jvm.elements(plan.subqueriesAll())):
+        for leaf in jvm.elements(part.collectLeaves()):
+            if leaf.getClass().getSimpleName() in _STORED:
+                return _NUMBER.sub("", str(leaf.simpleString(_FEW_COLUMNS)))
+    return None
+
+
+def _shown_statics(asked: Remembered, table: TableDef) -> Iterator[tuple[str, str, StructType]]:
+    """Of each static table its name, the one under which it is shown now, and its columns."""
+    real = pin_statics(asked.session, table, fixed=False).names
+    for name, plain in static_names(table).items():
+        schema = jvm.schema_of(asked.sql(f"SELECT * FROM {real.get(name, name)}"))
+        asked.show(plain, schema)
+        yield name, plain, schema
+
+
 def _sources(
     asked: Remembered, project: Project, table: TableDef, parents: Mapping[str, StructType]
 ) -> tuple[str, list[Source]]:
@@ -116,10 +160,9 @@ def _sources(
         _source(asked, name, parents[name], time_column=project.table(name).time_column)
         for name in table.parents
     ]
-    names = static_names(table)
-    real = pin_statics(asked.session, table, fixed=False).names
-    for name, plain in names.items():
-        schema = jvm.schema_of(asked.sql(f"SELECT * FROM {real.get(name, name)}"))
+    names = {}
+    for name, plain, schema in _shown_statics(asked, table):
+        names[name] = plain
         sources.append(_source(asked, plain, schema, static=True))
     return rewritten(table.query, names) if names else table.query, sources
 
