@@ -105,6 +105,8 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
         ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
         ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
         ("SELECT * FROM cat.f /* f */", "SELECT * FROM cat.f /* f */"),
+        ("SELECT`a`FROM`f`WHERE a>1", "SELECT`a`FROM n AS f WHERE a>1"),
+        ("SELECT a FROM`f`x JOIN(`f`)ON 1=1", "SELECT a FROM n x JOIN(n AS f)ON 1=1"),
     ],
 )
 def test_rewriting_replaces_names_and_keeps_all_else(query, new):

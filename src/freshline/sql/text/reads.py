@@ -40,6 +40,9 @@ _ROLES = {
 }
 _VARIABLE = "a table's name has a variable (${...}) in it"
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_TOUCH = re.compile(r"[\w`]{2}")
+"""Two characters that would make one token of a name without backquotes and what is beside it."""
+
 _VERSION = re.compile(r" VERSION AS OF \d+\Z")
 _WORDS = frozenset(
     """
@@ -166,7 +169,9 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
             alias = backquoted(last) if last.upper() in _NO_ALIAS else quoted(last)
             edits.append((read.alias_at, read.alias_at, f" AS {alias}"))
     for start, end, new in reversed(edits):
-        query = query[:start] + new + query[end:]
+        before = " " if _TOUCH.match(query[max(start - 1, 0) : start] + new[:1]) else ""
+        after = " " if _TOUCH.match(new[-1:] + query[end : end + 1]) else ""
+        query = f"{query[:start]}{before}{new}{after}{query[end:]}"
     return query
 
 
