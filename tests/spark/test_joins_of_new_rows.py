@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 
 from freshline.spark.engine import jvm, pins
@@ -15,6 +17,8 @@ from freshline.spark.views.incremental import Parent
 from freshline.spark.views.meeting import met_by
 from freshline.sql.query.records import Equality
 from tests.spark.arrivals import Arrivals, arrivals_in
+from tests.spark.conftest import Shop
+from tests.spark.views.proving import session_in
 
 pytestmark = pytest.mark.spark
 
@@ -123,3 +127,32 @@ def test_all_is_computed_where_the_log_no_longer_tells_the_old_rows(shop, arriva
         Path(shop.path(table), "_delta_log", f"{0:020d}.json").unlink()
     jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
     assert arrivals.update("items").code == "changes-gone"
+
+
+def test_a_date_that_comes_back_is_met(spark, tmp_path):
+    """Of ``CAST(at AS DATE) = day`` Spark holds the cast against what a condition says of day.
+
+    In St John's 00:01 of 7 November 2010 became 23:01 of the day before.
+    """
+    shop = Shop(tmp_path, session_in(spark, "America/St_Johns"))
+    for name in ("visits", "days"):
+        shop.feed(f"{name}_feed", "parquet", "id BIGINT, day DATE, at TIMESTAMP")
+        shop.table(name, f"SELECT * FROM STREAM {name}_feed")
+    joined = "FROM visits v JOIN days d ON v.day = d.day WHERE CAST(v.at AS DATE) = v.day"
+    shop.table("pairs", f"SELECT v.id, d.id AS of {joined}", refresh="incremental")
+    shop.table("counts", f"SELECT v.id, count(*) AS n {joined} GROUP BY 1", refresh="incremental")
+    columns = [("id", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))]
+
+    def come(table: str, number: int, day: date, at: datetime | None) -> None:
+        rows = pa.Table.from_pylist([{"id": number, "day": day, "at": at}], pa.schema(columns))
+        settings = {"delta.enableChangeDataFeed": "true"}
+        deltalake.write_deltalake(shop.path(table), rows, mode="append", configuration=settings)
+
+    come("visits", 1, date(2010, 11, 6), datetime(2010, 11, 7, 2, 45, tzinfo=UTC))  # 23:15 again
+    codes = []
+    for version in range(2):
+        come("days", version, date(2010, 11, 6), None)
+        codes += [shop.derive(name, visits=0, days=version).code for name in ("pairs", "counts")]
+    assert codes == ["first-build", "first-build", "joined", "merges"]
+    assert [row["of"] for row in shop.rows("pairs")] == [0, 1]
+    assert shop.rows("counts") == [{"id": 1, "n": 2}]
