@@ -146,3 +146,18 @@ def test_rows_that_others_take_during_an_update_stop_the_one_after_it(
     shop.restart()
     shop.load("orders", orders(6), filled=True)
     assert ids(shop) == [2, 3, 4, 5, 6]
+
+
+def test_no_view_is_built_over_rows_of_others(shop, orders):
+    shop.table("copied", "SELECT id FROM orders")
+    rows = pa.table({"id": pa.array([7], pa.int64())})
+    deltalake.write_deltalake(shop.path("copied"), rows)
+    pins = {"orders": version(shop.path("orders"))}
+    with pytest.raises(PlatformError) as error:
+        shop.executor.run(shop.request("copied", parents=pins))
+    assert error.value.code == "table-replaced"
+    assert [row["id"] for row in shop.rows("copied")] == [7]
+    shop.executor.run(shop.request("copied", parents=pins, accepted=0))
+    shop.restart()
+    shop.derive("copied", **pins)
+    assert [row["id"] for row in shop.rows("copied")] == [1, 2, 3]

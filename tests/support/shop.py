@@ -33,7 +33,7 @@ from freshline.delta.log import (
     version,
 )
 from freshline.delta.metadata import encode
-from freshline.delta.standing import departure
+from freshline.delta.standing import departure, of_others
 from freshline.executor.distrust import distrust, keep_evidence
 from freshline.executor.fence import before_commit
 from freshline.executor.records import UnreadableFilesError, UpdateRequest, UpdateResult
@@ -204,8 +204,8 @@ class DeltaExecutor:
         if request.upkeep:
             return self._kept_up(request)
         table = self.project.table(request.table)
+        self._check_standing(table, path, request)
         if table.kind == "base":
-            self._check_standing(table, path, request)
             numbers = self._of_files(table, request)
         else:
             numbers = [n for parent, version in request.parents.items()
@@ -247,6 +247,11 @@ class DeltaExecutor:
 
     def _check_standing(self, table: TableDef, path: str, request: UpdateRequest) -> None:
         """As Spark's executor does."""
+        if table.kind == "derived":
+            error = of_others(table, path, request.accepted)
+            if error is not None:
+                raise error
+            return
         if request.full:
             return
         newest = version(path)

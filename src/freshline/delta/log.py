@@ -189,6 +189,21 @@ def newest_transaction(path: str, application: str) -> int | None:
     return -1 if newest < _OTHERS else None
 
 
+def last_transaction(path: str, application: str) -> int | None:
+    """The number of the newest transaction under an application's name, as delta-rs finds it.
+
+    It is known for ever, whatever commits were cleaned up. None: none is known, or delta-rs cannot
+    read such a table.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        found = delta_table(path).transaction_version(application)
+    except (DeltaError, OSError):
+        return None
+    return None if found is None else int(found)
+
+
 def same_rows(path: str, older: int, newer: int) -> bool:
     """Whether version ``newer`` has the rows of ``older``: only compactions lie between.
 

@@ -1,8 +1,9 @@
 """Whether a base table still has what our updates loaded into it; read without Spark.
 
 Which files were loaded is known by their names alone. So when a table is gone, or others took
-rows out of it, nothing would load those rows again, and nobody would notice. Views need no
-such check: whatever became of them, they are computed from their parents.
+rows out of it, nothing would load those rows again, and nobody would notice. Views are computed
+from their parents, whatever became of them; but rows of others that are in the place of a view are
+not replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from typing import Any
 from freshline.core.errors import PlatformError
 from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import ChangesGoneError, logged_changes
-from freshline.delta.log import CommitRecord, last_commit, last_update, local_log
+from freshline.delta.log import (
+    CommitRecord,
+    application,
+    last_commit,
+    last_transaction,
+    last_update,
+    local_log,
+    version,
+)
 from freshline.executor.source import Held
 from freshline.project.model import TableDef
 
@@ -83,6 +92,38 @@ def departure(
     if made is None or (accepted is not None and accepted >= made.version):
         return None
     return _by_our_update(table, path, made, feed_kind)
+
+
+def of_others(table: TableDef, path: str, accepted: int | None) -> PlatformError | None:
+    """Why a view is not computed over the table in its place: its rows are none of freshline's.
+
+    A commit of ours tells a view of ours, also where the journal is lost; where old commits were
+    cleaned up, the transaction's number that Delta keeps.
+
+    Args:
+        table: The view.
+        path: Where it is.
+        accepted: Up to which version what is there was accepted; None: nothing was.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    newest = version(path)
+    if newest is None or last_commit(path) is not None:
+        return None
+    since = -1 if accepted is None or newest < accepted else accepted
+    if not (since < newest and rows_changed(table, path, since, newest)):
+        return None
+    if last_transaction(path, application(table.name)) is not None:
+        return None
+    return PlatformError(
+        "table-replaced",
+        f"a table of others, at {path}, is in the place of view {table.name}",
+        where=table.place,
+        rule="a view's first build would replace all rows that are there",
+        next_step=f"Give the view another name, or move that table away;"
+        f" `freshline accept {table.name}` replaces its rows.",
+    )
 
 
 def _by_our_update(

@@ -56,8 +56,8 @@ class UpdateRequest:
         range_s: Event times [from, to), seconds since the epoch: do the data of the range
             again, from ``files`` (all that are in the table) or ``parents``, and no more.
         upkeep: compact, vacuum, verify or try: work on the table that changes no row; else empty.
-        accepted: Base tables: up to which version what others did to the table was accepted,
-            -1 for their dropping it; None: nothing was.
+        accepted: Up to which version what others did to the table, or made in its place, was
+            accepted, -1 for their dropping it; None: nothing was.
         filled: Base tables: updates were committed before, so there is a table.
         feed_path: Base tables: where the feed is, as the commit keeps it; empty: not a folder.
         trust: What is known of the view's trial; None: strategies are trusted untried.

@@ -11,7 +11,7 @@ import os
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import CommitRecord, table_id, version
-from freshline.delta.standing import departure
+from freshline.delta.standing import departure, of_others
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.writer import accept_changes
@@ -61,18 +61,18 @@ def moved_feed(
 def lost_standing(
     project: Project, table: TableDef, row: Row | None, commit: CommitRecord | None
 ) -> PlatformError | None:
-    """Why nothing more should be loaded into a table, as far as its log tells.
+    """Why no update should go into a table, as far as its log tells.
 
     Raises:
         PlatformError: The log cannot be read.
     """
-    if table.kind != "base":
-        return None
-    filled = commit is not None or bool(row and row["number"])
     path = project.table_path(table.name)
+    accepted = row["accepted_version"] if row else None
+    if table.kind != "base":
+        return of_others(table, path, accepted)
+    filled = commit is not None or bool(row and row["number"])
     newest = version(path)
     found = None if newest is None else (newest, table_id(path, newest))
-    accepted = row["accepted_version"] if row else None
     kind = project.feeds[table.feed or ""].kind
     return departure(table, path, found, None, accepted, kind, filled=filled)
 
@@ -80,16 +80,18 @@ def lost_standing(
 def accept(project: Project, journal: Journal, table: TableDef) -> int:
     """Go on from what a base table has now, and from the folder and files its feed has now.
 
-    The caller flushes the journal.
+    Of a view: compute it over the rows of others that are in its place. The caller flushes the
+    journal.
 
     Returns:
         The version that was accepted; -1: there is no table.
 
     Raises:
-        UserError: It is a view (``not-a-base-table``).
+        UserError: It is a view in whose place are no rows of others (``not-a-base-table``).
         PlatformError: The table's log cannot be read.
     """
-    if table.kind != "base":
+    path = project.table_path(table.name)
+    if table.kind != "base" and of_others(table, path, None) is None:
         raise UserError(
             "not-a-base-table",
             f"{table.name} is a view",
@@ -97,7 +99,7 @@ def accept(project: Project, journal: Journal, table: TableDef) -> int:
             rule="a view is computed from its parents, whatever others did to it",
             next_step=f"To compute it again: `freshline refresh {table.name} --full`.",
         )
-    newest = version(project.table_path(table.name))
+    newest = version(path)
     accepted = -1 if newest is None else newest
     journal.put(
         "tables",

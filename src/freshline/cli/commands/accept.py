@@ -1,4 +1,4 @@
-"""``freshline accept``: go on loading a base table from what others made of it."""
+"""``freshline accept``: go on with a table from what others made of it, or in its place."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from freshline.runtime.subset import named_tables
 
 
 def accept(tables: TableNames, project: ProjectDir = None, as_json: AsJson = False) -> int:
-    """Accept base tables as they are now, after others changed them or their feed moved."""
+    """Accept tables as they are now: others changed them or are in their place, or a feed moved."""
     found = opened(project)
     return tell(ask(found, "accept", named_tables(found, tables)), as_json=as_json)

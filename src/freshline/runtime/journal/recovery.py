@@ -185,13 +185,11 @@ def _note_standing(
     *,
     is_moved: bool,
 ) -> None:
-    """Say that a base table is not what its updates made; it stays so until somebody chooses.
+    """Say that a table is not what its updates made; it stays so until somebody chooses.
 
     Where its feed has moved it is of the former folder until the reload is committed.
     """
-    if table.kind != "base":
-        return
-    if not is_moved:
+    if table.kind == "base" and not is_moved:
         path = feed_path(project, table) or None
         journal.put("tables", {"name": table.name}, feed_path=path)
     if lost is not None:

@@ -21,7 +21,7 @@ from freshline.core.events import (
     TableResumed,
 )
 from freshline.core.scheduler import Scheduler
-from freshline.project.model import Project
+from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import accept
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal.store import Journal, Row
@@ -173,7 +173,7 @@ class Requests:
         events, files = self._failures.retry(self._scheduler, name, now_s)
         message = f"{name} is tried again; files: {files}"
         if version is not None:
-            message = accepted_message(name, version)
+            message = accepted_message(self._project.table(name), version)
         return events, {"ok": True, "message": message}
 
     def _of_reports(self, kind: str, name: str, argument: str, now_s: float) -> Answer:
@@ -238,20 +238,24 @@ def refusal(error: FreshlineError) -> Answer:
     }
 
 
-def accepted_message(name: str, version: int) -> str:
+def accepted_message(table: TableDef, version: int) -> str:
     """What somebody hears who accepted a table as it is."""
+    name = table.name
+    if table.kind != "base":
+        return f"{name} is computed over version {version}, whose rows it replaces"
     what = "starts empty" if version < 0 else f"goes on from version {version}"
     return f"{name} {what}; files loaded before stay loaded"
 
 
 def accept_offline(project: Project, journal: Journal, name: str) -> Answer:
     """The same where no warehouse runs."""
+    table = project.table(name)
     try:
-        version = accept(project, journal, project.table(name))
+        version = accept(project, journal, table)
     except FreshlineError as error:
         return refusal(error)
     journal.flush()
-    return {"ok": True, "message": accepted_message(name, version)}
+    return {"ok": True, "message": accepted_message(table, version)}
 
 
 def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:

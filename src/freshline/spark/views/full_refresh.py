@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from freshline.delta.histories import is_another_history, put_back
 from freshline.delta.log import CommitRecord, table_id
+from freshline.delta.standing import of_others
 from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
@@ -71,8 +72,14 @@ def full_refresh_reason(
         ids: Of all the tables that it reads, by :func:`ids_of`.
         transaction: Begun on the view.
         last: The view's newest commit of ours.
+
+    Raises:
+        PlatformError: Rows of others are in its place (``table-replaced``).
     """
     if last is None:
+        error = of_others(table, project.table_path(table.name), request.accepted)
+        if error is not None:
+            raise error
         return "first-build"
     facts = last.metadata
     before: Mapping[str, int] = facts["parents"]

@@ -50,10 +50,10 @@ def error_of(shop, table="orders"):
     return row["error"]
 
 
-def accepted(shop):
+def accepted(shop, table="orders"):
     journal = Journal(journal_path(shop.project), create=False)
     try:
-        return accept_offline(shop.project, journal, "orders")
+        return accept_offline(shop.project, journal, table)
     finally:
         journal.close()
 
@@ -179,6 +179,77 @@ def test_an_empty_table_of_others_is_filled(tmp_path):
     DeltaTable.create(shop.project.table_path("orders"), pa.schema([("n", pa.int64())]))
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1]
+
+
+def others(path, *numbers):
+    """A table of others, in place of what is there."""
+    shutil.rmtree(path, ignore_errors=True)
+    write_deltalake(path, pa.table({"n": pa.array(numbers, pa.int64())}))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("built", [False, True])
+def test_no_view_is_built_over_a_table_of_others_before_somebody_chooses(tmp_path, built, lost):
+    """At its first build, or where ours is gone, also with the journal."""
+    shop = made_shop(tmp_path, {"orders": (), "copied": ("orders",)})
+    shop.file("orders", 1, [1])
+    path = shop.project.table_path("copied")
+    if built:
+        assert shop.run_until_idle() == 0
+    others(path, 7, 8)
+    if lost:
+        shutil.rmtree(shop.root / "warehouse" / "_freshline", ignore_errors=True)
+    assert shop.run_until_idle() > 0
+    assert shop.executor.numbers("copied") == [7, 8]
+    assert "table-replaced" in error_of(shop, "copied")
+    answer = accepted(shop, "copied")
+    assert (answer["ok"], answer["message"]) == (
+        True,
+        "copied is computed over version 0, whose rows it replaces",
+    )
+    write_deltalake(path, pa.table({"n": pa.array([9], pa.int64())}), mode="append")
+    assert shop.run_until_idle() > 0  # these rows came later
+    assert shop.executor.numbers("copied") == [7, 8, 9]
+    assert accepted(shop, "copied")["ok"]
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("copied") == [1]
+    assert error_of(shop, "copied") is None
+    assert accepted(shop, "copied")["code"] == "not-a-base-table"
+
+
+def test_under_a_running_warehouse_a_view_over_rows_of_others_waits_until_it_is_accepted(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "copied": ("orders",)})
+    shop.file("orders", 1, [1])
+    path = shop.project.table_path("copied")
+    others(path, 7)
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed copied", 2)
+        assert shop.executor.numbers("copied") == [7]
+        assert shop.ask("accept", "copied")["ok"]
+        eventually(lambda: shop.executor.numbers("copied") == [1])
+
+
+def test_a_view_is_built_over_an_empty_table(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "copied": ("orders",)})
+    shop.file("orders", 1, [1])
+    DeltaTable.create(shop.project.table_path("copied"), pa.schema([("n", pa.int64())]))
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("copied") == [1]
+
+
+def test_a_view_of_ours_is_known_without_the_journal_whatever_others_did_to_it(shop):
+    """Also where its commits were cleaned up: Delta knows the transactions for ever."""
+    shop.run_until_idle()
+    path = Path(shop.project.table_path("joined"))
+    write_deltalake(path, pa.table({"n": pa.array([9], pa.int64())}), mode="append")
+    table = DeltaTable(path)
+    table.create_checkpoint()
+    for version in range(table.version()):
+        (path / f"_delta_log/{version:020d}.json").unlink()
+    shutil.rmtree(shop.root / "warehouse" / "_freshline")
+    assert last_commit(str(path)) is None
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("joined") == [1, 2, 3, 10]
 
 
 def test_what_others_do_that_changes_no_row_is_no_matter(shop):
