@@ -52,15 +52,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., None]:
         except FreshlineError as error:
             status = show(error, **told)
         except BrokenPipeError as error:
-            if not _reader_is_gone():
-                status = show(_internal(error), **told)
-            else:
-                # Whoever read our output (head, less) has enough. The interpreter would try to
-                # flush the rest when it ends.
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                for stream in (sys.stdout, sys.stderr):
-                    os.dup2(nowhere, stream.fileno())
-                status = 0
+            status = 0 if reader_has_enough() else show(_internal(error), **told)
         except Exception as error:  # noqa: BLE001 - a fault of ours is told like any other
             status = show(fault_in(error), **told)
         if status:
@@ -95,14 +87,22 @@ def fault_in(error: Exception) -> FreshlineError:
     return _full_disk(error) or _long_path(error) or _internal(error)
 
 
-def _reader_is_gone() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+def reader_has_enough() -> bool:
+    """Whether standard output is a pipe that nobody (head, less) reads any more.
+
+    What is left goes nowhere then: the interpreter would try to flush it when it ends.
+    """
     asked = select.poll()
     try:
         asked.register(sys.stdout.fileno(), 0)
     except (OSError, ValueError):
         return False
-    return any(happened & select.POLLERR for _, happened in asked.poll(0))
+    if not any(happened & select.POLLERR for _, happened in asked.poll(0)):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return True
 
 
 def error_record(error: FreshlineError) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from freshline.cli.errors import error_record, fault_in, reported, show
+from freshline.cli.errors import error_record, fault_in, reader_has_enough, reported, show
 from freshline.cli.signals import STARTS_SPARK, ending
 from freshline.core.errors import UserError
 from freshline.render.output import print_json
@@ -57,6 +57,8 @@ class _Program(TyperGroup):
 def _told(*, as_json: bool) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:  # of --help or --version, for which typer would end with 1
+        raise typer.Exit(0 if reader_has_enough() else 1) from None
     except Exception as error:
         _name_the_option(error)
         # What is wrong with a command line has this; its class typer keeps to itself.
@@ -69,14 +71,24 @@ def _told(*, as_json: bool) -> Iterator[None]:
 
 
 def _name_the_option(error: Any) -> None:
-    """Where options stand, for an argument too many and for an option before its command."""
+    """Where options stand, for an argument too many and for an option before its command.
+
+    And what a priority is, for one that begins like an option.
+    """
     command = getattr(getattr(error, "ctx", None), "command", None)
     options = {each.name for each in getattr(command, "params", ())}
-    message = str(getattr(error, "message", ""))
-    if isinstance(command, _Program) and getattr(error, "option_name", "") in _OF_COMMANDS:
+    message, option = str(getattr(error, "message", "")), str(getattr(error, "option_name", ""))
+    if isinstance(command, _Program) and option in _OF_COMMANDS:
         error.message = f"{message}; it stands behind the command, like in freshline status --json"
         error.possibilities = None
-    if "project" in options and "unexpected extra argument" in message:
+    if "given" in options and option[1:2].isdigit():
+        from freshline.project.yaml.numbers import PRIORITY_RULE  # brings all of a project: 0.1 s
+
+        error.message = f"{message}; {PRIORITY_RULE}"
+        error.possibilities = None
+    elif "given" in options and "unexpected extra argument" in message:
+        error.message = f"{message}; it takes one table and one priority"
+    elif "project" in options and "unexpected extra argument" in message:
         error.message = f"{message}; the project's folder is given with --project"
 
 

@@ -229,6 +229,18 @@ def test_a_reader_of_tables_that_has_enough_is_no_error(shop, arguments):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("status", "--help")])
+def test_a_reader_of_the_help_that_has_enough_is_no_error(arguments, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    read, write = os.pipe()
+    os.close(read)
+    line = [sys.executable, "-m", "freshline", *arguments]
+    done = subprocess.run(line, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_fault_of_ours_is_one_line_and_a_traceback_only_on_request(monkeypatch):
     monkeypatch.delenv("FRESHLINE_DEBUG", raising=False)
     done = ending(KeyError("a\nb"))
