@@ -131,6 +131,9 @@ def faults(found: WarehouseStatus) -> list[str]:
         if item.within_target is False:
             stale, target = brief_s(item.staleness_s or 0.0), brief_s(item.target_lag_s or 0.0)
             lines.append(f"{item.name}: late, {stale} stale where the target is {target}")
+        if _is_held_back(item, found):
+            names = " and ".join(item.without_data)
+            lines.append(f"{item.name}: never built, it waits for the first data of {names}")
         if item.failures:
             lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
         for word in ("quarantined", "retrying", "changed"):
@@ -147,6 +150,14 @@ def faults(found: WarehouseStatus) -> list[str]:
             lines.append(f"{report.wanted.name}: {brief_s(behind_s)} behind its deadline{why}")
     lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
     return lines + [feed.error for feed in found.feeds if feed.error is not None]
+
+
+def _is_held_back(item: TableStatus, found: WarehouseStatus) -> bool:
+    """Whether a view misses its target because some of its parents never had data."""
+    since_s, lag_s = found.run.since_s, item.target_lag_s
+    if not found.run.running or not item.without_data or since_s is None or lag_s is None:
+        return False
+    return found.now_s - since_s > lag_s
 
 
 def _shown_state(item: TableStatus) -> Text:

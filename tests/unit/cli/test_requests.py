@@ -125,11 +125,11 @@ def test_a_priority_needs_a_running_warehouse_and_must_be_one(freshline):
             f"[bad-priority] {given} is no priority; a priority is a number greater than 0, at most"
             " 1e12. Give such a number; `freshline pause` stops a table's updates.\n"
         )
-    for given, says in (
+    for several, says in (
         (["-5"], "No such option: -5; a priority is a number greater than 0, at most 1e12"),
         (["1", "2"], "unexpected extra argument(s) (2); it takes one table and one priority"),
     ):
-        done = freshline("prioritise", "big", *given)
+        done = freshline("prioritise", "big", *several)
         assert done.exit_code == 2
         assert done.stderr.rstrip().endswith(says)
 

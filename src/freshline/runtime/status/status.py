@@ -7,9 +7,8 @@ same for ``freshline status``, the live table of ``freshline run`` and the web.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.project.lags import target_lags
@@ -99,6 +98,7 @@ class TableStatus:
         expected_s: What an update of what is pending should take; None before the first.
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
+        without_data: What a new view waits for: parents without data, where others have some.
         lately: How its target was kept in the last day, and what that took; None while the
             journal does not know the table, or where it was not asked for.
     """
@@ -126,6 +126,7 @@ class TableStatus:
     lately: TargetCompliance | None = None
     wrong: WrongView | None = None
     rebuilt: bool = True
+    without_data: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +241,9 @@ def _read(
         name: (found, is_rebuilt(project, found))
         for name, found in distrusted_views(project).items()
     }
-    reader = _Reader(run, now_s, target_lags(project), busy, wrong, account=account)
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
+    filled = {name for name, row in rows.items() if row["version"] is not None}
+    reader = _Reader(run, now_s, target_lags(project), busy, wrong, filled, account=account)
     tables = [
         reader.table(table, rows[table.name], journal)
         if table.name in rows
@@ -288,14 +290,9 @@ def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatu
         # The lock is taken before the run is written down.
         return RunStatus(pid is not None, pid, None, None, None, chosen.tracks, chosen.policy)
     return RunStatus(
-        pid is not None,
-        last["pid"],
-        last["started_s"],
-        last["ready_s"],
-        last["stopped_s"],
-        chosen.tracks,
-        chosen.policy,
-    )
+        pid is not None, last["pid"], last["started_s"], last["ready_s"], last["stopped_s"],
+        chosen.tracks, chosen.policy,
+    )  # fmt: skip
 
 
 class _Reader:
@@ -308,6 +305,7 @@ class _Reader:
         lags: Mapping[str, float],
         busy: Mapping[str, Row],
         wrong: Mapping[str, tuple[WrongView, bool]] | None = None,
+        filled: Collection[str] = (),
         *,
         account: bool = True,
     ) -> None:
@@ -316,6 +314,7 @@ class _Reader:
         self._lags = lags
         self._busy = busy
         self._wrong = wrong or {}
+        self._filled = filled
         self._account = account
 
     def table(self, table: TableDef, row: Row, journal: Journal) -> TableStatus:
@@ -330,6 +329,9 @@ class _Reader:
         state = self._state(row, pending_files, pending_s)
         update = self._busy.get(table.name)
         wrong, rebuilt = self._wrong.get(table.name, (None, True))
+        without = tuple(name for name in table.parents if name not in self._filled)
+        if state != "new" or len(without) == len(table.parents):
+            without = ()
         return TableStatus(
             name=table.name,
             kind=table.kind,
@@ -350,10 +352,11 @@ class _Reader:
             error=row["error"],
             note=row["note"],
             track=update["track"] if update else None,
-            next=self._next(state, row, update),
+            next=self._next(state, row, update, without),
             lately=lately(journal, table.name, lag_s, self._now_s) if self._account else None,
             wrong=wrong,
             rebuilt=rebuilt,
+            without_data=without,
         )
 
     def unknown(self, table: TableDef) -> TableStatus:
@@ -419,14 +422,14 @@ class _Reader:
             return "waiting"
         return "new" if row["version"] is None else "fresh"
 
-    def _next(self, state: str, row: Row, update: Row | None) -> str:
+    def _next(self, state: str, row: Row, update: Row | None, without: tuple[str, ...]) -> str:
         if update is not None:
             seconds = max(0.0, self._now_s - update["start_s"])
             return f"running on track {update['track']} for {brief_s(seconds)}"
         if state == "paused":
             return f"paused; `freshline resume {row['name']}`"
         if state in ("fresh", "new"):
-            return self._when_there_is_data()
+            return self._when_there_is_data(without)
         if not self._run.running:
             return "at the next `freshline run`"
         if state == "retrying" and row["retry_s"] > self._now_s:
@@ -437,8 +440,10 @@ class _Reader:
             return "waiting for a track"
         return "waiting for its turn"
 
-    def _when_there_is_data(self) -> str:
-        return "when data arrives" if self._run.running else "at the next `freshline run`"
+    def _when_there_is_data(self, without: tuple[str, ...] = ()) -> str:
+        if not self._run.running:
+            return "at the next `freshline run`"
+        return f"when {' and '.join(without)} has data" if without else "when data arrives"
 
 
 def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:
@@ -486,14 +491,8 @@ def _last_update(journal: Journal, table: str) -> LastUpdate | None:
     )
     if row is None:
         return None
-    values: dict[str, Any] = {name: row[name] for name in row.keys()}  # noqa: SIM118 - a Row
     return LastUpdate(
-        number=values["number"],
-        at_s=values["finish_s"],
-        seconds=values["seconds"],
-        rows=values["rows"],
-        rejected_rows=values["rejected_rows"],
-        strategy=values["strategy"],
-        reason=values["reason"],
-        version=values["version"],
-    )
+        number=row["number"], at_s=row["finish_s"], seconds=row["seconds"], rows=row["rows"],
+        rejected_rows=row["rejected_rows"], strategy=row["strategy"], reason=row["reason"],
+        version=row["version"],
+    )  # fmt: skip

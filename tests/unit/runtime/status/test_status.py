@@ -15,6 +15,7 @@ import pytest
 
 from freshline.core.errors import PlatformError
 from freshline.project.lags import target_lags
+from freshline.render.status import faults
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
@@ -71,6 +72,29 @@ def test_a_table_that_is_up_to_date_is_fresh_with_its_last_update(shop):
     assert last.reason == "so that it can be checked"
     joined = of(shop, "joined")
     assert (joined.pending_files, joined.pending_s, joined.last_update.rows) == (None, 0.0, 3)
+
+
+def test_a_view_over_a_feed_that_never_delivers_says_what_it_waits_for(shop):
+    def of_joined(found):
+        return [line for line in faults(found) if line.startswith("joined")]
+
+    with LiveRun(shop):
+        eventually(lambda: of(shop, "joined").next == "when data arrives")
+        shop.file("orders", 1, [1])
+        shop.recorder.wait_for("done orders")
+        eventually(lambda: of(shop, "joined").next == "when parts has data")
+        found = read_status(shop.project, time.time())
+        assert of_joined(found) == []  # nobody asked for a target
+        asked = [
+            dataclasses.replace(item, target_lag_s=60.0) if item.name == "joined" else item
+            for item in found.tables
+        ]
+        found = dataclasses.replace(found, tables=tuple(asked))
+        since_s = found.run.since_s or 0.0
+        assert of_joined(dataclasses.replace(found, now_s=since_s + 59.0)) == []
+        assert of_joined(dataclasses.replace(found, now_s=since_s + 61.0)) == [
+            "joined: never built, it waits for the first data of parts"
+        ]
 
 
 def test_it_reads_the_same_without_a_run_as_with_one_that_waits(shop):
