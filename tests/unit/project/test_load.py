@@ -1,3 +1,5 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -331,3 +333,23 @@ def test_files_of_windows_mean_the_same(root):
         text = path.read_text(encoding="utf-8")
         path.write_text(text, encoding="utf-8-sig", newline="\r\n")
     assert load_project(root) == project
+
+
+@pytest.mark.parametrize("denied", ["tables", "tables/deep"])
+def test_a_folder_of_tables_that_cannot_be_listed_is_an_error_and_no_missing_table(
+    root, denied, monkeypatch
+):
+    """Python's glob passes over it: its tables would be none of the project."""
+    (root / "tables" / "deep").mkdir(exist_ok=True)
+    scandir = os.scandir
+
+    def refusing(path="."):
+        if Path(path) == root / denied:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(UserError) as error:
+        load_project(root)
+    assert error.value.code == "unreadable-file"
+    assert f"tables/** cannot be followed: {denied}: Permission denied" in str(error.value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
@@ -131,6 +133,19 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
         )
         return []
     wide = f"{pattern}/*" if pattern.endswith("**") else pattern
+    denied = _denied_folder(root, wide)
+    if denied is not None:
+        errors.append(
+            UserError(
+                "unreadable-file",
+                f"the glob {pattern} cannot be followed: {os.path.relpath(denied.filename, root)}:"
+                f" {denied.strerror}",
+                where=place,
+                rule="a table whose file is not found would be none of the project",
+                next_step="Check the folder's permissions.",
+            )
+        )
+        return []
     try:
         matched = sorted(
             p for p in root.glob(wide) if p.suffix == ".sql" and (p.is_file() or _is_dangling(p))
@@ -157,6 +172,24 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
             )
         )
     return matched
+
+
+def _denied_folder(root: Path, pattern: str) -> OSError | None:
+    """Why a folder that a glob leads to cannot be listed: Python's glob passes over it.
+
+    Behind a wildcard, names that begin with _ or a point are no folders of tables, as Spark has it.
+    """
+    folders = Path(pattern).parts[:-1]
+    fixed = [*takewhile(lambda part: not set(part) & set("*?["), folders)]
+    base, levels = root.joinpath(*fixed), len(folders) - len(fixed)
+    denied: list[OSError] = []
+    for folder, names, _ in os.walk(base, onerror=denied.append):
+        level = len(Path(folder).relative_to(base).parts)
+        goes_on = "**" in folders or level < levels
+        names[:] = [name for name in names if goes_on and name[0] not in "._"]
+        if not os.access(folder, os.X_OK):
+            denied.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder))
+    return next((each for each in denied if isinstance(each, PermissionError)), None)
 
 
 def _is_dangling(path: Path) -> bool:

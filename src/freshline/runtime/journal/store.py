@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -184,6 +185,14 @@ class Journal:
                 next_step="Check the disk and the permissions.",
             ) from error
         except (sqlite3.Error, UnicodeDecodeError) as error:
+            if isinstance(error, sqlite3.OperationalError) and not os.access(path.parent, os.W_OK):
+                raise PlatformError(
+                    "journal",
+                    f"cannot open the journal {path}: its folder cannot be written",
+                    rule="SQLite writes beside the file that it reads",
+                    next_step="Where its disk is mounted read-only, mount it writable; else run"
+                    " this as a user who may write there.",
+                ) from error
             raise PlatformError(
                 "journal",
                 f"cannot open the journal {path}: {error}",

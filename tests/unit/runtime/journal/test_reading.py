@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -151,3 +152,18 @@ def test_one_in_the_private_folder_of_another_user_is_no_fault_of_ours(project, 
     monkeypatch.setattr(Path, "exists", refused)
     with pytest.raises(PlatformError, match="Run this as the user who runs the warehouse"):
         utilisation(project)
+
+
+def test_one_on_a_disk_that_cannot_be_written_is_not_said_to_be_damaged(tmp_path, monkeypatch):
+    path = tmp_path / "journal.db"
+    Journal(path, create=True).close()
+
+    def refused(*_, **__):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PlatformError) as error:
+        Journal(path, create=False)
+    assert "its folder cannot be written; SQLite writes beside the file" in str(error.value)
+    assert "damaged" not in str(error.value)
