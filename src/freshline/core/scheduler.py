@@ -18,7 +18,7 @@ skipped. Every event costs O(log n).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -581,21 +581,39 @@ class Scheduler:
 
     def _originate(self, table: Table, origin_s: float) -> None:
         """First news of a table whose freshness was unknown, and of what is derived from it."""
+        path = [self._begun_at(table, origin_s)]
+        while path:  # no recursion: a chain of views may be longer than Python's stack
+            origin_s, children = path[-1]
+            child = next(children, None)
+            if child is None:
+                path.pop()
+            elif child.known:
+                self._lower(child, origin_s)
+            elif all(source.known for source in child.sources):
+                from_s = min(_unread_from_s(source) for source in child.sources)
+                path.append(self._begun_at(child, from_s))
+
+    def _begun_at(self, table: Table, origin_s: float) -> tuple[float, Iterator[Table]]:
+        """A table's data begin at ``origin_s``: that, and the views over it, still to be told."""
         table.freshness_s = table.trailing_edge_s = table.next_to_s = origin_s
         table.started_to_s = origin_s
         table.area_since_s = self.now_s
-        for child in table.children:
-            if child.known:
-                self._lower(child, origin_s)
-            elif all(source.known for source in child.sources):
-                self._originate(child, min(_unread_from_s(source) for source in child.sources))
+        return origin_s, iter(table.children)
 
     def _lower(self, table: Table, most_s: float) -> None:
         """A view has got a parent by another query, whose data begin before it is fresh to."""
+        stack = [table]
+        while stack:
+            lowered = stack.pop()
+            if self._lowered(lowered, most_s):
+                stack += reversed(lowered.children)
+
+    def _lowered(self, table: Table, most_s: float) -> bool:
+        """Whether a table was fresh to more than ``most_s``, to which it is now."""
         if table.running is not None:
             table.running.to_s = min(table.running.to_s, most_s)
         if max(table.freshness_s, table.trailing_edge_s) <= most_s:
-            return
+            return False
         settle(table, self.now_s)
         table.freshness_s = min(table.freshness_s, most_s)
         table.started_to_s = min(table.started_to_s, most_s)
@@ -606,8 +624,7 @@ class Scheduler:
             pending = [PendingFile(most_s, self.now_s, None)]
         table.pending = deque(pending)
         self.rekey(table)
-        for child in table.children:
-            self._lower(child, most_s)
+        return True
 
     # ---- versions ----
 

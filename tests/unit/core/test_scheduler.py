@@ -527,3 +527,20 @@ def test_a_reload_whose_only_pending_file_vanished_has_a_release():
     (command,) = core.handle(1004.0, [UpdateFinished("busy", 0)])
     assert (command.table, command.full, command.files) == ("orders", True, ())
     assert command.release_s == 1003.0
+
+
+def test_a_chain_of_views_may_be_longer_than_pythons_stack():
+    """First news reach all of them, and so does a parent of the first whose data begin before."""
+    chain = [TableSpec("v0", sources=("orders",), alpha_s=1.0)]
+    chain += [TableSpec(f"v{n}", sources=(f"v{n - 1}",), alpha_s=1.0) for n in range(1, 3000)]
+    core = scheduler(BASE, *chain, warehouse=True)
+    core.handle(1000.0, [FileArrived("orders", 995.0, "a")])
+    assert core.table("v2999").freshness_s == 985.0
+    other = TableSpec("other", period_s=10.0, alpha_s=1.0)
+    first = TableSpec("v0", sources=("orders", "other"), alpha_s=1.0)
+    core = scheduler(BASE, other, first, *chain[1:], warehouse=True)
+    events = [TableRestored(f"v{n}", 995.0, 1, 1, 1.0, 0.0) for n in range(3000)]
+    core.handle(1000.0, [TableRestored("orders", 995.0, 1, 1, 1.0, 0.0), *events])
+    assert core.table("v2999").freshness_s == 995.0
+    core.handle(1001.0, [FileArrived("other", 500.0, "a")])
+    assert core.table("v2999").freshness_s == 490.0

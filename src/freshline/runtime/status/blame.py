@@ -31,7 +31,31 @@ class Blame:
 
     def of(self, name: str, is_met: IsMet) -> str:
         """What table ``name`` waits for to meet ``is_met``, one phrase."""
-        item = self._by_name[name]
+        waits = ""
+        while (worst := self._slowest_parent(name, is_met)) is not None:
+            waits += f"waits for {worst}: "
+            name = worst
+        return waits + self._of_itself(name)
+
+    def _slowest_parent(self, name: str, is_met: IsMet) -> str | None:
+        """The parent to blame; None: what the table waits for is its own."""
+        if self._own_trouble(self._by_name[name]) is not None:
+            return None
+        behind = [
+            parent
+            for parent in self._project.table(name).parents
+            if not is_met(self._freshness_s.get(parent), self._status.now_s)
+        ]
+        return min(behind, key=lambda each: self._freshness_s.get(each) or 0.0, default=None)
+
+    def _of_itself(self, name: str) -> str:
+        item, feed = self._by_name[name], self._project.table(name).feed
+        trouble = self._own_trouble(item)
+        if trouble is not None:
+            return trouble
+        return item.next if feed is None else self._of_feed(feed, item)
+
+    def _own_trouble(self, item: TableStatus) -> str | None:
         if not self._status.run.running:
             return "no process runs the warehouse"
         if item.state == "paused":
@@ -41,18 +65,7 @@ class Blame:
         quarantined = [each.name for each in item.troubles if each.state == "quarantined"]
         if quarantined:
             return f"quarantined file {quarantined[0]}; {item.next}"
-        table = self._project.table(name)
-        if table.feed is not None:
-            return self._of_feed(table.feed, item)
-        behind = [
-            parent
-            for parent in table.parents
-            if not is_met(self._freshness_s.get(parent), self._status.now_s)
-        ]
-        if behind:
-            worst = min(behind, key=lambda each: self._freshness_s.get(each) or 0.0)
-            return f"waits for {worst}: {self.of(worst, is_met)}"
-        return item.next
+        return None
 
     def _of_feed(self, feed: str, item: TableStatus) -> str:
         for topic in self._status.topics:
