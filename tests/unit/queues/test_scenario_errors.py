@@ -131,3 +131,9 @@ def test_a_list_is_no_scenario(tmp_path):
     path.write_text("- ticks\n")
     with pytest.raises(UserError, match="a queue scenario is a mapping of keys"):
         simulate_queues(YamlFile(path))
+
+
+def test_more_tuples_than_can_be_played_are_refused(tmp_path):
+    refused = refusal(tmp_path, ticks=f"[[{10**18}, 0]]")
+    assert "[out-of-range] queues.yml:8: 1,000,000,000,000,000,000 tuples enter" in refused
+    assert "at most 100,000,000 are played" in refused

@@ -28,6 +28,8 @@ _KEYS = (
 
 _UNBOUNDED = 1e300
 """A cost from here on is infinite, or overflows when it is multiplied."""
+_MOST_TUPLES = 100_000_000
+"""In all ticks: an algorithm that moves them one by one takes half an hour for these."""
 _MOST_ERRORS = 20
 """A file of a million wrong ticks has been understood after these."""
 
@@ -164,6 +166,9 @@ class _Reader:
             right = isinstance(tick, list) and len(tick) == queues
             if not right or not all(type(units) is int and units >= 0 for units in tick):
                 self._wrong("bad-value", f"tick {number} is {tick!r}", ("ticks", number), rule)
+        if not self._errors and (tuples := sum(map(sum, ticks))) > _MOST_TUPLES:
+            rule = f"at most {_MOST_TUPLES:,} are played; only their ratio to memory matters"
+            self._wrong("out-of-range", f"{tuples:,} tuples enter in all ticks", ("ticks",), rule)
         return ticks
 
     def _consume(self, queues: int, ticks: int) -> list[int | None] | None:
