@@ -205,6 +205,7 @@ def table_record(item: TableStatus, uses: Sequence[StrategyUse]) -> dict[str, An
         "name": item.name,
         "kind": item.kind,
         "state": item.state,
+        "paused": item.paused,
         "priority": item.priority,
         "freshness": moment(item.freshness_s),
         "staleness_s": _rounded(item.staleness_s),

@@ -76,6 +76,7 @@ def test_json_tells_everything_of_a_table(answer, shop):
         "name": "orders",
         "kind": "base",
         "state": "fresh",
+        "paused": False,
         "priority": 1.0,
         "freshness": "2026-01-02T00:01:00.000000Z",
         "staleness_s": 120.0,

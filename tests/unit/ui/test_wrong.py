@@ -8,6 +8,9 @@ import pytest
 
 from freshline.executor.distrust import trust_again
 from freshline.executor.explained import keep_explanation
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.requests.handler import carry_out_offline
 from tests.support.shop import Shop, made_project
 from tests.unit.ui.wrong import found_wrong
 
@@ -95,3 +98,15 @@ def test_tables_that_the_project_no_longer_has_count_for_nothing_but_their_rows(
     with serve(fewer) as ask:
         overview = ask("/v1/ui/tables").json
     assert (overview["own"], overview["total"], len(overview["tables"])) == (2, 3, 3)
+
+
+def test_one_that_is_paused_says_so_beside_that_it_is_wrong(shop, serve):
+    """The page offers to resume it: pausing it again would do nothing."""
+    found_wrong(shop.project, "big")
+    journal = Journal(journal_path(shop.project), create=False)
+    carry_out_offline(journal, "pause", "big", 1e9)
+    journal.close()
+    with serve(shop.project) as ask:
+        found = ask("/v1/tables/big").json
+        assert (found["state"], found["paused"]) == ("wrong", True)
+        assert ask("/v1/tables/small").json["paused"] is False

@@ -99,8 +99,8 @@ class TableStatus:
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
         without_data: What a new view waits for: parents without data, where others have some.
-        lately: How its target was kept in the last day, and what that took; None while the
-            journal does not know the table, or where it was not asked for.
+        lately: How its target was kept in the last day; None: not known, or not asked for.
+        paused: Also where the state is another one: it is wrong, or an update still runs.
     """
 
     name: str
@@ -127,6 +127,7 @@ class TableStatus:
     wrong: WrongView | None = None
     rebuilt: bool = True
     without_data: tuple[str, ...] = ()
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +358,7 @@ class _Reader:
             wrong=wrong,
             rebuilt=rebuilt,
             without_data=without,
+            paused=bool(row["paused"]),
         )
 
     def unknown(self, table: TableDef) -> TableStatus:

@@ -48,7 +48,7 @@ function Why({ name, at }) {
     <h2>Why, at ${at ? `${clock(at, now())} UTC` : "this moment"}
       ${at ? html` <button type="button" class="chip" onClick=${() => setQuery({ at: null })}>now</button>` : html` <small class="muted">point at the chart for another moment</small>`}</h2>
     <${Shown} got=${got}>${(data) => html`
-      <p class="lead"><${State} state=${data.state} /> ${data.told.join(" ")}</p>
+      <p class="lead"><${State} paused=${data.paused} /> ${data.told.join(" ")}</p>
       ${data.update && data.state === "running" ? html`<${Told} update=${data.update} />` : null}
       ${data.decisions.length
         ? html`<div class="scroller"><table class="plain"><caption>What was chosen while it waited</caption><thead><tr><th>at</th><th>chosen</th><th>with</th><th>this table had</th></tr></thead>
@@ -62,7 +62,7 @@ function Why({ name, at }) {
   </section>`;
 }
 
-function Actions({ name, state }) {
+function Actions({ name, paused }) {
   const { session } = useStore();
   const [said, set] = useState(null);
   if (!session || !session.may_act) return null;
@@ -79,7 +79,7 @@ function Actions({ name, state }) {
     ask("prioritise", { priority: Number(event.target.elements.priority.value) });
   };
   return html`<div class="actions">
-    ${state === "paused"
+    ${paused
       ? html`<button type="button" class="button" data-action="resume" onClick=${() => ask("resume")}>▶ Resume</button>`
       : html`<button type="button" class="button" data-action="pause" onClick=${() => ask("pause")}>❚❚ Pause</button>`}
     <button type="button" class="button" data-action="refresh" onClick=${() => ask("refresh")}>↻ Refresh</button>
@@ -187,7 +187,7 @@ export function Table({ name }) {
       </div>
       ${data.wrong ? html`<${Wrong} wrong=${{ ...data.wrong, table: data.name }} />` : null}
       ${data.error ? html`<div class="note bad" role="alert">${data.error}</div>` : null}
-      <${Actions} name=${data.name} state=${data.state} />
+      <${Actions} name=${data.name} paused=${data.paused} />
       <section class="card"><h2>Staleness</h2><${WindowBar} />
         <${Shown} got=${stale.data ? stale : stale.before && stale.before.table === name ? { data: stale.before } : stale}>${(steps) => html`
           <${Sawtooth} data=${frame.live ? { ...steps, to_s: Math.max(steps.to_s, session && session.run !== null ? steps.to_s : moment) } : steps} end=${Math.min(frame.live ? moment : steps.to_s, moment)} at=${at}
