@@ -15,7 +15,7 @@ from freshline.core.errors import FreshlineError
 from freshline.project.model import Project
 from freshline.render.log_observer import Counting, is_told_by_notice, update_line
 from freshline.render.output import clock, console, counted
-from freshline.render.status import headline, status_table
+from freshline.render.status import StatusTable, headline
 from freshline.runtime.observer import Level
 from freshline.runtime.status.status import TableStatus, read_status
 from freshline.runtime.tracks import Outcome
@@ -63,7 +63,7 @@ class LiveObserver(Counting):
         shown = fitted(found.tables, self._console.height - _OTHER_LINES)
         rows: list[RenderableType] = [
             Text(headline(found)),
-            status_table(replace(found, tables=shown)),
+            StatusTable(replace(found, tables=shown)),
         ]
         if len(shown) < len(found.tables):
             many = f"{len(shown)} of {counted(len(found.tables), 'table')}"

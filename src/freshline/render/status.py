@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from freshline.render.followed import source_record, source_remarks, topic_record, topic_remarks
@@ -28,11 +28,19 @@ from freshline.runtime.status.status import (
 from freshline.times import brief_s
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, JustifyMethod
     from rich.table import Table
     from rich.text import Text
 
 _MOST_CHANGED = 3
 """So many files that changed are named one by one."""
+
+_NUMBERS = ("stale", "target", "kept", "executor", "pending")
+_COLUMNS = ("table", "state", "fresh to (UTC)", *_NUMBERS, "last update", "next")
+_LEFT_OUT = ("executor", "kept", "last update", "pending", "fresh to (UTC)", "target", "next")
+"""Where there is no room, the first of these first."""
+_SHORTENED_TO = {"last update": 15, "next": 16}
+_GAP = 2
 
 _COLOURS = {
     "wrong": "bold red",
@@ -57,33 +65,57 @@ def headline(found: WarehouseStatus) -> str:
     )
 
 
-def status_table(found: WarehouseStatus) -> Table:
-    """The tables as a table."""
-    from rich.table import Table
-    from rich.text import Text
+class StatusTable:
+    """The tables as a table; a narrow terminal gets fewer columns, which can be read."""
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("table", "state", "fresh to (UTC)"):
-        table.add_column(name, no_wrap=True)
-    for name in ("stale", "target", "kept", "executor", "pending"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("last update", no_wrap=True)
-    table.add_column("next")
-    for item in found.tables:
+    def __init__(self, found: WarehouseStatus) -> None:
+        self._found = found
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        """As rich asks for it, which knows the width."""
+        from rich.cells import cell_len
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = [self._row(item) for item in self._found.tables]
+        widths = {
+            name: min(
+                max([cell_len(name), *(cell_len(str(row[at])) for row in rows)]),
+                _SHORTENED_TO.get(name, options.max_width),
+            )
+            for at, name in enumerate(_COLUMNS)
+        }
+        for name in _LEFT_OUT:
+            if sum(widths.values()) + _GAP * (len(widths) - 1) > options.max_width:
+                del widths[name]
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in widths:
+            justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+            table.add_column(name, justify=justify, no_wrap=name != "next")
+        for row in rows:
+            shown = zip(_COLUMNS, row, strict=True)
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell
+                            for name, cell in shown if name in widths))  # fmt: skip
+        yield table
+
+    def _row(self, item: TableStatus) -> tuple[str | Text, ...]:
+        """In the order of the columns."""
+        from rich.text import Text
+
+        now_s = self._found.now_s
         missed = "red" if item.within_target is False else ""
-        table.add_row(
+        return (
             item.name,
             _shown_state(item),
-            "" if item.freshness_s is None else clock(item.freshness_s, found.now_s),
+            "" if item.freshness_s is None else clock(item.freshness_s, now_s),
             Text("" if item.staleness_s is None else brief_s(item.staleness_s), missed),
             "" if item.target_lag_s is None else brief_s(item.target_lag_s),
             _kept(item),
             "" if item.lately is None else brief_s(item.lately.executor_s),
             _pending(item),
-            _last(item, found.uses(item.name)),
-            Text(item.next),
+            _last(item, self._found.uses(item.name)),
+            item.next,
         )
-    return table
 
 
 def remarks(found: WarehouseStatus) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,10 +10,13 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from rich.console import Console
 
+from freshline.render.status import StatusTable
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import WantedReport, note_wanted
+from freshline.runtime.status.status import read_status
 from tests.support.shop import LiveRun, eventually
 
 NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
@@ -247,3 +251,20 @@ def test_check_is_silent_where_a_run_keeps_every_target(freshline, shop, monkeyp
         done = freshline("status", "--check")
         assert done.exit_code == 3
         assert "big: late, 12 min stale where the target is 10 min" in done.stdout
+
+
+@pytest.mark.parametrize(("width", "columns"), [
+    (40, "table state stale next"),
+    (80, "table state fresh to (UTC) stale target pending next"),
+    (160, "table state fresh to (UTC) stale target kept executor pending last update next"),
+])  # fmt: skip
+def test_a_narrow_terminal_gets_fewer_columns_that_can_be_read(shop, width, columns):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    text = io.StringIO()
+    Console(width=width, file=text).print(StatusTable(read_status(shop.project, NOW_S)))
+    lines = text.getvalue().splitlines()
+    assert lines[0].split() == columns.split()
+    assert lines[1].split()[:2] == ["orders", "fresh"]
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)

@@ -13,11 +13,11 @@ from freshline.render.output import console, print_json
 from freshline.render.push_status import pushed_record, pushed_remarks
 from freshline.render.report_table import report_table
 from freshline.render.status import (
+    StatusTable,
     faults,
     headline,
     remarks,
     status_record,
-    status_table,
 )
 from freshline.runtime.lease.leader import leader, leader_record
 from freshline.runtime.reports.store import standing
@@ -67,7 +67,7 @@ def _show(shop: Project, found: WarehouseStatus) -> None:
         out.print(f"web page: {url}")
     if found.note:
         out.print(found.note)
-    out.print(status_table(found))
+    out.print(StatusTable(found))
     if found.reports:
         out.print(report_table(standing(found.reports), found.now_s))
     for line in remarks(found) + pushed_remarks(shop, found.now_s):
