@@ -11,6 +11,7 @@ import pytest
 from freshline.sql.query.records import Buckets, Reads, Reason, ViewPlan
 from freshline.sql.readings import plans
 from freshline.sql.readings.comparison import differences, grouped
+from freshline.sql.readings.conditions import not_null
 from freshline.sql.readings.ingredients import ingredients, same_origin
 from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
@@ -462,3 +463,24 @@ def test_a_case_within_a_case_is_read_once():
 
     plan = parsed(json.dumps(case(6)))
     assert sum(1 for _ in plan.walk()) == 2**7 - 1 + 2**6 - 1
+
+
+def test_a_row_without_a_value_passes_neither_not_in_nor_not_between():
+    def without(kind: str, *children: Tree, **fields: Tree) -> set[int]:
+        return not_null(Tree("Not", (Tree(kind, children, fields),), {}))
+
+    value, other = column(1), column(2)
+    assert without("In", value, other) == {1}
+    assert without("Between", input=value, lower=other, upper=other) == {1}
+    assert without("InSubquery", value) == set()  # where it has no rows it is true
+    assert without("EqualNullSafe", value, other) == set()
+
+
+def test_a_column_of_the_query_around_that_a_subquery_shows_is_one_of_its_own():
+    """Spark gives it no name within the subquery; its number is that of the query around."""
+    held = {"class": "x.AttributeReference", "num-children": 0, "name": "c", "exprId": {"id": 7}}
+    shown = [{"class": "x.OuterReference", "num-children": 0, "e": [held]}]
+    project = {"class": "x.Project", "num-children": 1, "projectList": [shown]}
+    plan = parsed(json.dumps([project, {"class": "x.OneRowRelation", "num-children": 0}]))
+    (own,) = output(plan)
+    assert (own.kind, own.number, own.children[0].kind) == ("Alias", 7, "OuterReference")

@@ -113,6 +113,11 @@ def not_null(tree: Tree | None) -> set[int]:
                 found |= needed(part) if part is not None else set()
         elif each.kind == "In" or (each.kind == "Not" and each.children[0].kind in _STRICT):
             found |= needed(each.children[0])
+        elif each.kind == "Not" and each.children[0].kind == "In":  # of values, at least one
+            found |= needed(each.children[0].children[0])
+        elif each.kind == "Not" and each.children[0].kind == "Between":
+            value = each.children[0].tree("input")  # a bound may be NULL where the other decides
+            found |= needed(value) if value is not None else set()
         elif each.kind not in ("Not", *_TOLERANT):
             found |= needed(each)
     return found

@@ -22,6 +22,10 @@ _AMONG_CHILDREN = {"CaseWhen": frozenset({"branches", "elseValue"})}
 CASE is eight times as large."""
 
 
+_SHOWS = {"Project": "projectList", "Aggregate": "aggregateExpressions"}
+"""Fields with the columns of a result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A node of a plan or of an expression.
@@ -94,10 +98,23 @@ def _tree(nodes: Iterator[Mapping[str, Any]]) -> Tree:
     children = tuple(_tree(nodes) for _ in range(int(node["num-children"])))
     kind = str(node["class"]).rsplit(".", 1)[-1].removesuffix("$")
     unread = _NOISE | _AMONG_CHILDREN.get(kind, frozenset())
-    fields = {name: _value(name, value) for name, value in node.items() if name not in unread}
+    fields: dict[str, Any] = {
+        name: _value(name, value) for name, value in node.items() if name not in unread
+    }
+    if kind in _SHOWS:
+        fields[_SHOWS[kind]] = tuple(_shown(each) for each in fields[_SHOWS[kind]])
     if "replacement" in fields:
         fields = _renumbered(fields, children)
     return Tree(kind, children, fields)
+
+
+def _shown(column: Any) -> Any:
+    """A column of the query around that a subquery shows as it is, under its number there."""
+    held = column.tree("e") if column.kind == "OuterReference" else None
+    if held is None or "exprId" not in held.fields:
+        return column
+    told = {"exprId": held.number, "name": held.text("name")}
+    return Tree("Alias", (column,), told)
 
 
 def _renumbered(fields: dict[str, Any], children: tuple[Tree, ...]) -> dict[str, Any]:
