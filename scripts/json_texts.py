@@ -127,6 +127,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "error": "Why the last one failed; null after a success.",
         "note": "Something that somebody should know of it; null otherwise.",
         "wrong": "What an audit found wrong; fields below.",
+        "paused": "Whether it is paused; an update that runs already goes on.",
         "expected_s": "Estimate for an update of what is pending; null before the first.",
         "track": "The track that it runs on; null otherwise.",
         "next": "What happens to it next, one phrase.",
