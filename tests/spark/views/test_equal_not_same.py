@@ -19,6 +19,12 @@ QUERY = (
 )
 
 
+MEDIANS = (
+    "SELECT shop, CAST(m AS STRING) AS m FROM"
+    " (SELECT shop, median(lat) AS m FROM events GROUP BY shop)"
+)
+
+
 def test_two_zeros_of_an_outer_join_keep_their_texts(shop):
     proving = Proving(shop)
     for source in (ORDERS, EVENTS):
@@ -30,3 +36,17 @@ def test_two_zeros_of_an_outer_join_keep_their_texts(shop):
         proving.arrive("events", pa.table({"shop": ["a", "a"], "lat": [0.0, -0.0]}))
         proving.update("lats", judged=False)
     assert {row["lat"]: row["n"] for row in shop.rows("lats")} == {"0.0": 4, "-0.0": 4}
+
+
+def test_a_merged_median_is_minus_zero_where_the_query_s_is(shop):
+    proving = Proving(shop)
+    proving.feed(EVENTS)
+    proving.view("medians", MEDIANS)
+    proving.plan()
+    for lat in (-0.0, -0.0, 0.0):
+        name = "minus" if str(lat) == "-0.0" else "plus"
+        proving.arrive("events", pa.table({"shop": [name, "both"], "lat": [lat, lat * 2 - 1]}))
+        proving.update("medians")
+    assert {row["shop"]: row["m"] for row in shop.rows("medians")} == {
+        "minus": "-0.0", "plus": "0.0", "both": "-1.0"
+    }  # fmt: skip

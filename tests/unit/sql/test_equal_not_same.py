@@ -51,11 +51,17 @@ _ZEROS = "concat(max(coalesce(s.weight, 0)), 'x') AS x"
 OF_RESULTS = (
     f"SELECT p.n, CAST(max(s.weight * p.n) AS STRING) AS x FROM sale s JOIN {_COUNTED} {_LATER}",
     f"SELECT p.kind, {_ZEROS} FROM part p LEFT JOIN sale s USING (shop) GROUP BY p.kind",
-    "SELECT shop, CAST(median(weight) AS STRING) AS x FROM sale GROUP BY shop",
-    "SELECT hash(percentile(weight, 0.5)) AS x, count(DISTINCT pieces) FROM sale GROUP BY shop",
-    "SELECT shop FROM sale GROUP BY shop HAVING median(weight) LIKE '-%'",
+    f"SELECT p.n, CAST(median(s.weight * p.n) AS STRING) AS x FROM sale s JOIN {_COUNTED} {_LATER}",
 )
 """What is told apart of an aggregate's result, which is one of the values of a key."""
+
+OF_PERCENTILES = (
+    "SELECT shop, CAST(median(weight) AS STRING) AS x FROM sale GROUP BY shop",
+    "SELECT CAST(m AS STRING) FROM (SELECT median(weight) AS m FROM sale GROUP BY shop)",
+    "SELECT hash(percentile(weight, 0.5)) AS x, count(DISTINCT pieces) FROM sale GROUP BY shop",
+    "SELECT shop FROM sale GROUP BY shop HAVING median(weight) LIKE '-%'",
+    "SELECT percentile(weight, array(0.1, 0.9)) FILTER (WHERE pieces > 1) AS x FROM sale",
+)
 
 
 def cut(shape: str, expression: str, type_: str) -> Decomposition | Reason:
@@ -109,6 +115,17 @@ def test_what_tells_results_apart_is_not_computed_of_groups(query):
     assert isinstance(found, Reason)
     assert found.code == "EQUAL_NOT_SAME"
     assert isinstance(cut_query(query, "int"), Decomposition)
+
+
+@pytest.mark.parametrize("query", OF_PERCENTILES)
+def test_a_percentile_keeps_the_sign_of_a_zero(query):
+    found = cut_query(query, "double")
+    assert isinstance(found, Decomposition)
+    (state,) = [each for each in found.partials if "weight" in each.query]
+    kept = sqlglot.parse_one(state.query, dialect="spark").expressions
+    (sign,) = [each.alias for each in kept if each.sql().endswith(f"= '-0.0' AS {each.alias}")]
+    assert sign in state.keys
+    assert f".{sign}, -(" in found.final
 
 
 @pytest.mark.parametrize(

@@ -386,13 +386,19 @@ def _percentile(name: str, args: Sequence[exp.Expr]) -> Rule:
     if name == "percentile" and len(args) != 2:  # noqa: PLR2004 - value and percentage
         raise unsupported("AGGREGATE", "percentile with frequencies has no merge rule")
     share = exp.Literal.number("0.5") if name == "median" else args[1]
+    is_minus_zero = exp.EQ(
+        this=exp.cast(args[0].copy(), "string"), expression=exp.Literal.string("-0.0")
+    )
 
     def finish(columns: Sequence[Column], _: object, keys: Sequence[Column]) -> exp.Expr:
+        key, is_minus = (each.copy() for each in keys)
+        # As a group's key -0.0 is 0.0, but Spark's percentile may be -0.0.
+        value = exp.If(this=is_minus, true=exp.Neg(this=exp.paren(key.copy())), false=key)
         # Not exp.Quantile: sqlglot would drop the third argument.
-        return _function("percentile", keys[0], share, columns[0])
+        return _function("percentile", value, share, columns[0])
 
     count = State(exp.Count(this=exp.Star()), _total, lambda weight: weight.copy())
-    return Rule((args[0],), (count,), finish)
+    return Rule((args[0], is_minus_zero), (count,), finish)
 
 
 def _as_key(call: Call) -> Rule:

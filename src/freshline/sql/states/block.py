@@ -50,15 +50,9 @@ class Block:
         return bool(self.rest) or self.place is not None
 
 
-def add(
-    rule: Rule, builder: PartialBuilder, told_by: exp.Expr | None
-) -> tuple[list[int], list[exp.Column]]:
-    """Puts the states and keys of ``rule`` into ``builder``; where they are.
-
-    Args:
-        told_by: See :func:`told_results`.
-    """
-    keys = [builder.key(each, told_by=told_by) for each in rule.keys]
+def add(rule: Rule, builder: PartialBuilder) -> tuple[list[int], list[exp.Column]]:
+    """Puts the states and keys of ``rule`` into ``builder``; where they are."""
+    keys = [builder.key(each) for each in rule.keys]
     return [builder.state(each) for each in rule.states], keys
 
 

@@ -20,7 +20,6 @@ from freshline.sql.states.block import (
     group_keys,
     keep_partial,
     key_texts,
-    told_results,
 )
 from freshline.sql.states.cutter import Cutter
 from freshline.sql.states.replacing import Replacement, keyed
@@ -72,8 +71,7 @@ def _relation(
     builder = PartialBuilder(cutter.next_name(), block.rows)
     groups = group_keys(block, builder)
     held = [keyed(late.copy(), block.own, builder, whole=True) for late in block.late]
-    told = told_results(block.select)
-    used = {text: add(rule, builder, told.get(text)) for text, rule in rules.items()}
+    used = {text: add(rule, builder) for text, rule in rules.items()}
     builder.close(cutter.typer)
     alias = f"merged_{builder.name}"
     values: list[exp.Expr] = []

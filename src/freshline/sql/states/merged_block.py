@@ -85,7 +85,7 @@ def _single(
         for text, call in calls.items()
         if text not in rules and weight is not None
     }
-    used = {text: add(rule, builder, told.get(text)) for text, rule in rules.items()}
+    used = {text: add(rule, builder) for text, rule in rules.items()}
     replacement = Replacement(block, builder, groups)
     if block.distinct:
         for clause in clauses(select):
