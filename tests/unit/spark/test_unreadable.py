@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -105,3 +106,14 @@ def test_a_file_is_blamed_for_what_it_holds_whatever_words_are_in_it() -> None:
     assert blamed({"b.json": BROKEN}) == ["b.json"]
     row = ("com.fasterxml.jackson.core.JsonParseException", "Unexpected 'Connection refused'")
     assert blamed({"b.json": row, "c.json": BROKEN}) == ["b.json", "c.json"]
+
+
+def test_a_file_that_may_not_be_read_is_there(tmp_path, monkeypatch) -> None:
+    """Hadoop says FileNotFoundException of it, whose text Spark leaves out."""
+    (tmp_path / "a.csv").write_text("1")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    feed = SimpleNamespace(path=str(tmp_path), format="csv", kind="files")
+    reader: Any = SimpleNamespace(feed=feed, unreadable=lambda *_: None)
+    session: Any = None
+    ((name, reason),) = unreadable_files(session, reader, ["a.csv"], None)
+    assert (name, reason) == ("a.csv", "its permissions do not let freshline read it")

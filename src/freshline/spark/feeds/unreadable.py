@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -189,6 +190,8 @@ def _obvious_fault(reader: FeedReader, name: str) -> str | None:
         return "it is no longer there"
     if path.is_dir():
         return "it is a folder"
+    if not os.access(path, os.R_OK):  # Hadoop says of it that it is not there
+        return "its permissions do not let freshline read it"
     return "it is empty, which no Parquet file is" if empty_parquet(reader, name) else None
 
 
